@@ -33,8 +33,8 @@ def run(setting: Setting) -> Result:
         rows += _rows(f"best of a random {name}", setting, works)
     lattice, scores, potentials, tables = chain_lattice(rng, n_edges, N_LABELS)
     works = {
-        "chain kernel, a table of pairs per token": lambda: chain.best_path(tables),
-        "chain kernel, one table of pairs": lambda: chain.best_path(potentials),
+        "chain kernel, a table of pairs per token": lambda: chain.Chains.of(tables).best(),
+        "chain kernel, one table of pairs": lambda: chain.Chains.of(potentials).best(),
         "trellis": lambda: lattice.best(scores),
     }
     rows += _rows(f"best of a chain's lattice, {N_LABELS} labels", setting, works)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import trellis
-from trellis.engine.chain import Potentials, best_path_batch, kbest_batch, node_marginals_batch
+from trellis.engine.chain import Chains, Potentials
 from trellis.features.extraction import extract
 from trellis.features.vocabulary import feature_set
 from trellis.learning.parameters import Parameters
@@ -80,10 +80,10 @@ def kernels(folder: Path) -> dict[str, Kernel]:
     tagger = trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=2, shuffle=False), n_threads=1)
     features = feature_set("default", ["word"])
     return {
-        "Viterbi, order 1": lambda: best_path_batch(first, starts),
-        "Viterbi, order 2": lambda: best_path_batch(second, starts),
-        "five best, order 1": lambda: kbest_batch(first, starts, 5),
-        "forward-backward, order 1": lambda: node_marginals_batch(first, starts),
+        "Viterbi, order 1": lambda: Chains.of(first, starts).best(),
+        "Viterbi, order 2": lambda: Chains.of(second, starts).best(),
+        "five best, order 1": lambda: Chains.of(first, starts).kbest(5),
+        "forward-backward, order 1": lambda: Chains.of(first, starts).marginals(),
         "gradient of the CRF": lambda: objective.gradient(point, None, 1),
         "perceptron, one epoch": lambda: perceptron.fit(online_problem, None),
         "tagging, new words": lambda: trellis.Tagger(tagger.model).tag_batch(words, n_threads=1),

@@ -32,7 +32,7 @@ COMMANDS = {
     "trellis.load, ready to call": [*PYTHON, "from trellis import load"],
     "trellis.train, ready to call": [*PYTHON, "from trellis import train"],
     "trellis --version": [SCRIPT, "--version"],
-    "trellis tag, one sentence": [SCRIPT, "tag", "--quiet", "--model", "model.trellis", "one.txt"],
+    "trellis predict, one sentence": [SCRIPT, "predict", "--quiet", "--model", "model.trellis", "one.txt"],
     "python-crfsuite, one sentence": [*PYTHON, CRFSUITE],
 }
 

@@ -19,8 +19,7 @@ from experiments.steps import Watcher
 from trellis.interfaces.cli.file_shape import FileShape
 from trellis.interfaces.cli.main import reporting_errors
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import align, check_apart, check_writable, show, show_json
-from trellis.interfaces.cli.plot import check_picture
+from trellis.interfaces.cli.outputs import align, check_apart, check_picture, check_writable, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs, write_over
 
 PROGRAM = "python -m experiments"

@@ -50,8 +50,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @cache
 def parser_of(name: str) -> Parser:
-    """The parser of a command, with its options."""
-    parser = Parser(f"trellis {name}", "")
+    """The parser of a command, with its options; words behind its name (``train --task parse``) may choose them."""
+    name, *words = name.split()
+    parser = Parser(f"trellis {name}", "", words)
     importlib.import_module(module_of(name)).describe(parser)
     return parser
 

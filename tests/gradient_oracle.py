@@ -135,9 +135,9 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> ChainProblem:
     seen_edges = Rows(np.array([0, 2, 2, 4], np.uint32), np.array(places, np.uint32), np.zeros(4, np.float32))
     encoded = _core.Encoded(starts, some, edge_some, dictionary, 4, 3 if spec.edges else 0, L)
     return ChainProblem(
+        gold,
         encoded,
         starts,
-        gold,
         L,
         spec.order,
         n_threads=n_threads,

@@ -127,9 +127,9 @@ def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: 
         L,
     )
     problem = ChainProblem(
+        np.array([z for gold in known for z in gold], np.int32),
         encoded,
         starts,
-        np.array([z for gold in known for z in gold], np.int32),
         L,
         order,
         partial=None if partial is None else LabelSets.of([labels for s in partial for labels in s]),

@@ -117,5 +117,5 @@ def test_streams_are_refused() -> None:
 
 def test_from_the_command_line(here: Path, call: Any) -> None:
     assert call("train train.txt --columns word,pos,chunk --bagging 3 --epochs 2 --model m -q").code == 0
-    assert "3 trainings" in " ".join(call("info m").out.split())
+    assert "3 trainings" in " ".join(call("info -m m").out.split())
     assert call("train train.txt --columns word,pos,chunk --bagging 0 --model m -q").code == 2

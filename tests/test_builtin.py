@@ -38,12 +38,12 @@ def test_all_are_there_and_small() -> None:
 
 
 def test_text_is_tagged_before_anyone_has_a_model(here: Path, call: Any) -> None:
-    done = call("tag --text --inline", "in python this is an exception. it is raised.")
+    done = call("predict --text --inline", "in python this is an exception. it is raised.")
     assert done.out.splitlines() == [
         "in/Title python/Title this/lower is/lower an/lower exception/lower ./lower",
         "it/Title is/lower raised/lower ./lower",
     ]
     assert "builtin:truecase" in done.err
-    assert call("tag --text -q -m builtin:truecase", "in python").err == ""
-    assert "case" in call("info builtin:truecase").out
-    refused(call("tag", "in python"), "--model", "--text")
+    assert call("predict --text -q -m builtin:truecase", "in python").err == ""
+    assert "case" in call("info -m builtin:truecase").out
+    refused(call("predict", "in python"), "--model", "--text")

@@ -9,10 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import oracle
 import pytest
+from chain_answers import best_path, kbest, kbest_lists, log_partition, marginals, path_score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trellis.engine import chain
+from trellis.engine.chain import Chains, Potentials, Tables
 from trellis.learning import reference
 
 KINDS = ("floats", "ties", "forbidden", "mixed")
@@ -42,12 +44,8 @@ def random_potentials(
     return reference.Potentials(random_scores(rng, kind, T, L), edge, tri, end)
 
 
-def native(p: reference.Potentials) -> chain.Potentials:
-    return chain.Potentials(p.emit, p.edge, p.tri, p.end)
-
-
-def as_list(scored: chain.ScoredPath) -> tuple[list[int], float]:
-    return scored.path.tolist(), scored.score
+def native(p: reference.Potentials) -> Potentials:
+    return Potentials(p.emit, p.edge, p.tri, p.end)
 
 
 @pytest.fixture(params=CASES, ids=lambda c: f"order{c[0]}-{'edges' if c[1] else 'edge'}-{'end-' * c[2]}{c[3]}")
@@ -63,14 +61,14 @@ def small(request: pytest.FixtureRequest) -> list[reference.Potentials]:
 def test_best_path(small: list[reference.Potentials]) -> None:
     for p in small:
         path, score = reference.viterbi(p)
-        assert (path, score) == as_list(chain.best_path(native(p)))
+        assert (path, score) == best_path(native(p))
         expected, best = oracle.ranked(p)[0]
         assert score == best
         if best > -np.inf:
             assert path == expected
         assert len(path) == len(p.emit)
         assert reference.path_score(p, path) == oracle.score_of(p, path) == score
-        assert chain.path_score(native(p), path) == score
+        assert path_score(native(p), path) == score
 
 
 def test_k_best(small: list[reference.Potentials]) -> None:
@@ -80,15 +78,15 @@ def test_k_best(small: list[reference.Potentials]) -> None:
         for k in (1, 2, 5, 300):
             expected = possible[:k]
             assert reference.kbest(p, k) == expected
-            assert [as_list(one) for one in chain.kbest(native(p), k)] == expected
+            assert kbest(native(p), k) == expected
 
 
 def test_sums(small: list[reference.Potentials]) -> None:
     for p in small:
         log_z, node, edge = oracle.sums(p)
-        assert chain.log_partition(native(p)) == pytest.approx(log_z, rel=1e-12, abs=1e-12)
+        assert log_partition(native(p)) == pytest.approx(log_z, rel=1e-12, abs=1e-12)
         assert reference.log_partition(p) == pytest.approx(log_z, rel=1e-12, abs=1e-12)
-        for got in (reference.marginals(p), chain.marginals(native(p))):
+        for got in (reference.marginals(p), marginals(native(p))):
             assert got.log_z == pytest.approx(log_z, rel=1e-12, abs=1e-12)
             np.testing.assert_allclose(got.node, node, rtol=1e-10, atol=1e-14)
             np.testing.assert_allclose(got.edge, edge, rtol=1e-10, atol=1e-14)
@@ -99,7 +97,7 @@ def test_padded_tables_and_temperature(small: list[reference.Potentials]) -> Non
     for p in small:
         T, L = p.emit.shape
         edge = p.edge if p.edge.ndim == 3 else p.edge[None]
-        tables = chain.Tables(
+        tables = Tables(
             *(
                 None
                 if table is None
@@ -108,15 +106,14 @@ def test_padded_tables_and_temperature(small: list[reference.Potentials]) -> Non
             )  # type: ignore[arg-type]
         )
         starts = np.array([0, T])
-        found, expected = chain.kbest_batch(tables, starts, 3)[0], chain.kbest(native(p), 3)
-        assert [as_list(one) for one in found] == [as_list(one) for one in expected]
-        assert as_list(chain.best_path(native(p))) == as_list(found[0])
-        cooled = chain.Potentials(*(None if table is None else table / 1.7 for table in (p.emit, p.edge, p.tri, p.end)))
-        for got, wanted in zip(
-            chain.marginals_batch(tables, starts, temperature=1.7), chain.marginals_batch(cooled, starts), strict=True
-        ):
+        chains = Chains(tables, starts)
+        found = kbest_lists(chains, 3)[0]
+        assert found == kbest(native(p), 3)
+        assert best_path(native(p)) == found[0]
+        cooled = Potentials(*(None if table is None else table / 1.7 for table in (p.emit, p.edge, p.tri, p.end)))
+        for got, wanted in zip(chains.pair_marginals(1, 1.7), marginals(cooled), strict=True):
             np.testing.assert_array_equal(got, wanted)
-        assert chain.log_partition_batch(tables, starts, temperature=1.7)[0] == chain.log_partition(cooled)
+        assert chains.log_partition(1, 1.7)[0] == log_partition(cooled)
 
 
 def test_allowed_labels(small: list[reference.Potentials]) -> None:
@@ -126,15 +123,15 @@ def test_allowed_labels(small: list[reference.Potentials]) -> None:
         allowed = [sorted(rng.choice(L, rng.integers(1, L + 1), replace=False).tolist()) for _ in range(T)]
         every = [one for one in oracle.ranked(p, allowed) if one[1] > -np.inf]
         restricted = reference.Potentials(reference.restrict(p.emit, allowed), p.edge, p.tri, p.end)
-        path, score = as_list(chain.best_path(native(p), allowed))
+        path, score = best_path(native(p), allowed)
         assert all(z in labels for z, labels in zip(path, allowed, strict=True))
         if every:
             assert (path, score) == every[0] == reference.viterbi(restricted)
-            assert [as_list(one) for one in chain.kbest(native(p), 7, allowed)] == every[:7]
+            assert kbest(native(p), 7, allowed) == every[:7]
         else:
             assert score == -np.inf
-        pruned, whole = chain.marginals(native(p), allowed), reference.marginals(restricted)
-        assert chain.log_partition(native(p), allowed) == pruned.log_z
+        pruned, whole = marginals(native(p), allowed), reference.marginals(restricted)
+        assert log_partition(native(p), allowed) == pruned.log_z
         for got, expected in zip(pruned, whole, strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-14)
 
@@ -147,17 +144,17 @@ def test_allowed_labels(small: list[reference.Potentials]) -> None:
 def test_many_labels(L: int, case: tuple[int, bool, bool, str]) -> None:
     """More labels than a vector has lanes, in blocks of every size."""
     p = random_potentials(L, 6, L, *case)
-    assert reference.viterbi(p) == as_list(chain.best_path(native(p)))
-    assert chain.marginals(native(p)).log_z == pytest.approx(reference.log_partition(p), rel=1e-12)
-    for got, expected in zip(chain.marginals(native(p)), reference.marginals(p), strict=True):
+    assert reference.viterbi(p) == best_path(native(p))
+    assert marginals(native(p)).log_z == pytest.approx(reference.log_partition(p), rel=1e-12)
+    for got, expected in zip(marginals(native(p)), reference.marginals(p), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-13)
     if case[3] == "ties":
-        single = chain.Potentials(p.emit.astype(np.float32), p.edge, p.tri, p.end)
+        single = Potentials(p.emit.astype(np.float32), p.edge, p.tri, p.end)
         assert single.edge.dtype == np.float32
-        assert as_list(chain.best_path(single)) == reference.viterbi(p)
-        assert chain.log_partition(single) == pytest.approx(reference.log_partition(p), rel=1e-12)
+        assert best_path(single) == reference.viterbi(p)
+        assert log_partition(single) == pytest.approx(reference.log_partition(p), rel=1e-12)
         everything = [range(L)] * 6
-        assert as_list(chain.best_path(native(p), everything)) == reference.viterbi(p)
+        assert best_path(native(p), everything) == reference.viterbi(p)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -167,9 +164,9 @@ def test_huge_spreads(order: int, spread: float) -> None:
         p = random_potentials(seed, 12, 5, order, seed % 2 == 0, True, KINDS[seed % 4])
         tri = None if p.tri is None else p.tri * spread
         p = reference.Potentials(p.emit * spread, p.edge * spread, tri, p.end)
-        got, expected = chain.marginals(native(p)), reference.marginals(p)
+        got, expected = marginals(native(p)), reference.marginals(p)
         assert got.log_z == pytest.approx(expected.log_z, rel=1e-12)
-        assert chain.best_path(native(p)).score <= np.nextafter(got.log_z, np.inf)
+        assert best_path(native(p))[1] <= np.nextafter(got.log_z, np.inf)
         np.testing.assert_allclose(got.node, expected.node, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(got.edge, expected.edge, rtol=1e-6, atol=1e-9)
 
@@ -186,7 +183,7 @@ def test_sums_of_scores_far_apart(order: int) -> None:
             for x in (p.emit, p.edge, p.tri, p.end)
         ]
         p = reference.Potentials(*(None if x is None else np.nan_to_num(x, neginf=-np.inf, nan=0) for x in tables))
-        got, expected = chain.marginals(native(p)), reference.marginals(p)
+        got, expected = marginals(native(p)), reference.marginals(p)
         assert got.log_z == pytest.approx(expected.log_z, rel=1e-12, abs=1e-9)
         np.testing.assert_allclose(got.node, expected.node, atol=1e-8)
         np.testing.assert_allclose(got.edge, expected.edge, atol=1e-8)
@@ -202,7 +199,7 @@ def test_a_path_that_vanished_may_win_at_the_end(order: int) -> None:
         edge[[0, 1, 2, 2], [0, 1, 0, 1]] = 0, step, 0, 0
         tri = None if order == 1 else np.zeros((3, 3, 2))
         p = reference.Potentials(emit, edge, tri, end)
-        got, expected = chain.marginals(native(p)), reference.marginals(p)
+        got, expected = marginals(native(p)), reference.marginals(p)
         assert got.log_z == pytest.approx(expected.log_z, rel=1e-12)
         np.testing.assert_allclose(got.node, expected.node, atol=1e-9)
 
@@ -221,23 +218,23 @@ def potentials(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> reference.Pot
 @few
 @given(potentials(("floats",)))
 def test_marginals_are_probabilities(p: reference.Potentials) -> None:
-    log_z, node, edge = chain.marginals(native(p))
+    log_z, node, edge = marginals(native(p))
     np.testing.assert_allclose(node.sum(axis=1), 1, rtol=1e-10)
     np.testing.assert_allclose(edge.sum(axis=1), node, rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(edge[1:, :-1].sum(axis=2), node[:-1], rtol=1e-10, atol=1e-14)
     assert (edge[0, :-1] == 0).all()
     assert (edge[1:, -1] == 0).all()
-    assert chain.best_path(native(p)).score <= log_z + 1e-12
+    assert best_path(native(p))[1] <= log_z + 1e-12
 
 
 @few
 @given(st.integers(0, 12), st.integers(1, 9), st.sampled_from([1, 2]))
 def test_zero_potentials_count_paths(T: int, L: int, order: int) -> None:
     tri = np.zeros((L + 1, L + 1, L)) if order == 2 else None
-    p = chain.Potentials(np.zeros((T, L)), np.zeros((L + 1, L)), tri)
-    assert chain.log_partition(p) == pytest.approx(T * np.log(L), rel=1e-12, abs=1e-12)
-    assert as_list(chain.best_path(p)) == ([0] * T, 0.0)
-    np.testing.assert_allclose(chain.marginals(p).node, 1 / L)
+    p = Potentials(np.zeros((T, L)), np.zeros((L + 1, L)), tri)
+    assert log_partition(p) == pytest.approx(T * np.log(L), rel=1e-12, abs=1e-12)
+    assert best_path(p) == ([0] * T, 0.0)
+    np.testing.assert_allclose(marginals(p).node, 1 / L)
 
 
 @few
@@ -253,9 +250,9 @@ def test_gradient_of_log_partition_is_marginals(p: reference.Potentials, data: s
         emit, edge = p.emit.copy(), edges.copy()
         emit[t, z] += emit_step
         edge[t, y, z] += edge_step
-        return chain.log_partition(chain.Potentials(emit, edge, p.tri, p.end))
+        return log_partition(Potentials(emit, edge, p.tri, p.end))
 
-    got = chain.marginals(native(p))
+    got = marginals(native(p))
     assert (log_z(h, 0) - log_z(-h, 0)) / (2 * h) == pytest.approx(got.node[t, z], abs=1e-7)
     assert (log_z(0, h) - log_z(0, -h)) / (2 * h) == pytest.approx(got.edge[t, y, z], abs=1e-7)
 
@@ -263,12 +260,12 @@ def test_gradient_of_log_partition_is_marginals(p: reference.Potentials, data: s
 @few
 @given(potentials(), st.integers(1, 40))
 def test_k_best_paths_differ_and_descend(p: reference.Potentials, k: int) -> None:
-    found = [as_list(one) for one in chain.kbest(native(p), k)]
+    found = kbest(native(p), k)
     assert found == reference.kbest(p, k)
-    assert found[0] == as_list(chain.best_path(native(p)))
+    assert found[0] == best_path(native(p))
     assert len({tuple(path) for path, _ in found}) == len(found) <= k
     assert found == sorted(found, key=lambda one: (-one[1], one[0][::-1]))
-    assert all(chain.path_score(native(p), path) == score for path, score in found)
+    assert all(path_score(native(p), path) == score for path, score in found)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -281,30 +278,31 @@ def test_batches_and_threads(case: tuple[int, bool, bool, str]) -> None:
     rng = np.random.default_rng(1)
     allowed = [rng.choice(n_labels, rng.integers(1, 4), replace=False).tolist() for _ in range(starts[-1])]
     questions: list[Callable[..., object]] = [
-        lambda q, s, a, n: chain.best_path_batch(q, s, a, n_threads=n),
-        lambda q, s, a, n: chain.kbest_batch(q, s, 3, a, n_threads=n),
-        lambda q, s, a, n: (chain.log_partition_batch(q, s, a, n_threads=n),),
-        lambda q, s, a, n: chain.marginals_batch(q, s, a, n_threads=n),
-        lambda q, s, a, n: (chain.path_score_batch(q, s, np.arange(len(q.emit)) % 3, n_threads=n),),
+        lambda chains, n: chains.best(n),
+        lambda chains, n: kbest_lists(chains, 3, n),
+        lambda chains, n: chains.log_partition(n),
+        lambda chains, n: chains.marginals(n),
+        lambda chains, n: chains.pair_marginals(n),
+        lambda chains, n: chains.path_scores(np.arange(len(p.emit)) % 3, n),
     ]
     for question, labels in itertools.product(questions, (None, allowed)):
-        whole = question(native(p), starts, labels, 1)
+        chains = Chains.of(native(p), starts, labels)
+        whole = question(chains, 1)
         for n_threads in (2, 4):
-            assert repr_bits(question(native(p), starts, labels, n_threads)) == repr_bits(whole)
+            assert repr_bits(question(chains, n_threads)) == repr_bits(whole)
     one_by_one = [
-        chain.Potentials(p.emit[a:b], p.edge[a:b] if case[1] else p.edge, p.tri, p.end)
-        for a, b in itertools.pairwise(starts)
+        Potentials(p.emit[a:b], p.edge[a:b] if case[1] else p.edge, p.tri, p.end) for a, b in itertools.pairwise(starts)
     ]
-    paths, scores = chain.best_path_batch(native(p), starts, allowed, n_threads=2)
-    many = chain.kbest_batch(native(p), starts, 3)
-    log_z, node, edge = chain.marginals_batch(native(p), starts)
+    paths, scores = Chains.of(native(p), starts, allowed).best(2)
+    many = kbest_lists(Chains.of(native(p), starts), 3)
+    log_z, node, edge = Chains.of(native(p), starts).pair_marginals()
     for i, (a, b) in enumerate(itertools.pairwise(starts)):
         q = one_by_one[i]
-        assert as_list(chain.best_path(q, allowed[a:b])) == (paths[a:b].tolist(), scores[i])
-        assert [as_list(one) for one in chain.kbest(q, 3)] == [as_list(one) for one in many[i]]
-        alone = chain.marginals(q)
+        assert best_path(q, allowed[a:b]) == (paths[a:b].tolist(), scores[i])
+        assert kbest(q, 3) == many[i]
+        alone = marginals(q)
         assert repr_bits(alone) == repr_bits((float(log_z[i]), node[a:b], edge[a:b]))
-        assert chain.log_partition(q) == log_z[i]
+        assert log_partition(q) == log_z[i]
 
 
 def repr_bits(result: object) -> object:
@@ -383,22 +381,22 @@ def test_documented_example() -> None:
 )
 def test_wrong_shapes(change: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        chain.Potentials(**{"emit": np.zeros((3, 2)), "edge": np.zeros((3, 2)), **change})
+        Potentials(**{"emit": np.zeros((3, 2)), "edge": np.zeros((3, 2)), **change})
 
 
 def test_wrong_values() -> None:
-    p = chain.Potentials(np.zeros((3, 2)), np.zeros((3, 2)))
+    p = Potentials(np.zeros((3, 2)), np.zeros((3, 2)))
     for starts in ([], [0], [1, 3], [0, 2, 1, 3], [0, 4]):
         with pytest.raises(ValueError, match="starts"):
-            chain.best_path_batch(p, starts)
+            Chains.of(p, starts).best()
     for allowed in ([[0]], [[0], [], [1]], [[0], [2], [1]], [[-1], [0], [1]]):
         with pytest.raises(ValueError, match="allowed"):
-            chain.best_path(p, allowed)
+            best_path(p, allowed)
     for path in ([0, 1], [0, 1, 2], [0, -1, 0]):
         with pytest.raises(ValueError, match="path"):
-            chain.path_score(p, path)
-    with pytest.raises(ValueError, match="k must be a whole number from 1 on"):
-        chain.kbest(p, 0)
+            path_score(p, path)
+    with pytest.raises(ValueError, match="k: must be from 1"):
+        kbest(p, 0)
     for bad, name in itertools.product((np.nan, np.inf), ("emit", "edge", "tri", "end")):
         tables = {
             "emit": np.zeros((3, 2)),
@@ -408,4 +406,4 @@ def test_wrong_values() -> None:
         }
         tables[name].flat[1] = bad
         with pytest.raises(ValueError, match=f"{name}.*finite or minus infinity"):
-            chain.best_path(chain.Potentials(**tables))
+            best_path(Potentials(**tables))

@@ -31,7 +31,7 @@ def words(here: Path, call: Any) -> Path:
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.feather", "out.jsonl", "out.jsonl.gz", "out.ndjson"])
 def test_the_extension_of_the_output_tells_the_format(chunk: Path, call: Any, name: str) -> None:
-    assert call(f"tag -m chunk.trellis test.txt -o {name}").code == 0
+    assert call(f"predict -m chunk.trellis test.txt -o {name}").code == 0
     found = trellis.read(name)
     assert list(found.columns) == ["word", "pos", "chunk"]
     assert found.sentences("chunk") == CHUNKS
@@ -41,7 +41,7 @@ def test_the_extension_of_the_output_tells_the_format(chunk: Path, call: Any, na
 def test_conllu_from_columns(here: Path, call: Any) -> None:
     (here / "columns.txt").write_text("the DET\ndog NOUN\n\n")
     assert call("train columns.txt --columns form,upos --model m --quiet").code == 0
-    assert call("tag -m m columns.txt -o out.conllu").code == 0
+    assert call("predict -m m columns.txt -o out.conllu").code == 0
     assert (here / "out.conllu").read_text().splitlines()[:2] == [
         "1\tthe\t_\tDET" + "\t_" * 6,
         "2\tdog\t_\tNOUN" + "\t_" * 6,
@@ -49,15 +49,15 @@ def test_conllu_from_columns(here: Path, call: Any) -> None:
 
 
 def test_tsv_from_columns_has_tabs(chunk: Path, here: Path, call: Any) -> None:
-    assert call("tag -m chunk.trellis test.txt -o out.tsv").code == 0
+    assert call("predict -m chunk.trellis test.txt -o out.tsv").code == 0
     assert (here / "out.tsv").read_text() == COLUMNS.replace(" ", "\t")
 
 
 def test_columns_from_json_lines(chunk: Path, here: Path, call: Any) -> None:
     trellis.write(trellis.read("test.txt", columns="word,pos,chunk"), "in.jsonl")
-    assert call("tag -m chunk.trellis in.jsonl -o out.conll --format jsonl").code == 0
+    assert call("predict -m chunk.trellis in.jsonl -o out.conll --format jsonl").code == 0
     assert (here / "out.conll").read_text() == (here / "in.jsonl").read_text()  # .conll tells nothing
-    assert call("tag -m chunk.trellis in.jsonl -o out.tsv").code == 0
+    assert call("predict -m chunk.trellis in.jsonl -o out.tsv").code == 0
     assert (here / "out.tsv").read_text() == COLUMNS.replace(" ", "\t")
 
 
@@ -73,13 +73,13 @@ def test_columns_from_json_lines(chunk: Path, here: Path, call: Any) -> None:
 )
 def test_outputs_that_cannot_be(chunk: Path, here: Path, call: Any, line: str, words: list[str]) -> None:
     before = sorted(here.iterdir())
-    refused(call(f"tag -m chunk.trellis {line}"), *words)
+    refused(call(f"predict -m chunk.trellis {line}"), *words)
     assert sorted(here.iterdir()) == before
 
 
 def test_json_under_names_that_fit(chunk: Path, here: Path, call: Any) -> None:
     for name in ("out.json", "out.jsonl", "out", "out.jsonl.gz"):
-        assert call(f"tag -m chunk.trellis test.txt --json -o {name}").code == 0
+        assert call(f"predict -m chunk.trellis test.txt --json -o {name}").code == 0
         raw = (here / name).read_bytes()
         text = gzip.decompress(raw) if name.endswith(".gz") else raw
         assert [json.loads(line)["labels"] for line in text.splitlines()] == CHUNKS
@@ -88,12 +88,12 @@ def test_json_under_names_that_fit(chunk: Path, here: Path, call: Any) -> None:
 def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> None:
     (here / "link.txt").symlink_to(here / "test.txt")
     for name in ("test.txt", "link.txt", "./test.txt", "chunk.trellis"):
-        refused(call(f"tag -m chunk.trellis test.txt -o {name}"), "would replace", "name another file")
+        refused(call(f"predict -m chunk.trellis test.txt -o {name}"), "would replace", "name another file")
     refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would replace")
     (here / "dev.svg").write_text(COLUMNS)
     refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would replace")
     with (here / "test.txt").open() as file:
-        command = [sys.executable, "-m", "trellis", "tag", "-m", "chunk.trellis", "-o", "test.txt"]
+        command = [sys.executable, "-m", "trellis", "predict", "-m", "chunk.trellis", "-o", "test.txt"]
         done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, cwd=here)
     assert (done.returncode, "would replace standard input" in done.stderr) == (2, True)
     assert (here / "test.txt").read_text() == COLUMNS
@@ -104,42 +104,42 @@ def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> N
 
 
 def test_running_text(words: Path, here: Path, call: Any) -> None:
-    done = call("tag -m pos.trellis --words", "the dog ran\n\n  the\tcat sees  \nthe dog")
+    done = call("predict -m pos.trellis --words", "the dog ran\n\n  the\tcat sees  \nthe dog")
     assert done.out == "the DT\ndog NN\nran VBD\n\nthe DT\ncat NN\nsees VBD\n\nthe DT\ndog NN\n\n"
     assert done.err == ""
-    done = call("tag -m pos.trellis --lines --json --kbest 1", "the dog ran\nthe")
+    done = call("predict -m pos.trellis --lines --json --kbest 1", "the dog ran\nthe")
     assert [len(json.loads(line)["kbest"][0]["labels"]) for line in done.out.splitlines()] == [3, 1]
     (here / "text.txt").write_text("the dog ran\n" * 1000)
-    assert call("tag -m pos.trellis --words text.txt -o out.jsonl").code == 0
+    assert call("predict -m pos.trellis --words text.txt -o out.jsonl").code == 0
     assert trellis.read("out.jsonl").sentences("pos") == [["DT", "NN", "VBD"]] * 1000
-    lines = call("tag -m pos.trellis --text --kbest 2", "the\n").out.splitlines()
+    lines = call("predict -m pos.trellis --text --kbest 2", "the\n").out.splitlines()
     assert lines[0].split()[:2] == ["the", "DT"]
     assert len(lines[0].split()) == 3
-    assert call("tag -m pos.trellis --text", "").out == ""
+    assert call("predict -m pos.trellis --text", "").out == ""
 
 
 def test_running_text_into_a_table(words: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_text, "PIECE_BYTES", 16)
     (here / "text.txt").write_text("the dog ran\n" * 5)
     for name in ("out.parquet", "out.jsonl"):
-        assert call(f"tag -m pos.trellis --lines text.txt -o {name}").code == 0
+        assert call(f"predict -m pos.trellis --lines text.txt -o {name}").code == 0
         assert trellis.read(name).sentences("pos") == [["DT", "NN", "VBD"]] * 5
 
 
 def test_running_text_that_cannot_be(words: Path, chunk: Path, here: Path, call: Any) -> None:
-    refused(call("tag -m chunk.trellis --text", "the dog"), "reads word, pos")
-    refused(call("tag -m pos.trellis --text --columns word", "the dog"), "--columns")
+    refused(call("predict -m chunk.trellis --text", "the dog"), "reads word, pos")
+    refused(call("predict -m pos.trellis --text --columns word", "the dog"), "--columns")
     (here / "latin.txt").write_bytes("the dog\ndas M\xe4dchen\n".encode("latin-1"))
-    refused(call("tag -m pos.trellis --text latin.txt"), "latin.txt:2", "UTF-8")
+    refused(call("predict -m pos.trellis --text latin.txt"), "latin.txt:2", "UTF-8")
 
 
 def test_words_taken_for_gold_labels_are_warned_of(words: Path, call: Any) -> None:
-    done = call("tag -m pos.trellis", "the dog\n")
+    done = call("predict -m pos.trellis", "the dog\n")
     assert done.out == "the dog DT\n"
     assert done.err.count("\n") == 1
     assert all(word in done.err for word in ("<stdin>", "column 2", "(pos)", "--text"))
-    assert call("tag -m pos.trellis", "the DT\ndog XX\n").err == ""  # gold labels indeed
-    refused(call("tag -m pos.trellis", "the dog ran\n"), "3 columns", "--text")
+    assert call("predict -m pos.trellis", "the DT\ndog XX\n").err == ""  # gold labels indeed
+    refused(call("predict -m pos.trellis", "the dog ran\n"), "3 columns", "--text")
 
 
 # ------------------------------------------------------------ small things
@@ -153,7 +153,7 @@ def test_no_command_at_all_shows_help(call: Any) -> None:
     assert "trellis: " not in done.err
 
 
-@pytest.mark.parametrize("name", ["train", "tag", "evaluate", "calibrate", "explain", "info", "demo"])
+@pytest.mark.parametrize("name", ["train", "predict", "evaluate", "calibrate", "explain", "info", "demo"])
 def test_help(call: Any, name: str) -> None:
     done = call(f"{name} --help")
     assert (done.code, done.err) == (0, "")
@@ -164,37 +164,38 @@ def test_help(call: Any, name: str) -> None:
 
 def test_help_says_what_there_is_to_choose_from(call: Any) -> None:
     shown = call("train --help").out
-    assert "(default: mira)" in " ".join(shown.split())
-    assert all(name in shown for name in ("kernel-perceptron", "tolerance=1e-05", "ratnaparkhi-pos", "c2=1.0"))
+    assert "(default: MIRA())" in " ".join(shown.split())
+    assert all(name in shown for name in ("kernel-perceptron", "tolerance=1e-05", "c2=1.0"))
+    assert "--vertical N" not in shown
+    assert "--vertical N" in call("train --task trees --help").out
     shown = call("calibrate --help").out
     assert "file to write the calibrated model to" in shown
 
 
 def test_the_model_is_named_alike_everywhere(chunk: Path, call: Any) -> None:
-    assert call("info -m chunk.trellis").out == call("info chunk.trellis").out != ""
-    by_place, by_name = call("explain chunk.trellis the/DT"), call("explain --model chunk.trellis the/DT")
-    assert by_place.out == by_name.out != ""
-    refused(call("explain"), "MODEL")
+    for line in ("info", "explain the/DT", "draw the/DT", "dump", "predict test.txt", "evaluate test.txt"):
+        assert call(f"{line} -m chunk.trellis").out == call(f"{line} --model chunk.trellis").out != "", line
+    refused(call("explain"), "--model")
     refused(call("info"), "--model")
-    refused(call("info a -m b"), "--model")
+    refused(call("info chunk.trellis"), "--model")
 
 
 def test_explain_hints_at_quotes(words: Path, call: Any) -> None:
-    done = call("explain pos.trellis the dog")
+    done = call("explain -m pos.trellis the dog")
     assert done.err == ""
-    done = call(["explain", "pos.trellis", "the dog ran"])
+    done = call(["explain", "-m", "pos.trellis", "the dog ran"])
     assert done.code == 0
-    assert done.err.startswith("'the dog ran' is taken as one token")
+    assert done.err.startswith("'the dog ran' is read as one token")
 
 
 def test_long_histories_are_cut(here: Path, call: Any) -> None:
     assert call(f"train {TRAIN} --epochs 30 --model m -q").code == 0
-    shown = call("info m").out
+    shown = call("info -m m").out
     assert "last 5 of 30 epochs" in shown
     assert shown.count("\nepoch ") == 5
     assert "epoch 30:" in shown
-    assert call("info m --history").out.count("\nepoch ") == 30
-    assert len(json.loads(call("info m --json").out)["history"]) == 30
+    assert call("info -m m --history").out.count("\nepoch ") == 30
+    assert len(json.loads(call("info -m m --json").out)["training"]["history"]) == 30
 
 
 def test_epochs_mean_something_to_every_learner(here: Path, call: Any) -> None:

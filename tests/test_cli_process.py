@@ -58,7 +58,7 @@ class Interrupt:
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupt())
-sys.argv = "trellis tag -m chunk.trellis test.txt -o out.txt".split()
+sys.argv = "trellis predict -m chunk.trellis test.txt -o out.txt".split()
 from trellis.__main__ import main
 main()
 """
@@ -125,12 +125,11 @@ def test_control_c_keeps_a_model_only_where_there_is_one(epochs: int) -> None:
     "line",
     [
         f"train {TRAIN} --epochs 9",
-        "parse train train.conllu --epochs 9",
-        "trees train train.trees --set epochs=9",
-        "segment train words.txt --epochs 9",
-        "rerank train train.txt --columns word,pos,chunk --folds 2 --kbest 3 --reranker-set epochs=9",
+        "train --task parse train.conllu --epochs 9",
+        "train --task trees train.trees --set epochs=9",
+        "train --task words words.txt --epochs 9",
+        "train --task rerank train.txt --columns word,pos,chunk --reranker-folds 2 --kbest 3 --reranker-set epochs=9",
     ],
-    ids=lambda line: line.split(" train")[0],
 )
 def test_control_c_keeps_the_best_epoch_of_every_kind(
     line: str, here: Path, call: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
@@ -147,8 +146,7 @@ def test_control_c_keeps_the_best_epoch_of_every_kind(
 
         yield observe
 
-    name = line.partition(" train.")[0].partition(" words")[0]
-    monkeypatch.setattr(f"{module_of(name)}.watch_epochs", interrupting)
+    monkeypatch.setattr(f"{module_of('train')}.watch_epochs", interrupting)
     done = call(f"{line} --model m --json")
     assert done.code == 0
     assert len(json.loads(done.out)["history"]) == 2
@@ -176,7 +174,7 @@ def test_a_background_job_does_not_hear_control_c(here: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_output_leaves_nothing_behind(chunk: Path, here: Path, number: int) -> None:
     before = children(here)
-    command = [*COMMAND, "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    command = [*COMMAND, "predict", "-m", "chunk.trellis", "-o", "out.txt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: children(here) != before)  # its temporary file
         process.send_signal(number)
@@ -188,12 +186,12 @@ def test_an_interrupted_output_leaves_nothing_behind(chunk: Path, here: Path, nu
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next(chunk: Path, here: Path) -> None:
     before = children(here)
-    command = [*COMMAND, "tag", "-m", "chunk.trellis", "-o", "out.txt"]
+    command = [*COMMAND, "predict", "-m", "chunk.trellis", "-o", "out.txt"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         wait_for(lambda: children(here) != before)
         process.kill()
     assert children(here) != before
-    assert shell("trellis tag -m chunk.trellis test.txt -o out.txt").returncode == 0
+    assert shell("trellis predict -m chunk.trellis test.txt -o out.txt").returncode == 0
     assert children(here) == before | {"out.txt"}
 
 
@@ -203,11 +201,11 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(chunk: Path, here: 
 @pytest.mark.parametrize(
     "line",
     [
-        "tag -m chunk.trellis test.txt",
-        "tag -m chunk.trellis test.txt --json",
+        "predict -m chunk.trellis test.txt",
+        "predict -m chunk.trellis test.txt --json",
         "evaluate -m chunk.trellis test.txt",
-        "info chunk.trellis",
-        "explain chunk.trellis the/DT",
+        "info -m chunk.trellis",
+        "explain -m chunk.trellis the/DT",
     ],
 )
 def test_closed_standard_output_is_one_line(chunk: Path, line: str) -> None:
@@ -216,7 +214,7 @@ def test_closed_standard_output_is_one_line(chunk: Path, line: str) -> None:
 
 
 def test_closed_standard_output_where_nothing_is_written(chunk: Path, here: Path) -> None:
-    done = shell(f"trellis train {TRAIN} --model m --quiet >&- && trellis tag -m m test.txt -o out.txt >&-")
+    done = shell(f"trellis train {TRAIN} --model m --quiet >&- && trellis predict -m m test.txt -o out.txt >&-")
     assert (done.returncode, done.stderr) == (0, "")
     assert (here / "out.txt").read_text().startswith("the DT B-NP B-NP\n")
 
@@ -224,12 +222,12 @@ def test_closed_standard_output_where_nothing_is_written(chunk: Path, here: Path
 def test_closed_standard_error_says_nothing_elsewhere(here: Path) -> None:
     done = shell(f"trellis train {TRAIN} --epochs 2 --model m 2>&-")
     assert (done.returncode, done.stdout) == (0, "")
-    assert shell("trellis tag -m nosuch test.txt 2>&-").stdout == ""
+    assert shell("trellis predict -m nosuch test.txt 2>&-").stdout == ""
 
 
 def test_a_reader_that_leaves_is_no_error(chunk: Path) -> None:
     for line in (
-        "info chunk.trellis --top 9999",
+        "info -m chunk.trellis --top 9999",
         "explain -m chunk.trellis < test.txt",
         "train --help",
         "--help",
@@ -241,10 +239,10 @@ def test_a_reader_that_leaves_is_no_error(chunk: Path) -> None:
 def test_what_standard_output_cannot_show_is_escaped(here: Path) -> None:
     (here / "umlaut.txt").write_text("wört Ä\n")
     assert shell("trellis train umlaut.txt --model m --quiet").returncode == 0
-    done = shell("PYTHONIOENCODING=ascii trellis info m")
+    done = shell("PYTHONIOENCODING=ascii trellis info -m m")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\xc4" in done.stdout
-    assert "wört Ä" in shell("PYTHONIOENCODING=ascii trellis tag -m m umlaut.txt").stdout  # bytes as they are
+    assert "wört Ä" in shell("PYTHONIOENCODING=ascii trellis predict -m m umlaut.txt").stdout  # bytes as they are
 
 
 # ------------------------------------------------------------ terminals
@@ -304,17 +302,17 @@ def test_an_objective_has_no_known_end(here: Path) -> None:
 
 def test_tagging_to_a_file_counts_tokens(chunk: Path, here: Path) -> None:
     (here / "long.txt").write_text(COLUMNS * 3000)
-    _, shown = on_terminal("tag -m chunk.trellis long.txt -o out.txt")
+    _, shown = on_terminal("predict -m chunk.trellis long.txt -o out.txt")
     seen = states(shown)
-    assert re.fullmatch(r"tagging: [\d,]+ tokens, [\d,]+ tokens/s", seen[0])
+    assert re.fullmatch(r"predicting: [\d,]+ tokens, [\d,]+ tokens/s", seen[0])
     assert shown.endswith("\r\x1b[K")  # nothing stays
-    assert on_terminal("tag -m chunk.trellis test.txt -o out.txt --quiet")[1] == ""
+    assert on_terminal("predict -m chunk.trellis test.txt -o out.txt --quiet")[1] == ""
 
 
 def test_comparing_shows_its_steps(chunk: Path, here: Path) -> None:
-    out, shown = on_terminal("compare chunk.trellis chunk.trellis test.txt")
+    out, shown = on_terminal("compare -m chunk.trellis -m chunk.trellis test.txt")
     assert "p < 0.05" in out
-    steps = ["tagging 36 tokens with chunk.trellis"] * 2 + ["approximate randomisation", "bootstrap intervals"]
+    steps = ["predicting with chunk.trellis"] * 2 + ["approximate randomisation", "bootstrap intervals"]
     assert states(shown) == steps
     assert shown.endswith("\r\x1b[K")  # nothing stays
 
@@ -334,7 +332,7 @@ def test_what_cannot_be_written_is_one_line(line: str) -> None:
 def test_unbuffered_output_is_whole_or_an_error(tmp_path: Path) -> None:
     """A raw file takes as much as it likes of what it is given."""
     (tmp_path / "t.txt").write_text("in python\n" * 200_000)
-    line = f"ulimit -f 100; exec {sys.executable} -m trellis tag --words t.txt -q > out"
+    line = f"ulimit -f 100; exec {sys.executable} -m trellis predict --words t.txt -q > out"
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 2, done.stderr

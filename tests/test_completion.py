@@ -11,12 +11,12 @@ import pytest
 from command_line import refused
 
 LINES = [
-    ("trellis ta", {"tag"}),
-    ("trellis parse ", {"train", "run", "evaluate"}),
-    ("trellis tag --mo", {"--model"}),
-    ("trellis parse train --non-p", {"--non-projective"}),
-    ("trellis train --metric s", {"sentence", "span"}),
-    ("trellis tag --by ", {"path", "label"}),
+    ("trellis pre", {"predict"}),
+    ("trellis predict --mo", {"--model"}),
+    ("trellis train --proj", {"--projective"}),
+    ("trellis train --task ", {"tag", "parse", "trees", "words", "rerank"}),
+    ("trellis train --pairs s", {"seen"}),
+    ("trellis predict --by ", {"path", "label"}),
 ]
 
 

@@ -58,11 +58,11 @@ def test_bytes_that_are_not_text(here: Path) -> None:
 def test_on_the_command_line(data: Path, here: Path, call: Any) -> None:
     """No features are named: there is nothing but the attributes. The model remembers the format."""
     assert call("train data.crf --format crfsuite --learner crf --model m --quiet").code == 0
-    done = call("tag -m m data.crf --quiet")
+    done = call("predict -m m data.crf --quiet")
     assert [line.partition("\t")[0] for line in done.out.splitlines()] == ["B-NP", "I-NP", "", "O", ""]
     assert call("evaluate -m m data.crf").out.splitlines()[-2].split()[:3] == ["token", "accuracy", "100.00"]
     assert trellis.load("m").evaluate("data.crf").token_accuracy == 1
-    refused(call("tag -m m", "A\ta:b\n"), "<stdin>:1", "colon")
+    refused(call("predict -m m", "A\ta:b\n"), "<stdin>:1", "colon")
 
 
 def test_the_same_weights_as_from_lists(data: Path) -> None:

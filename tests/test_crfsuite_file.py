@@ -146,12 +146,12 @@ def test_damaged_files_are_errors(old: Path, tmp_path: Path) -> None:
 
 def test_convert(old: Path, tmp_path: Path, call: Callable[..., Done]) -> None:
     new, back = tmp_path / "new.trellis", tmp_path / "back.crfsuite"
-    done = call(f"convert {old} {new}")
+    done = call(f"convert -m {old} --output {new}")
     assert done.code == 0
     assert "4 labels" in done.err
-    assert call(f"convert {new} {back} --quiet").err == ""
+    assert call(f"convert -m {new} --output {back} --quiet").err == ""
     assert opened(back).labels() == opened(old).labels()
     (tmp_path / "text").write_text("no model")
-    refused(call(f"convert {tmp_path / 'text'} {tmp_path / 'x'}"), "text")
-    refused(call(f"convert {old} {old}"), "would replace")
-    refused(call(f"convert {old} {tmp_path}/none/x"), "no such folder")
+    refused(call(f"convert -m {tmp_path / 'text'} --output {tmp_path / 'x'}"), "text")
+    refused(call(f"convert -m {old} --output {old}"), "would replace")
+    refused(call(f"convert -m {old} --output {tmp_path}/none/x"), "no such folder")

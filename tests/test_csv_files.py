@@ -86,10 +86,10 @@ def test_on_the_command_line(here: Path, call: Any) -> None:
     (here / "a.csv").write_text(KAGGLE.replace("Sentence #", "n"))
     (here / "words.txt").write_text("Word[0]\n")
     assert call("train a.csv --sentence n --target Tag --features words.txt --model m --quiet").code == 0
-    assert call("tag -m m a.csv -o out.csv --quiet").code == 0
+    assert call("predict -m m a.csv -o out.csv --quiet").code == 0
     assert (here / "out.csv").read_text().splitlines()[0] == "n,Word,Tag"  # no second column of sentences
     assert trellis.read("out.csv", sentence="n").sentences("Word") == read(KAGGLE).sentences("Word")
-    assert call("tag -m m a.csv --quiet").out == (here / "out.csv").read_text()
+    assert call("predict -m m a.csv --quiet").out == (here / "out.csv").read_text()
 
 
 def test_attributes_have_no_place(tmp_path: Path) -> None:

@@ -179,14 +179,14 @@ def test_passes_that_do_not_fit_are_refused(corpus: trellis.Corpus, tmp_path: Pa
         save_model(replace(tagger.model, first=first), tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
-    for info in (
+    for record in (
         {"learner": "x"},
         {"history": None},
         {"history": [3]},
         {"history": [{}]},
         {"history": [{"epoch": []}]},
     ):
-        changed = replace(tagger.model, info={**tagger.info, **info})
+        changed = replace(tagger.model, training={**tagger.training, **record})
         save_model(changed, tmp_path / "m")
         with pytest.raises(ModelError):
             trellis.load(tmp_path / "m")
@@ -212,24 +212,26 @@ def test_from_the_command_line(corpus: trellis.Corpus, tmp_path: Path, call: Any
     ]
     text = "".join(documents)
     (tmp_path / "new.txt").write_text(text)
-    said = call(f"tag {tmp_path}/new.txt --model {model} --quiet").out
+    said = call(f"predict {tmp_path}/new.txt --model {model} --quiet").out
     assert [line.split()[-1] for line in said.splitlines() if line.startswith(("New", "Old"))] == ["B-PER"] * 2 + [
         "B-LOC"
     ] * 2
     assert said.count("-DOCSTART-") == 2
-    assert "name from word, in two passes" in call(f"info {model}").out
+    assert "2, over documents" in call(f"info -m {model}").out
     (tmp_path / "plain.txt").write_text("Mr New.\nthen New went\n")
-    said = call(f"tag {tmp_path}/plain.txt --lines --inline --model {model} --quiet").out
+    said = call(f"predict {tmp_path}/plain.txt --lines --inline --model {model} --quiet").out
     assert said.splitlines()[1] == "then [PER New] went"
 
 
 def test_a_file_keeps_its_bytes(corpus: trellis.Corpus, tmp_path: Path, call: Any) -> None:
     train(corpus).save(tmp_path / "m")
     (tmp_path / "odd.txt").write_text("-DOCSTART-\n\nMr\tO\nNew  O\n\n\nthen O\nNew\tO\n")
-    given = f"tag {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --quiet"
+    given = f"predict {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --quiet"
     assert call(given).out == "-DOCSTART-\n\nMr\tO\tO\nNew  O B-PER\n\n\nthen O O\nNew\tO\tB-PER\n"
-    assert call(f"tag --model {tmp_path}/m --quiet", given="").code == 0
-    assert call(f"tag {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --json --quiet").out.count("\n") == 2
+    assert call(f"predict --model {tmp_path}/m --quiet", given="").code == 0
+    assert (
+        call(f"predict {tmp_path}/odd.txt --columns word,name --model {tmp_path}/m --json --quiet").out.count("\n") == 2
+    )
 
 
 def test_parts_of_a_corpus_keep_its_documents(corpus: trellis.Corpus) -> None:

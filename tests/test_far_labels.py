@@ -327,9 +327,9 @@ def test_the_command(here: Path, call: Any) -> None:
     rows = ["\n".join(f"{w}\t{z}" for w, z in zip(x, y, strict=True)) for x, y in sentences(2)]
     Path("c.tsv").write_text("\n\n".join(rows) + "\n")
     line = "train c.tsv --target label --columns word,label --features t --epochs 2 --quiet"
-    assert call(f"{line} --beam 4 --update early --model m").code == 0
-    assert "4 states per token, not exact; early updates" in call("info m").out
+    assert call(f"{line} --beam 4 --set update=early --model m").code == 0
+    assert "4 states per token, not exact; early updates" in call("info -m m").out
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
-    assert call("tag -m m c.tsv").code == 0
+    assert call("predict -m m c.tsv").code == 0
     refused(call(f"{line} --model n"), "give its width, such as beam=8")
     refused(call(f"{line} --beam 4 --stream --model n"), "needs the whole corpus in memory")

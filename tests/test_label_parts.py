@@ -104,9 +104,9 @@ def test_the_command_line_fills_both_columns(file: Path, call: Any, monkeypatch:
     monkeypatch.chdir(file.parent)
     (file.parent / "bare.conllu").write_text(UNLABELLED)
     assert call("train gold.conllu --target upos+feats --model m -q").code == 0
-    assert call("tag --model m bare.conllu -o tagged.conllu -q").code == 0
+    assert call("predict --model m bare.conllu -o tagged.conllu -q").code == 0
     assert (file.parent / "tagged.conllu").read_text() == conllu()
-    assert call("tag --model m bare.conllu -o tagged.tsv --kbest 2 -q").code == 0
+    assert call("predict --model m bare.conllu -o tagged.tsv --kbest 2 -q").code == 0
     first = (file.parent / "tagged.tsv").read_text().splitlines()[0].split("\t")
     assert (first[3], first[5]) == ("DET", "Definite=Def")
     assert len(first) == 12  # and both columns of the second path
@@ -286,9 +286,9 @@ def test_the_command_line_has_parts(file: Path, call: Any, monkeypatch: pytest.M
     monkeypatch.chdir(file.parent)
     assert call("train gold.conllu --target upos+feats --label-parts | --model m -q --learner perceptron").code == 0
     assert trellis.load("m").model.row_names[4:] == ("NOUN",)
-    assert json.loads(call("info m --json").out)["label_parts"] == ["NOUN"]
-    assert "1 parts" in call("info m").out
-    assert "(NOUN)" in call("explain m dogs").out
+    assert json.loads(call("info -m m --json").out)["label_parts"] == ["NOUN"]
+    assert "label parts   1: NOUN" in call("info -m m").out
+    assert "(NOUN)" in call("explain -m m dogs").out
 
 
 # ---- figures
@@ -327,10 +327,12 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
     tagger.save("m")
     done = call("evaluate --model m gold.conllu --json")
     assert json.loads(done.out) == report.to_dict()
-    # Two columns of a file, with and without a separator of their own.
-    done = call("evaluate gold.conllu --gold upos+feats --predicted upos+feats --json")
+    # Columns of two files, with and without a separator of their own.
+    copied = Path("copy.conllu")
+    copied.write_bytes(file.read_bytes())
+    done = call("evaluate --gold gold.conllu --predicted copy.conllu --target upos+feats --json")
     assert json.loads(done.out)["upos_accuracy"] == 1
-    done = call("evaluate gold.conllu --gold feats --predicted feats --label-parts |")
+    done = call("evaluate --gold gold.conllu --predicted copy.conllu --target feats --label-parts |")
     assert "first part" in done.out
     assert "Number" not in done.out
 

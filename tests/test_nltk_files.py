@@ -116,7 +116,7 @@ def test_the_same_labels_as_its_rules_give(folder: tuple[Path, Any, list[list[st
 
 def test_saved_as_one_of_ours(folder: tuple[Path, Any, list[list[str]]], here: Path, call: Any) -> None:
     path, _, sentences = folder
-    assert call(f"convert {path} new.trellis").code == 0
+    assert call(f"convert -m {path} --output new.trellis").code == 0
     assert trellis.load("new.trellis").tag_batch(sentences) == trellis.load(path).tag_batch(sentences)
 
 
@@ -149,7 +149,7 @@ def test_damaged_files(folder: tuple[Path, Any, Any], call: Any, part: str, cont
     file.unlink() if content is None else file.write_text(content)
     with pytest.raises(ModelError, match=why):
         trellis.load(folder[0])
-    refused(call(f"info {folder[0]}"), "tagger")
+    refused(call(f"info -m {folder[0]}"), "tagger")
 
 
 def test_an_empty_folder(here: Path) -> None:

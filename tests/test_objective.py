@@ -136,7 +136,7 @@ def test_a_path_that_underflows_and_comes_back() -> None:
     edge_base = np.zeros((3, 8), np.float32)
     edge_base[[0, 1], [1, 0]] = -np.inf
     for order in (1, 2):
-        problem = ChainProblem(encoded, starts, np.array([1, 1, 1], np.int32), 2, order, edge_base=edge_base)
+        problem = ChainProblem(np.array([1, 1, 1], np.int32), encoded, starts, 2, order, edge_base=edge_base)
         parameters = Parameters.of(problem, transitions="all", start=True)
         x = np.zeros(parameters.size)
         x[:6] = [0, -800, -400, 0, -400, 0]  # both paths score -800

@@ -605,3 +605,15 @@ def test_a_wrong_label_costs_one() -> None:
         sentence = {"word": [word], "pos": ["X"]}
         [term] = parser.explain_arc(sentence, 1)  # the step is loss / |d|², 1 / 2
         assert (term.feature, term.weight) == (f"label={label} & word[dep]={word}", 0.5)
+
+
+def test_trees_have_words_whatever_templates_read_first() -> None:
+    """TEMPLATES begin with tags; the words of a tree are those of the sentence, and so is its punctuation."""
+    parser = parsing.train(treebank(8, 1), features=TEMPLATES, learner=trellis.Perceptron(epochs=1))
+    assert parser.columns == ["pos", "word"]
+    sentence = {"word": ["dog", "."], "pos": ["N", "V"]}
+    assert parser.parse(sentence).words == parser.kbest(sentence, 1)[0][0].words == ["dog", "."]
+    assert parser.explain(sentence).output.words == ["dog", "."]
+    gold = {**sentence, "head": ["0", "1"], "deprel": ["root", "mod"]}
+    report = parser.evaluate({name: [values] for name, values in gold.items()})
+    assert (report.all.support, report.no_punctuation.support) == (2, 1)

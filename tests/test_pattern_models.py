@@ -178,7 +178,7 @@ def test_templates_of_ours_are_not_taken_for_wapitis(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--all-labels", "--confidence"])
 def test_the_layout_of_crf_test(call: Any, option: str) -> None:
     """Byte for byte, but for the last digit of probabilities; -v1 is -v2 without the columns of all labels."""
-    done = call(f"tag -m {FILES / 'crfpp.model'} {FILES / 'test.txt'} --crf-test {option} --quiet")
+    done = call(f"predict -m {FILES / 'crfpp.model'} {FILES / 'test.txt'} --crf-test {option} --quiet")
     theirs = (FILES / "crfpp.output").read_text().splitlines()
     if option == "--confidence":
         theirs = ["\t".join(line.split("\t")[:4]) for line in theirs]
@@ -215,7 +215,7 @@ def test_training_with_such_patterns(here: Path, call: Any) -> None:
 @pytest.mark.parametrize("name", ["crfpp.model", "wapiti.model", "wapiti.memm", "regex.model"])
 def test_what_other_commands_say_of_such_a_model(call: Any, name: str) -> None:
     model = FILES / name
-    assert "predicts      label from word, pos" in call(f"info {model}").out
-    assert call(f"dump {model} --top 3").out.count("\n") == 4
-    assert call(f"explain {model} the/DT dog/NN").code == 0
+    assert "reads         word pos" in call(f"info -m {model}").out
+    assert call(f"dump -m {model} --top 3").out.count("\n") == 4
+    assert call(f"explain -m {model} the/DT dog/NN").code == 0
     assert "Tagger" in trellis.load(model)._repr_html_()

@@ -13,8 +13,7 @@ import trellis
 from trellis import _core
 from trellis._support.arrays import LabelSets
 from trellis._support.errors import LearnerError
-from trellis.interfaces.cli.info import _text as shown_facts
-from trellis.interfaces.cli.info import facts_of
+from trellis.interfaces.cli.info import facts_of, facts_text
 from trellis.tasks.tagging.chain_model import LabelFilter
 from trellis.tasks.tagging.training.encoding import has_too_many_labels
 from trellis.tasks.tagging.training.pruning import learn_filter
@@ -216,8 +215,7 @@ def test_info_says_how_labels_are_pruned() -> None:
     facts = facts_of(tagger, 0)
     assert tagger.model.filter is not None
     assert facts["prune"] == tagger.model.filter.header
-    facts["sizes"]["bytes"] = 1
-    shown = " ".join(shown_facts(facts, 0).split())
+    shown = " ".join(facts_text(facts, 0).split())
     assert f"at most 16; {tagger.model.filter.survival:.2%} of held-out gold labels survive" in shown
     assert facts_of(tagger.pruned(None), 0)["prune"] is None
 
@@ -235,7 +233,7 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
     """At orders below 2 a CRF sums over listed labels where they are few; over a table the objective is the same."""
     found = []
     for pair in (1, 10**9):
-        monkeypatch.setattr("trellis.learning.run.LISTED_PAIR", pair)
+        monkeypatch.setattr("trellis.learning.chain_problem.LISTED_PAIR", pair)
         events: list[trellis.Event] = []
         learner = trellis.CRF(epochs=6, precision="double")
         given = {"target": "tag", "features": FEATURES, "order": order, "prune": trellis.Pruning(0.95)}

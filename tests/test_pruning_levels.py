@@ -17,8 +17,7 @@ from trellis import _core
 from trellis._support.arrays import LabelSets, Lattice
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.chain import Chains
-from trellis.interfaces.cli.info import _text as shown_facts
-from trellis.interfaces.cli.info import facts_of
+from trellis.interfaces.cli.info import facts_of, facts_text
 from trellis.tasks.tagging.training.pruning import learn_filter
 
 LEVELS = {2: trellis.Pruning((0.95, 0.95)), 3: trellis.Pruning((0.95, 0.97, 0.95))}
@@ -259,8 +258,7 @@ def test_labels_must_be_known_where_runs_are_pruned() -> None:
 
 def test_info_and_command_line(here: Path, call: Any) -> None:
     facts = facts_of(usual(3), 0)
-    facts["sizes"]["bytes"] = 1
-    shown = " ".join(shown_facts(facts, 0).split())
+    shown = " ".join(facts_text(facts, 0).split())
     levels = usual(3).model.filter.levels  # type: ignore[union-attr]
     assert f"{levels[0].n_runs:.1f} runs of 2 labels per token; {levels[0].survival:.2%} of held-out gold ones" in shown
     assert f"{levels[1].n_runs:.1f} runs of 3 labels per token" in shown

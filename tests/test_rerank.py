@@ -16,10 +16,6 @@ from command_line import COLUMNS, Done, refused
 import trellis
 from trellis._support.tensor_file import read_tensors, write_tensors
 from trellis.corpus.schemes import spans
-from trellis.interfaces.cli import rerank_train
-from trellis.interfaces.cli.rerank_train import RERANKERS
-from trellis.learners import LEARNERS as ALL_LEARNERS
-from trellis.learners import learner_named
 from trellis.tasks import reranking, structured
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
@@ -559,7 +555,8 @@ def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagg
 
 
 def test_command_line_round_trip(here: Path, call: Call) -> None:
-    train = "rerank train train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4 --folds 3"
+    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --epochs 2 --kbest 4"
+    train += " --reranker-folds 3"
     done = call(f"{train} --reranker mira --reranker-set epochs=2 --dev test.txt --model r --json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
@@ -567,42 +564,45 @@ def test_command_line_round_trip(here: Path, call: Call) -> None:
     assert told["lists"]["first"] <= told["lists"]["oracle"] <= 1
     assert "oracle" in done.err
     assert all(0 <= event["dev_score"] <= 1 for event in told["history"])
-    assert call("rerank apply --model r test.txt --output tagged.txt").code == 0
+    assert call("predict --model r test.txt --output tagged.txt").code == 0
     reranker = trellis.Reranker.load("r")
     wanted = [
         label for labels in reranker.tag_batch(trellis.read("test.txt", columns="word,pos,chunk")) for label in labels
     ]
     tagged = [line.split()[-1] for line in (here / "tagged.txt").read_text().splitlines() if line]
     assert tagged == wanted
-    piped = call("rerank apply --model r", COLUMNS)
+    piped = call("predict --model r", COLUMNS)
     assert piped.out == (here / "tagged.txt").read_text()
-    told = json.loads(call("rerank evaluate --model r test.txt --json").out)
+    told = json.loads(call("evaluate --model r test.txt --json").out)
     assert told["tagger"]["f1"] <= told["headline"] == told["micro_avg"]["f1"] <= told["oracle"]["f1"]
-    assert "oracle" in call("rerank evaluate --model r test.txt").out
+    assert "oracle" in call("evaluate --model r test.txt").out
     (here / "train.jsonl").write_text('{"word": ["the", "dog"], "tag": ["D", "N"]}\n' * 4)
-    train = "rerank train train.jsonl --target tag --features default --kbest 2 --folds 2 --model j --quiet"
+    train = (
+        "train --task rerank train.jsonl --target tag --features default --kbest 2 --reranker-folds 2 --model j --quiet"
+    )
     assert call(f"{train} --reranker-features score,counts").code == 0
-    assert call("rerank apply --model j train.jsonl --output out.jsonl").code == 0
+    assert call("predict --model j train.jsonl --output out.jsonl").code == 0
     assert json.loads((here / "out.jsonl").read_text().splitlines()[0])["tag"] == ["D", "N"]
-    assert call("rerank apply --model j train.jsonl").out == (here / "out.jsonl").read_text()
+    assert call("predict --model j train.jsonl").out == (here / "out.jsonl").read_text()
 
 
 def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call: Call, chunk: Path) -> None:
-    train = "rerank train train.txt --columns word,pos,chunk --features chunking --kbest 3 --folds 2 --model r --quiet"
+    train = "train --task rerank train.txt --columns word,pos,chunk --features chunking --kbest 3"
+    train += " --reranker-folds 2 --model r --quiet"
     assert call(train).code == 0
     wanted = trellis.Reranker.load("r").tag_batch(trellis.read("test.txt", columns="word,pos,chunk"))
     for name in ("o.jsonl", "o.parquet", "o.feather", "o.tsv", "o.jsonl.gz"):
-        assert call(f"rerank apply --model r test.txt --output {name} --quiet").code == 0
+        assert call(f"predict --model r test.txt --output {name} --quiet").code == 0
         named = {"columns": "word,pos,chunk"} if ".tsv" in name else {}
         assert trellis.read(name, **named).sentences("chunk") == wanted
-        assert call(f"tag --model chunk.trellis test.txt --output t.{name} --quiet").code == 0
+        assert call(f"predict --model chunk.trellis test.txt --output t.{name} --quiet").code == 0
         ours, theirs = (trellis.read(file, **named) for file in (name, f"t.{name}"))
         assert list(ours.columns) == list(theirs.columns)
-    refused(call("rerank apply --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk' to be filled in")
-    refused(call("rerank apply --model r test.txt --output o.json"), "o.json: name a .jsonl file")
+    refused(call("predict --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk' to be filled in")
+    refused(call("predict --model r test.txt --output o.json"), "o.json: name a .jsonl file")
     assert not list(here.glob("o.json")) + list(here.glob("o.conllu"))
-    refused(call("rerank apply --model r o.parquet"), "parquet is not for standard output; name a file with --output")
-    assert call("rerank apply --model r o.parquet --output back.tsv --quiet").code == 0
+    refused(call("predict --model r o.parquet"), "parquet is not for standard output; name a file with --output")
+    assert call("predict --model r o.parquet --output back.tsv --quiet").code == 0
     assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
 
 
@@ -622,53 +622,32 @@ def test_options_of_the_tagger_are_those_of_train(
     here: Path, call: Call, monkeypatch: pytest.MonkeyPatch, options: str, name: str, value: Any
 ) -> None:
     seen = list[Any]()
+    train = trellis.Tagger.train.__func__  # type: ignore[attr-defined]
 
-    def noted(part: trellis.Corpus, **given: Any) -> trellis.Tagger:
+    def noted(kind: type, part: trellis.Corpus, **given: Any) -> trellis.Tagger:
         seen.append(given[name])
-        return trellis.train(part, **given)
+        return train(kind, part, **given)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(rerank_train, "train_tagger", noted)
+    monkeypatch.setattr(trellis.Tagger, "train", classmethod(noted))
     epochs = "" if "crf" in options else "--epochs 2"
-    done = call(f"rerank train train.txt --columns word,pos,chunk --kbest 2 --folds 2 --model r -q {epochs} {options}")
+    done = call(
+        "train --task rerank train.txt --columns word,pos,chunk --kbest 2 --reranker-folds 2 --model r -q "
+        f"{epochs} {options}"
+    )
     assert done.code == 0, done.err
     assert seen == [value] * 3
-    assert call("rerank apply --model r test.txt -q").code == 0
-
-
-def test_rerank_alone_shows_its_commands(call: Call) -> None:
-    done = call("rerank --help")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("usage: trellis rerank COMMAND")
-    listed = done.out.partition("commands:\n")[2]
-    assert [" ".join(line.split()[:2]) for line in listed.splitlines()[:4]] == [
-        "rerank train",
-        "rerank apply",
-        "rerank evaluate",
-        "",
-    ]
-    alone = call("rerank")
-    assert (alone.code, alone.out, alone.err) == (2, "", done.out)
-
-
-def test_learners_that_are_offered_learn_lists() -> None:
-    made: dict[str, Any] = {name: learner_named(name)() for name in ALL_LEARNERS}
-    made["hmsvm"] = trellis.HMSVM(solver="frank-wolfe")
-    assert tuple(name for name, one in made.items() if "structures" in one.abilities) == RERANKERS
+    assert call("predict --model r test.txt -q").code == 0
 
 
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
-    train = "rerank train train.txt --columns word,pos,chunk --quiet"
-    refused(call("rerank tarin train.txt"), "no command rerank tarin (did you mean rerank train?)")
-    refused(call("rerank --foo"), "no option rerank --foo", "see trellis rerank --help")
-    refused(call("reranks"), "no command reranks (did you mean rerank?)")
+    train = "train --task rerank train.txt --columns word,pos,chunk --quiet"
     refused(call(train), "--model")
-    refused(call(f"{train} --model r --folds 1"), "--folds", "at least 2")
-    refused(call(f"{train} --model r --folds 99"), "folds must be")
+    refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number from 2 on")
+    refused(call(f"{train} --model r --reranker-folds 99"), "folds must be")
     refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
-    refused(call(f"{train} --model r --reranker maxent"), "--reranker", "invalid choice: 'maxent'")
+    refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
     refused(call(f"{train} --model r --reranker-set C"), "--reranker-set C: write key=value", "--reranker-set epochs=5")
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
     refused(call(f"{train} --model no/where"), "no such folder")
-    refused(call(f"{train} --model r --patience 2"), "--patience", "give --dev")
-    refused(call("rerank apply --model chunk.trellis test.txt"), "a tagger, not a reranker")
-    refused(call("rerank apply --model absent test.txt"), "cannot read absent")
+    refused(call(f"{train} --model r --patience 2"), "patience")
+    refused(call("predict --model absent test.txt"), "cannot read absent")

@@ -234,43 +234,43 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands(words: Path, call: Callable[..., Done]) -> None:
-    done = call("segment train words.txt --dev words.txt --epochs 5 --model m --json")
+    done = call("train --task words words.txt --dev words.txt --epochs 5 --model m --json")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["words"] == 13
+    assert json.loads(done.out)["known words"] == 13
     assert "18 lines" in done.err
-    done = call("segment run --model m text.txt --output out.txt")
+    done = call("predict --model m text.txt --output out.txt")
     assert (done.code, done.out) == (0, "")
     assert (words / "out.txt").read_bytes() == "我们 是 学生\r\n\n \u3000\n他 的 书".encode()
-    done = call("segment evaluate --model m words.txt --json")
+    done = call("evaluate --model m words.txt --json")
     assert json.loads(done.out)["micro_avg"]["f1"] == 1
-    done = call("segment evaluate --model m words.txt")
+    done = call("evaluate --model m words.txt")
     assert "micro avg     100.00  100.00  100.00       63" in done.out
     (words / "empty").write_bytes(b"")
-    assert call("segment run --model m empty -o out.txt").code == 0
+    assert call("predict --model m empty -o out.txt").code == 0
     assert (words / "out.txt").read_bytes() == b""
 
 
 def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     bad = words / "bad.txt"
     bad.write_bytes("我们 是 学生\n".encode() * 3 + b"\xff\n \n" + "他的".encode() + b"\xfe\n")
-    done = call("segment train bad.txt --model m")
+    done = call("train --task words bad.txt --model m")
     why = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
     assert (done.code, done.err) == (2, f"trellis: bad.txt:4: {why}\n")
     assert not (words / "m").exists()
-    done = call("segment train bad.txt --model m --lenient")
+    done = call("train --task words bad.txt --model m --lenient")
     assert done.code == 0
-    assert "3 lines, 9 words from bad.txt; 3 skipped" in done.err
-    done = call("segment run --model m bad.txt -o out.txt")
+    assert "skipped 3 lines\n3 lines, 9 words from bad.txt\n" in done.err
+    done = call("predict --model m bad.txt -o out.txt")
     assert done.code == 2
     assert "bad.txt:4: not valid UTF-8" in done.err
     assert not (words / "out.txt").exists()
-    done = call("segment run --model m bad.txt -o out.txt --lenient")
+    done = call("predict --model m bad.txt -o out.txt --lenient")
     assert done.code == 0
     assert "2 lines with bytes that are not UTF-8" in done.err
     assert (words / "out.txt").read_bytes().replace(b" ", b"") == bad.read_bytes().replace(b" ", b"")
-    done = call("segment evaluate --model m bad.txt")
+    done = call("evaluate --model m bad.txt")
     assert done.code == 2
-    done = call("segment evaluate --model m bad.txt --lenient --json")
-    assert json.loads(done.out)["lines_skipped"] == 3
-    done = call("segment run --model m bad.txt -o bad.txt")
+    done = call("evaluate --model m bad.txt --lenient --json")
+    assert "skipped 3 lines" in done.err
+    done = call("predict --model m bad.txt -o bad.txt")
     assert (done.code, "would replace" in done.err) == (2, True)

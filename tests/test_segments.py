@@ -489,18 +489,18 @@ def test_tokens_of_attributes_have_segments_too() -> None:
 
 def test_the_command_line_trains_and_tags_segments(here: Path, call: Callable[..., Done]) -> None:
     assert call(f"train {TRAIN} --epochs 5 --segments --model seg.trellis --quiet").code == 0
-    assert call("tag --model seg.trellis test.txt --output tagged.txt --quiet").code == 0
+    assert call("predict --model seg.trellis test.txt --output tagged.txt --quiet").code == 0
     assert (here / "tagged.txt").read_text().split()[3] == "B-NP"
     assert "F1" in call("evaluate --model seg.trellis test.txt").out
-    shown = call("info seg.trellis").out
+    shown = call("info -m seg.trellis").out
     assert "at most NP 2, VP 1 tokens" in shown
     assert "word[segment]" in shown
     assert call(f"train {TRAIN} --segments 1 --model seg.trellis --quiet").code == 2  # every sentence has a longer one
     with (here / "train.txt").open("a") as file:
         file.write("\nyes UH B-NP\n\n")
     done = call(f"train {TRAIN} --segments 1 --epochs 1 --model seg.trellis")
-    assert "sentences left out: a segment of more than 1 tokens" in done.err
-    assert "trained on    1 sentences, 1 tokens" in call("info seg.trellis").out
+    assert "sentences with a segment of more than 1 tokens" in done.err
+    assert "12 sentences skipped" in call("info -m seg.trellis").out
     refused(call(f"train {TRAIN} --segments 0 --model seg.trellis"), "--segments")
 
 

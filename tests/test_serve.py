@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi")
-from fastapi.testclient import TestClient
+pytest.importorskip("uvicorn")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from starlette.testclient import TestClient
 
 import trellis
 from trellis.interfaces.serve import Limits, Models, make_app, questions
@@ -154,7 +154,11 @@ def test_watchers(client: TestClient) -> None:
 
 
 def test_the_description(client: TestClient) -> None:
-    paths = client.get("/openapi.json").json()["paths"]
+    described = client.get("/openapi.json").json()
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(described)))
+    assert references == set(described["components"]["schemas"])
+    assert {"Request", "KBestRequest", "Predicted", "ModelList", "Problem", "Arcs"} <= references
+    paths = described["paths"]
     assert {"/v1/models", "/v1/predict", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
     page = client.get("/docs")
     assert "POST /v1/kbest" in page.text
@@ -248,7 +252,7 @@ def test_answers_are_as_described(client: TestClient, path: str, body: Any) -> N
     """Whatever comes: an answer as the description has it, or an error in one line with a status that it names."""
     done = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
     if done.status_code == 200:
-        questions.QUESTIONS[path][1].model_validate(done.json(), extra="forbid")
+        questions.QUESTIONS[path].answer.model_validate(done.json(), extra="forbid")
     else:
         assert (done.status_code in (400, 404, 413, 422), list(done.json())) == (True, ["error"])
         assert "\n" not in done.json()["error"]

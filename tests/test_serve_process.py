@@ -34,7 +34,7 @@ def serving(
     folder: Path, *options: str, model: str = "m.trellis", files: int = 0
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server on a free port, with a limit of open files."""
-    line = [sys.executable, "-m", "trellis", "serve", model, "--port", "0", *options]
+    line = [sys.executable, "-m", "trellis", "serve", "-m", model, "--port", "0", *options]
     if files:
         line = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *line]
     process = subprocess.Popen(line, cwd=folder, stderr=subprocess.PIPE, text=True, restore_signals=True)
@@ -245,9 +245,9 @@ def test_it_listens_here_alone_unless_told(impatient: tuple[Any, int]) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["none.trellis"], "none.trellis"),
-        (["m.trellis", "--token-file", "short"], "16"),
-        (["m.trellis", "--token-file", "none"], "none"),
+        (["-m", "none.trellis"], "none.trellis"),
+        (["-m", "m.trellis", "--token-file", "short"], "16"),
+        (["-m", "m.trellis", "--token-file", "none"], "none"),
     ],
 )
 def test_what_cannot_be_served(folder: Path, options: list[str], why: str) -> None:
@@ -262,7 +262,7 @@ def test_what_cannot_be_served(folder: Path, options: list[str], why: str) -> No
 def test_a_port_that_is_taken(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for port in (str(taken.getsockname()[1]), "99999"):
-            line = [sys.executable, "-m", "trellis", "serve", "m.trellis", "--port", port]
+            line = [sys.executable, "-m", "trellis", "serve", "-m", "m.trellis", "--port", port]
             done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60)
             assert (done.returncode, done.stderr.count("\n")) == (2, 1)
             assert "choose another --port" in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis
@@ -44,7 +44,7 @@ def folder(visit: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with studio(folder, "test.txt", "worse.trellis", "good.trellis", "--columns", "word,ner") as found:
+    with studio(folder, "test.txt", "-m", "worse.trellis", "-m", "good.trellis", "--columns", "word,ner") as found:
         yield found
 
 

@@ -166,11 +166,11 @@ def model(chunker: trellis.Tagger, here: Path) -> Path:
 
 def test_text_with_its_labels(model: Path, call: Any) -> None:
     assert (
-        call("tag -m c.trellis --text --inline text.txt").out
+        call("predict -m c.trellis --text --inline text.txt").out
         == "[NP The dog] [VP did n't see] [NP Ann] .\n[NP Ann] [VP ran] !\n"
     )
-    assert call("tag -m c.trellis --text text.txt").out.split("\n\n")[1] == "Ann B-NP\nran B-VP\n! O"
-    assert call("tag -m c.trellis --words --inline", "Ann ran\nThe dog").out == "[NP Ann] [VP ran]\n[NP The dog]\n"
+    assert call("predict -m c.trellis --text text.txt").out.split("\n\n")[1] == "Ann B-NP\nran B-VP\n! O"
+    assert call("predict -m c.trellis --words --inline", "Ann ran\nThe dog").out == "[NP Ann] [VP ran]\n[NP The dog]\n"
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
@@ -180,9 +180,9 @@ def test_json_has_places_whatever_the_pieces(
     monkeypatch.setattr(running_text, "PIECE_BYTES", piece)
     text = "Ann ran! " * 5 + "Die Tür.\n\nThe dog did n't\nsee Ann . Ann"
     (model / "long.txt").write_text(text)
-    found = [json.loads(line) for line in call("tag -m c.trellis --text --json long.txt").out.splitlines()]
+    found = [json.loads(line) for line in call("predict -m c.trellis --text --json long.txt").out.splitlines()]
     assert found == chunker.tag_text(text).to_dicts()
-    sure = call("tag -m c.trellis --text --json --confidence long.txt").out.splitlines()
+    sure = call("predict -m c.trellis --text --json --confidence long.txt").out.splitlines()
     whole = chunker.tag_text(text, confidence=True).to_dicts()
     assert [json.loads(line)["tokens"][0]["confidence"] for line in sure] == pytest.approx(
         [record["tokens"][0]["confidence"] for record in whole]
@@ -192,11 +192,11 @@ def test_json_has_places_whatever_the_pieces(
 def test_a_sentence_without_end_is_cut(model: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_text, "PIECE_BYTES", 8)
     monkeypatch.setattr(running_text, "LONGEST", 16)
-    assert call("tag -m c.trellis --text --inline", "Ann " * 30).out.replace("\n", " ").count("Ann") == 30
+    assert call("predict -m c.trellis --text --inline", "Ann " * 30).out.replace("\n", " ").count("Ann") == 30
 
 
 def test_options_that_do_not_go_together(model: Path, call: Any) -> None:
-    refused(call("tag -m c.trellis --inline text.txt"), "--inline", "--text")
-    refused(call("tag -m c.trellis --text --inline --json text.txt"), "--inline")
-    refused(call("tag -m c.trellis --crf-test --json text.txt"), "--crf-test")
-    refused(call("tag -m c.trellis --confidence text.txt -o out.parquet"), "--confidence", "--json")
+    refused(call("predict -m c.trellis --inline text.txt"), "--inline", "--text")
+    refused(call("predict -m c.trellis --text --inline --json text.txt"), "--inline")
+    refused(call("predict -m c.trellis --crf-test --json text.txt"), "--crf-test")
+    refused(call("predict -m c.trellis --confidence text.txt -o out.parquet"), "--confidence", "--json")

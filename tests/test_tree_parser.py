@@ -108,9 +108,9 @@ def test_a_pcfg_against_all_trees(pcfg: TreeParser) -> None:
 
 def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
     for tree in TREES:
-        for parsed, score in spans.kbest(tree, 3):
-            terms = spans._terms(spans._words([tree], 1), parsed, score)
-            assert sum(term.weight for term in terms if term.where) == pytest.approx(score, abs=1e-3)
+        for (_, steps, score), terms in spans._decoder.derived(spans._words([tree], 1), 3):
+            assert steps
+            assert sum(term.weight for term in terms) == pytest.approx(score, abs=1e-3)
     explained = spans.explain(TREES[0])
     assert ("NP -> /DT /NN", (0, 2)) in {(term.label, term.where) for term in explained.terms}
     named = [term.feature for term in explained.terms]

@@ -166,7 +166,7 @@ def test_rows_are_as_wide_as_they_like(finder: Path, here: Path, call: Any, rows
     (here / "data").write_text(rows + "\n")
     for model in (finder, here / "converted"):
         trellis.load(finder).save(here / "converted")
-        done = call(f"tag -m {model} data")
+        done = call(f"predict -m {model} data")
         assert done.code == 0
         assert done.err == ""
         assert done.out.splitlines() == [
@@ -176,7 +176,7 @@ def test_rows_are_as_wide_as_they_like(finder: Path, here: Path, call: Any, rows
         assert trellis.load(finder).evaluate(here / "data").token_accuracy == 1
         assert "100" in call(f"evaluate -m {finder} data").out
     if "e e A" in rows:
-        fields = [line.split() for line in call(f"tag -m {finder} data --crf-test").out.splitlines() if line]
+        fields = [line.split() for line in call(f"predict -m {finder} data --crf-test").out.splitlines() if line]
         assert fields == [[*line.split(), label] for line, label in zip(rows.splitlines(), "ABC", strict=True)]
 
 
@@ -189,35 +189,35 @@ def test_pieces_of_several_widths(finder: Path, here: Path, call: Any, monkeypat
     monkeypatch.setattr("trellis.interfaces.cli.labelled_files.PIECE_BYTES", 64)
     rows = "\n\n".join(["q x q q A", "q y q q e e B", "q x q q"] * 40)
     (here / "data").write_text(rows + "\n")
-    done = call(f"tag -m {finder} data --threads 2")
+    done = call(f"predict -m {finder} data --threads 2")
     assert [line.split()[-1] for line in done.out.splitlines() if line] == list("ABA") * 40
 
 
 def test_a_row_that_is_too_narrow_is_named(finder: Path, here: Path, call: Any) -> None:
     (here / "data").write_text("q x q q e A\nq y q\n")
-    done = call(f"tag -m {finder} data")
+    done = call(f"predict -m {finder} data")
     assert done.code == 2
     assert "data:2: 3 fields between blanks or tabs, expected at least 4, those that the model reads" in done.err
     (here / "data").write_text("q x q\nq y q\n")
-    assert "3 columns, but the model learned from 5" in call(f"tag -m {finder} data").err
+    assert "3 columns, but the model learned from 5" in call(f"predict -m {finder} data").err
 
 
 def test_comments_and_document_marks_stay_in_rows_of_several_widths(finder: Path, here: Path, call: Any) -> None:
     text = "# one\n-DOCSTART- -X-\n\nq x q q A\nq y q q e B\n"
     (here / "data").write_text(text)
-    done = call(f"tag -m {finder} data --comments")
+    done = call(f"predict -m {finder} data --comments")
     assert done.out == text.replace("A\n", "A A\n").replace("B\n", "B B\n")
 
 
 def test_info_of_doubled_patterns(here: Path, call: Any) -> None:
     (here / "m").write_bytes(wapiti_file(["u:%x[0,0]", "b"] * 2, {"u:a": [1.0, 0.0, 0.0]}))
-    out = call("info m").out
-    assert re.search(r"^1 templates +word\[0\]$", out, re.MULTILINE)
+    out = call("info -m m").out
+    assert re.search(r"^templates +1: word\[0\]$", out, re.MULTILINE)
     assert "4 patterns, 2 of them different" in out
     (here / "pattern").write_text("u:%x[0,0]\nu:%x[0,0]  # again\nu:%x[-1,0]\n")
     (here / "data").write_text("a A\nb B\n\n")
     assert call("train data --features pattern --model m --quiet").code == 0
-    assert "shared0: word[0] (2 times); shared0: word[-1]" in call("info m").out
+    assert "shared0: word[0] (2 times); shared0: word[-1]" in call("info -m m").out
 
 
 # ------------------------------------------------------------ hostile files

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 from command_line import call, refused  # noqa: F401
-from fastapi.testclient import TestClient
+from starlette.testclient import TestClient
 
 import trellis
 from trellis.interfaces.serve import Models

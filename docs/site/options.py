@@ -13,8 +13,9 @@ from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.trees.options import TreeOptions
 from trellis.tasks.words.options import WordsOptions
 
+ALL = "models.md"  # the page about all tasks
 PAGES: dict[str, type] = {
-    "models.md": TrainingOptions,
+    ALL: TrainingOptions,
     "tagging.md": TaggingOptions,
     "parsing.md": ParsingOptions,
     "trees.md": TreeOptions,
@@ -29,7 +30,8 @@ FOLDER = Path(__file__).parent.parent
 
 def written(page: str) -> str:
     """The text of a page with the table as it is now."""
-    text, n = PLACE.subn(lambda _: f"{markdown_table(PAGES[page])}\n", (FOLDER / page).read_text(encoding="utf-8"))
+    table = f"{markdown_table(PAGES[page], shared=page == ALL)}\n"
+    text, n = PLACE.subn(lambda _: table, (FOLDER / page).read_text(encoding="utf-8"))
     assert n == 1, page
     return text
 

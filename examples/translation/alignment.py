@@ -18,7 +18,7 @@ import numpy as np
 
 from examples.translation.corpus import Pair, numbered
 from trellis._support.arrays import Doubles, Ints, Longs, starts_of
-from trellis.engine.chain import Potentials, best_path_batch, marginals_batch
+from trellis.engine.chain import Chains, Potentials
 
 Links = set[tuple[int, int]]  # (position in the source, position in the target)
 P_NULL = 0.2  # of a word that comes from none
@@ -113,7 +113,8 @@ class Aligner:
         counts, jumps = np.zeros(len(self.t)), np.full(len(self.jump), 1e-3)
         for first, last, rows, cell in cells.tables():
             size = int(cells.n_given[first])
-            _, node, edge = marginals_batch(self.potentials(first, cell), cells.starts[first : last + 1] - rows.start)
+            starts = cells.starts[first : last + 1] - rows.start
+            _, node, edge = Chains.of(self.potentials(first, cell), starts).pair_marginals()
             posterior = np.hstack([node[:, size:].sum(1, keepdims=True), node[:, :size]])
             counts += np.bincount(cells.entry[cell], posterior.ravel(), len(counts))
             pairs = edge.sum(0)[:, :size]  # [2 I + 1, I] from each state to each word
@@ -128,7 +129,7 @@ class Aligner:
         for first, last, rows, cell in self.cells.tables():
             size = int(self.cells.n_given[first])
             starts = self.cells.starts[first : last + 1] - rows.start
-            paths = best_path_batch(self.potentials(first, cell), starts).paths
+            paths = Chains.of(self.potentials(first, cell), starts).best().paths
             positions = np.where(paths < size, paths, -1)
             for s, sentence in enumerate(self.cells.order[first:last].tolist()):
                 found[sentence] = positions[starts[s] : starts[s + 1]].tolist()

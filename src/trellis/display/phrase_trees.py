@@ -21,9 +21,8 @@ def draw_phrases(tree: Any) -> Picture:
     def place(node: Any, level: int, left: float) -> tuple[float, float]:
         """Draw a node from ``left`` on; its centre, and where the next one may begin."""
         right = left + max(len(node.label), len(node.word or "")) * _LETTER + _GAP
-        y = level * _LINE
+        y, centre = level * _LINE, (left + right) / 2
         if node.word is not None:
-            centre = (left + right) / 2
             shapes.append(line((centre, y + 20), (centre, depth * _LINE + 2)))
             shapes.append(words(centre, depth * _LINE + 16, node.word, class_="word"))
         else:
@@ -31,7 +30,8 @@ def draw_phrases(tree: Any) -> Picture:
             for child in node.children:
                 middle, at = place(child, level + 1, at)
                 centres.append(middle)
-            centre, right = (centres[0] + centres[-1]) / 2, max(right, at)
+            if centres:  # an empty sentence has none
+                centre, right = (centres[0] + centres[-1]) / 2, max(right, at)
             shapes.extend(line((centre, y + 20), (middle, y + _LINE + 4)) for middle in centres)
         shapes.append(words(centre, y + 16, node.label, class_="label"))
         return centre, right
@@ -52,6 +52,8 @@ def _block(tree: Any) -> tuple[list[str], int]:
         width = max(len(tree.label), len(tree.word))
         return [text.center(width) for text in (tree.label, "│", tree.word)], (width - 1) // 2
     blocks = [_block(child) for child in tree.children]
+    if not blocks:
+        return [tree.label], (len(tree.label) - 1) // 2
     height = max(len(rows) for rows, _ in blocks)
     columns, left = list[int](), 0
     for rows, column in blocks:

@@ -9,61 +9,19 @@ whose entries are seen through that view too. Without a file its entries are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from trellis import _core
 from trellis._support.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
-from trellis.features.functions import MATCHED, Function, fields_of, read_lookup
-from trellis.features.templates import Call, Look, Template
+from trellis.features.functions import Function, fields_of, read_lookup
 
 ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
 _LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]
 VALUES = Strings.of([*_LENGTHS, "", *"BIES"])  # of a derived column, as native code numbers them; "" is silent
-
-
-@dataclass(frozen=True, slots=True)
-class DictionaryView:
-    """What a dictionary looks at: a column, and the calls on it, of which the last one names the file."""
-
-    column: str
-    calls: tuple[Call, ...]
-
-    @property
-    def path(self) -> str | None:
-        """The file of the entries; None where they are learned from spans."""
-        arguments = self.calls[-1].arguments
-        return str(arguments[0]) if arguments else None
-
-
-def is_matched(look: Look) -> bool:
-    """Whether a look asks a dictionary."""
-    return bool(look.calls) and look.calls[-1].name in MATCHED
-
-
-def dictionary_view(look: Look) -> DictionaryView:
-    """The dictionary that a look asks, by the same name whatever it asks."""
-    return DictionaryView(look.column, (*look.calls[:-1], replace(look.calls[-1], name=next(iter(MATCHED)))))
-
-
-def dictionary_views(templates: Iterable[Template]) -> list[DictionaryView]:
-    """The dictionaries that templates ask, in the order in which they first do."""
-    looks = (look for template in templates for look in template.looks if is_matched(look))
-    return list(dict.fromkeys(map(dictionary_view, looks)))
-
-
-def derived_names(templates: Iterable[Template]) -> dict[str, tuple[DictionaryView, int]]:
-    """Derived columns by their names, with their dictionary and which of its answers they are."""
-    looks = (look for template in templates for look in template.looks if is_matched(look))
-    return {derived_name(look): (dictionary_view(look), MATCHED[look.calls[-1].name]) for look in looks}
-
-
-def derived_name(look: Look) -> str:
-    """The derived column that a look reads: its text at the token itself."""
-    return str(replace(look, offset=0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,10 @@ from trellis import _core
 from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.features.dictionaries import (
-    Dictionary,
-    DictionaryView,
-    EntrySpans,
-    derived_names,
-    dictionary_views,
-    learn_dictionary,
-    matched,
-    read_dictionary,
-)
+from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
 from trellis.features.functions import COUNTED, RARE
 from trellis.features.known import entries
-from trellis.features.templates import Template, vector_file
+from trellis.features.templates import DictionaryView, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
     PAIR,

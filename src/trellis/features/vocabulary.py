@@ -20,15 +20,7 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Bytes, Floats, Ints, Longs
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.features.dictionaries import (
-    VALUES,
-    Dictionary,
-    derived_ids,
-    derived_name,
-    derived_names,
-    dictionary_views,
-    is_matched,
-)
+from trellis.features.dictionaries import VALUES, Dictionary, derived_ids
 from trellis.features.functions import (
     COUNTED,
     FILED,
@@ -51,6 +43,10 @@ from trellis.features.templates import (
     Look,
     Template,
     beside,
+    derived_name,
+    derived_names,
+    dictionary_views,
+    is_matched,
     parse_template,
     parse_templates,
     vector_file,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import Constraints, real
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +25,6 @@ class AROW(MiniBatchLearner):
     r: float = 10.0
     average: bool = False
 
+    rule, constant = "AROW", "r"
     reads_costs = True
     constraints: ClassVar[Constraints] = {"r": real(above=True), **MiniBatchLearner.constraints}
-
-    def begin(self, problem: Problem) -> OnlineRun:
-        """The weights in training."""
-        given = self.effective()
-        return OnlineRun(problem, "AROW", c=given.pop("r"), **given)

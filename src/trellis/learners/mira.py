@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import Constraints, real, whole
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +26,10 @@ class MIRA(MiniBatchLearner):
     C: float = 0.1
     epochs: int = 15
 
+    rule, constant = "MIRA", "C"
     reads_costs = True
     constraints: ClassVar[Constraints] = {
         "k": whole(1, 2**31 - 1),
         "C": real(above=True),
         **MiniBatchLearner.constraints,
     }
-
-    def begin(self, problem: Problem) -> OnlineRun:
-        """The weights in training."""
-        given = self.effective()
-        return OnlineRun(problem, "MIRA", c=given.pop("C"), **given)

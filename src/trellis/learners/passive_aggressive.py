@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from trellis.learning.learner import Constraints, choice, real
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +24,10 @@ class PassiveAggressive(MiniBatchLearner):
     variant: Literal["PA", "PA-I", "PA-II"] = "PA-I"
     C: float = 1.0
 
+    rule, constant = "PA-I", "C"
     reads_costs = True
     constraints: ClassVar[Constraints] = {
         "variant": choice("PA", "PA-I", "PA-II"),
         "C": real(above=True, only=("PA-I and PA-II", lambda p: p["variant"] != "PA")),
         **MiniBatchLearner.constraints,
     }
-
-    def begin(self, problem: Problem) -> OnlineRun:
-        """The weights in training."""
-        given = self.effective()
-        return OnlineRun(problem, given.pop("variant"), c=given.pop("C", 1.0), **given)

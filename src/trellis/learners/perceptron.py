@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, flag
-from trellis.learning.online import MiniBatchLearner, OnlineRun
-from trellis.learning.problem import Problem
+from trellis.learning.online import MiniBatchLearner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +25,10 @@ class Perceptron(MiniBatchLearner):
 
     vote: bool = False
 
+    rule = "perceptron"
     constraints: ClassVar[Constraints] = {**MiniBatchLearner.constraints, "vote": flag()}
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """Votes are kept by labels alone."""
         return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
-
-    def begin(self, problem: Problem) -> OnlineRun:
-        """The weights in training."""
-        return OnlineRun(problem, "perceptron", **self.effective())

@@ -14,7 +14,8 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
+from trellis.learning.online import MarginWeights, NativeWeights
+from trellis.learning.problem import Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
@@ -55,9 +56,9 @@ def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
 class ChainProblem(Problem):
     """Sentences with their labels; ``initial`` are `ChainWeights` in the numbering of this corpus."""
 
+    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
     corpus: _core.Encoded
     starts: Longs  # [n_sentences + 1]
-    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
     n_labels: int
     order: int  # 0: label pairs have no weights; 1; 2
     # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
@@ -132,11 +133,6 @@ class ChainProblem(Problem):
             shifted[position < back] = self.n_labels
             before.append(shifted)
         return before[2], before[1], before[0]
-
-    @property
-    def n_parts(self) -> int:
-        """How many tokens there are."""
-        return len(self.gold)
 
     @property
     def is_stepwise(self) -> bool:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem, StateParts
+from trellis.learning.online import MarginWeights, NativeWeights
+from trellis.learning.problem import FlatVector, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
@@ -95,11 +96,6 @@ class FeatureProblem(Problem):
     def n_sentences(self) -> int:
         """How many examples there are."""
         return self.n_examples
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have."""
-        return len(self.gold)
 
     @property
     def start(self) -> Doubles:

@@ -102,7 +102,7 @@ class Fit:
         Options that have no effect here, with the reason: a LearnerError if one is given.
     """
 
-    __slots__ = ("declared", "given", "kind", "options", "settings")
+    __slots__ = ("declared", "differing", "given", "kind", "settings")
 
     def __init__(
         self,
@@ -112,12 +112,12 @@ class Fit:
         metrics: Iterable[str] | None = None,
         rejected: Mapping[str, str] | None = None,
     ) -> None:
-        self.kind, self.declared, self.options = kind, options_of(kind), check_options(kind, options)
+        self.kind, self.declared, self.settings = kind, options_of(kind), check_options(kind, options)
         self.given = [name for name, value in options.items() if value is not None]
-        checked = vars(self.options)
-        if metrics is not None and self.options.metric != "auto":
-            choice(*metrics).check("metric", self.options.metric)
-        self.settings = {
+        checked = vars(self.settings)
+        if metrics is not None and self.settings.metric != "auto":
+            choice(*metrics).check("metric", self.settings.metric)
+        self.differing = {
             name: _json(checked[name])
             for name, option in self.declared.items()
             if option.role == "setting" and checked[name] != option.default
@@ -126,7 +126,7 @@ class Fit:
 
     def changed(self, **options: Any) -> Fit:
         """A training with the same options but for these."""
-        return Fit(self.kind, {**vars(self.options), **options}, metrics=None)
+        return Fit(self.kind, {**vars(self.settings), **options}, metrics=None)
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""
@@ -137,18 +137,18 @@ class Fit:
     @property
     def learner(self) -> Any:
         """The learner, or the task's own; a task may have one that only counts, known by its name."""
-        return self.options.learner
+        return self.settings.learner
 
     @property
     def notes(self) -> dict[str, Any]:
         """The notes of the user."""
-        return dict(self.options.info or {})
+        return dict(self.settings.info or {})
 
     @property
     def observer(self) -> Observer | None:
         """What is called after every epoch: the given function, and with ``verbose`` one that prints."""
-        observer: Observer | None = self.options.observer
-        if not self.options.verbose:
+        observer: Observer | None = self.settings.observer
+        if not self.settings.verbose:
             return observer
 
         def report(event: Event) -> None:
@@ -160,10 +160,10 @@ class Fit:
 
     def weights(self, n: int, unit: str = "sentence") -> Doubles | None:
         """How much each of ``n`` examples counts, checked."""
-        if self.options.sample_weight is None:
+        if self.settings.sample_weight is None:
             return None
         try:
-            weights = np.array(self.options.sample_weight, np.float64)
+            weights = np.array(self.settings.sample_weight, np.float64)
         except (TypeError, ValueError, OverflowError):
             raise LearnerError(f"sample_weight must be one number per {unit}") from None
         if weights.shape != (n,):
@@ -172,7 +172,7 @@ class Fit:
             raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
         if not weights.any():
             raise LearnerError(f"sample_weight is 0 for every {unit}: nothing is left to train on")
-        self.options.sample_weight = weights
+        self.settings.sample_weight = weights
         return weights
 
     def scheduled(self, problem: P, data: str, *more: object) -> P:
@@ -182,11 +182,11 @@ class Fit:
         weights, for any number of threads.
         """
         checkpoint = None
-        if self.options.checkpoint is not None:
-            values = [getattr(self.options, name) for name, option in self.declared.items() if option.role != "run"]
+        if self.settings.checkpoint is not None:
+            values = [getattr(self.settings, name) for name, option in self.declared.items() if option.role != "run"]
             key = fingerprint(trellis.__version__, data, values, more)
-            checkpoint = Checkpoint(self.options.checkpoint, self.options.checkpoint_every or 1, key)
-        return replace(problem, patience=self.options.patience, checkpoint=checkpoint)  # type: ignore[type-var]
+            checkpoint = Checkpoint(self.settings.checkpoint, self.settings.checkpoint_every or 1, key)
+        return replace(problem, patience=self.settings.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
         """All epochs: the weights and the history."""
@@ -197,7 +197,7 @@ class Fit:
         """The metric of a model on held-out data; None where there are none."""
         if held_out is None:
             return None
-        return lambda model: model.evaluate(held_out, n_threads=self.options.n_threads).figure(self.options.metric)
+        return lambda model: model.evaluate(held_out, n_threads=self.settings.n_threads).figure(self.settings.metric)
 
     def run(
         self,
@@ -227,8 +227,8 @@ class Fit:
             "date": time.strftime("%Y-%m-%d", time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))),
             "learner": _described(self.learner),
             "digest": digest,
-            **({"options": self.settings} if self.settings else {}),
-            **({"metric": _json(self.options.metric), "dev_score": max(scores)} if scores else {}),
+            **({"options": self.differing} if self.differing else {}),
+            **({"metric": _json(self.settings.metric), "dev_score": max(scores)} if scores else {}),
             **facts,
             "history": [event.to_dict() for event in history],
         }

@@ -225,15 +225,6 @@ def check_update(update: str | None, *, stepwise: bool) -> None:
         raise LearnerError(f"{why}; omit it")
 
 
-NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
-
-
-def refuse_l1(kept: object | None) -> None:
-    """LearnerError where a learner asks for some of the weights of a parser alone, as the L1 penalty does."""
-    if kept is not None:
-        raise LearnerError(NO_L1)
-
-
 def _default_of(learner: Learner, name: str) -> Any:
     """The value of a parameter that is omitted."""
     fields: Mapping[str, Field[Any]] = getattr(learner, "__dataclass_fields__", {})

@@ -2,14 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
+
+from trellis._support.arrays import Arrays, Doubles, Longs
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
-from trellis.learning.problem import Problem, State
+from trellis.learning.problem import Problem, State, StateParts
 from trellis.learning.run import Event, Work, restoring, sentence_order, wrong_parts
 
 Update = Literal["standard", "early", "max-violation"]
+
+
+@dataclass(slots=True)
+class NativeWeights:
+    """Weights in native code that change example by example, with what a problem knows of them."""
+
+    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
+    parts: StateParts
+    # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
+    pass_over: Callable[[Any, Longs, Any], Any]
+    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
+    examples: tuple[Any, ...] = ()  # what a state is checked against
+    native: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.native = self.make()
+
+    def epoch(self, order: Longs, block: Problem) -> Any:
+        """One pass: (wrong parts, examples that made a step); with dual variables also the gaps as they were met."""
+        return self.pass_over(self.native, order, block)
+
+    def weights(self, average: bool) -> Any:
+        """The weights to predict with: the last ones, or their average over all steps."""
+        return self.learnt(self.native, average)
+
+    def state(self) -> Arrays:
+        """Everything that a later epoch depends on."""
+        out: Arrays = {}
+        for (name, part), value in zip(self.parts.items(), self.native.state(), strict=True):
+            if isinstance(part, type):
+                out[name] = np.array([value], part)
+            else:
+                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
+        return out
+
+    def restore(self, state: State) -> None:
+        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
+        native, values = self.make(), []
+        for name, part in self.parts.items():
+            if isinstance(part, type):
+                values.append(part(state[name][0]))
+            else:
+                values.append(tuple(state[f"{name}.{array}"] for array in part))
+        native.restore(*self.examples, *values)
+        self.native = native
+
+
+@dataclass(slots=True, kw_only=True)
+class MarginWeights(NativeWeights):
+    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
+
+    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
+    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +104,20 @@ class MiniBatchLearner(OnlineLearner):
     batch: int = 1
     update: Update | None = None
 
+    rule: ClassVar[str]  # of native code, unless there is a parameter ``variant``
+    constant: ClassVar[str] = ""  # the parameter that is the constant c of the rule
+
     constraints: ClassVar[Constraints] = {
         **OnlineLearner.constraints,
         "batch": whole(1, 2**16),
         "update": choice(*get_args(Update), default=None),
     }
+
+    def begin(self, problem: Problem) -> OnlineRun:
+        """The weights in training."""
+        given = self.effective()
+        rule = given.pop("variant", None) or self.rule
+        return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
 
 
 class OnlineRun(Work):
@@ -68,7 +134,7 @@ class OnlineRun(Work):
         mistakes = updates = parts = 0
         for block in self.problem.in_blocks():
             wrong, stepped = self.native.epoch(sentence_order(block, number, self.seed), block)
-            mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + block.n_parts
+            mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + len(block.gold)
             del block  # before the next one is made
         return Event(number, tokens=parts, updates=updates, **wrong_parts(self.options.rule, mistakes))
 

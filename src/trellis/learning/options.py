@@ -3,22 +3,21 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import file_path, thread_count
-from trellis.learning.learner import Constraint, Learner, flag, whole
+from trellis.learning.learner import Constraint, flag, whole
 from trellis.learning.run import Event
 
 # What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
 # checkpoint is made; the "run", which changes no weight and is in neither.
 Role = Literal["setting", "data", "run"]
-FIRST = ("target", "problem", "tagger", "features", "learner", "order")  # in tables and help texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +29,9 @@ class Option:
     help: str  # a noun phrase
     role: Role = "setting"
     nullable: bool = False
-    metavar: str | None = None  # on the command line; a switch has none
-    parse: Callable[[str], Any] = str  # of the command line's text
     offered: bool = True  # on the command line
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether it is on or off."""
-        return isinstance(self.default, bool)
+    metavar: str | None = None  # there; a switch has none
+    parse: Callable[[str], Any] = str  # of its text there; numbers by their type
 
 
 def _function(value: Any) -> Any:
@@ -50,7 +44,7 @@ def _notes(info: Any) -> dict[str, Any]:
     if not isinstance(info, Mapping):
         raise TypeError
     try:
-        text = json.dumps(dict(info), default=plain, ensure_ascii=False)
+        text = json.dumps(dict(info), default=plain, ensure_ascii=False, allow_nan=False)
         text.encode()
     except RecursionError:
         raise ValueError from None
@@ -58,96 +52,71 @@ def _notes(info: Any) -> dict[str, Any]:
     return notes
 
 
+FILE = Constraint("the path of a file", lambda path: Path(file_path("", path)))
+FUNCTION = Constraint("a function that takes an event", _function)
+NOTES = Constraint("a dict of what JSON can hold", _notes)
+THREADS = Constraint("a whole number from 1 on, or None or -1 for all cores", thread_count)
+Metric = str | Callable[[list[Any], list[Any]], float]
+
+
 class TrainingOptions(TypedDict, total=False):
     """Options of every training."""
 
     dev: Annotated[Any, Option(None, None, "held-out data; the epoch with the best score on it is kept", "data")]
-    metric: Annotated[
-        str | Callable[[list[Any], list[Any]], float] | None,
-        Option("auto", None, "score of epochs on the held-out data: a figure of the task's report", metavar="NAME"),
-    ]
-    patience: Annotated[
-        int | None,
-        Option(None, whole(1), "number of epochs without a better score to stop after", "run", parse=int, metavar="N"),
-    ]
+    metric: Annotated[Metric | None, Option("auto", None, "score on the held-out data: a figure of the task's report")]
+    patience: Annotated[int | None, Option(None, whole(1), "epochs without a better score to stop after", "run")]
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
-        Option(
-            None,
-            Constraint("the path of a file", lambda path: Path(file_path("", path))),
-            "file that training resumes from, with the same result as without a stop",
-            "run",
-            metavar="FILE",
-        ),
+        Option(None, FILE, "file that training resumes from, with the same result as without a stop", "run"),
     ]
-    checkpoint_every: Annotated[
-        int | None,
-        Option(None, whole(1), "number of epochs between checkpoints (default: 1)", "run", parse=int, metavar="N"),
-    ]
+    checkpoint_every: Annotated[int | None, Option(None, whole(1), "epochs between checkpoints (default: 1)", "run")]
     observer: Annotated[
         Callable[[Event], None] | None,
-        Option(
-            None,
-            Constraint("a function that takes an event", _function),
-            "function called after every epoch; it may raise StopTrainingError to end training with the best epoch",
-            "run",
-            offered=False,
-        ),
+        Option(None, FUNCTION, "function of every epoch; StopTrainingError ends with the best", "run", offered=False),
     ]
     verbose: Annotated[bool, Option(False, flag(), "one line per epoch on standard error", "run", offered=False)]
-    n_threads: Annotated[
-        int | None,
-        Option(
-            None,
-            Constraint("a whole number from 1 on, or None or -1 for all cores", thread_count),
-            "number of threads (default: all cores)",
-            "run",
-            parse=int,
-            metavar="N",
-        ),
-    ]
-    sample_weight: Annotated[
-        npt.ArrayLike | None, Option(None, None, "weight of every example, one number each", "data", offered=False)
-    ]
+    n_threads: Annotated[int | None, Option(None, THREADS, "number of threads (default: all cores)", "run")]
+    sample_weight: Annotated[npt.ArrayLike | None, Option(None, None, "weight of each example", "data", offered=False)]
     init: Annotated[Any, Option(None, None, "model for a warm start", "data", metavar="MODEL")]
-    info: Annotated[
-        Mapping[str, Any] | None,
-        Option(
-            None,
-            Constraint("a dict of what JSON can hold", _notes),
-            "notes to keep in the model, a dict of JSON values",
-            "run",
-            offered=False,
-        ),
-    ]
+    info: Annotated[Mapping[str, Any] | None, Option(None, NOTES, "notes to keep in the model", "run", offered=False)]
+
+
+FIRST = ("target", "problem", "tagger", "features", "learner")
 
 
 @cache
 def options_of(kind: type) -> dict[str, Option]:
-    """The options of a TypedDict that extends `TrainingOptions`, its own first."""
-    declared = {name: hint.__metadata__[0] for name, hint in kind.__annotations__.items()}
-    shared = TrainingOptions.__annotations__
-    return {
-        name: declared[name] for name in sorted(declared, key=lambda name: (name in shared, [*FIRST, name].index(name)))
-    }
+    """The options of `TrainingOptions` or a TypedDict that extends it, the most used first."""
+    shared, declared = TrainingOptions.__annotations__, kind.__annotations__
+    order = sorted(declared, key=lambda name: (name in shared, name not in FIRST))
+    return {name: _completed(declared[name].__metadata__[0], declared[name].__origin__) for name in order}
 
 
-def markdown_table(kind: type) -> str:
-    """The options as a table of the documentation; those of every training are in the table of `TrainingOptions`."""
-    shared = set() if kind is TrainingOptions else {*TrainingOptions.__annotations__}
-    own = {name: option for name, option in options_of(kind).items() if name not in shared}
+def _completed(option: Option, kind: Any) -> Option:
+    """With the parser of its type."""
+    kinds = get_args(kind) or (kind,)
+    number = next((one for one in (int, float) if one in kinds and str not in kinds), None)
+    return option if number is None or option.parse is not str else replace(option, parse=number, metavar="N")
+
+
+def markdown_table(kind: type, *, shared: bool = True) -> str:
+    """The options as a table of the documentation; without those that all tasks share unless ``shared``."""
     rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    rows += [(f"`{name}`", _shown(option.default), option.help) for name, option in own.items()]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    for name, option in options_of(kind).items():
+        if shared or name not in TrainingOptions.__annotations__:
+            rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _shown(default: Any) -> str:
-    """A default as a table shows it: a learner by the parameters that are not those of its class."""
-    if isinstance(default, Learner):
-        usual = type(default)().parameters()
-        parameters = [f"{name}={value!r}" for name, value in default.parameters().items() if value != usual[name]]
-        return f"`{type(default).__name__}({', '.join(parameters)})`"
-    return "" if default is None else f"`{default!r}`"
+    """A default as code; of a learner only the parameters that its class has not."""
+    if default is None:
+        return ""
+    if not is_dataclass(default) or isinstance(default, type):
+        return f"`{default!r}`"
+    changed = {one.name: getattr(default, one.name) for one in fields(default) if one.init}
+    given = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(type(default)(), name)]
+    return f"`{type(default).__name__}({', '.join(given)})`"
 
 
 def plain(value: Any) -> Any:

@@ -14,20 +14,21 @@ structures are chains (`ChainProblem`), any structure with named features (`Feat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles, Longs
+from trellis._support.arrays import Arrays, Bools, Doubles
 from trellis._support.errors import LearnerError
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
     from trellis.learning.descent import BatchLearner
     from trellis.learning.learner import OnlineOptions
+    from trellis.learning.online import MarginWeights, NativeWeights
 
 State = Mapping[str, npt.NDArray[Any]]
 StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
@@ -53,10 +54,12 @@ class Vector(Protocol):
         """Some of them; LearnerError where that is not possible."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A training problem: the examples, how much each counts, and what the loop does between epochs."""
 
+    gold: npt.NDArray[np.int32 | np.int64]  # what stands in right outputs, one number per part
+    _: KW_ONLY
     n_threads: int = 1
     sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
     score_dev: Callable[[Any], float] | None = None  # of weights
@@ -68,11 +71,6 @@ class Problem:
     @property
     def n_sentences(self) -> int:
         """How many examples there are."""
-        raise NotImplementedError
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have, such as labels."""
         raise NotImplementedError
 
     @property
@@ -91,7 +89,7 @@ class Problem:
     def vector(self, learner: BatchLearner) -> Vector:
         """Weights for a batch learner; LearnerError for its options of chains."""
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
-            if getattr(learner, name) == value:
+            if getattr(learner, name, None) == value:
                 raise LearnerError(f"{name}={value!r} is for chains; omit it")
         return self.flat_vector()
 
@@ -110,59 +108,6 @@ class Problem:
     def weigh(self, losses: Doubles) -> Doubles:
         """The loss of every example, as much as it counts."""
         return losses if self.sentence_weights is None else losses * self.sentence_weights
-
-
-@dataclass(slots=True)
-class NativeWeights:
-    """Weights in native code that change example by example, with what a problem knows of them."""
-
-    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    parts: StateParts
-    # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
-    pass_over: Callable[[Any, Longs, Any], Any]
-    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
-    examples: tuple[Any, ...] = ()  # what a state is checked against
-    native: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.native = self.make()
-
-    def epoch(self, order: Longs, block: Problem) -> Any:
-        """One pass: (wrong parts, examples that made a step); with dual variables also the gaps as they were met."""
-        return self.pass_over(self.native, order, block)
-
-    def weights(self, average: bool) -> Any:
-        """The weights to predict with: the last ones, or their average over all steps."""
-        return self.learnt(self.native, average)
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-        out: Arrays = {}
-        for (name, part), value in zip(self.parts.items(), self.native.state(), strict=True):
-            if isinstance(part, type):
-                out[name] = np.array([value], part)
-            else:
-                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
-        return out
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
-        native, values = self.make(), []
-        for name, part in self.parts.items():
-            if isinstance(part, type):
-                values.append(part(state[name][0]))
-            else:
-                values.append(tuple(state[f"{name}.{array}"] for array in part))
-        native.restore(*self.examples, *values)
-        self.native = native
-
-
-@dataclass(slots=True, kw_only=True)
-class MarginWeights(NativeWeights):
-    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
-
-    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
-    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
 
 
 @dataclass(frozen=True, slots=True)

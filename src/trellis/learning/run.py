@@ -223,7 +223,7 @@ def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     event = work.step(number)
     if event is None:
         return None
-    seconds, tokens = time.perf_counter() - begun, event.tokens or problem.n_parts
+    seconds, tokens = time.perf_counter() - begun, event.tokens or len(problem.gold)
     event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds, unit=problem.unit), None
     if problem.score_dev is not None and (number % work.score_every == 0 or number == work.epochs):
         scored = work.weights()

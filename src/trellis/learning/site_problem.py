@@ -12,12 +12,11 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import FlatVector, NativeWeights, Problem, StateParts
+from trellis.learning.online import NativeWeights
+from trellis.learning.problem import FlatVector, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
-
-NO_L1 = "a parser is trained without an L1 penalty; leave out c1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,6 @@ class SiteProblem(Problem):
         """How many examples there are."""
         return self.n_examples
 
-    @property
-    def n_parts(self) -> int:
-        """How many parts right outputs have."""
-        return len(self.gold)
-
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
@@ -90,7 +84,7 @@ class SiteProblem(Problem):
 
         def objective_of(kept: Bools | None) -> _core.Objective:
             if kept is not None:  # as the L1 penalty asks for
-                raise LearnerError(NO_L1)
+                raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
             return native
 
         return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))

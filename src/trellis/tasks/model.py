@@ -156,6 +156,10 @@ class Model:
         """What it has that no file can hold, by the names of ``needs``."""
         return {}
 
+    def _shares_outside(self, other: Self) -> bool:
+        """Whether what no file can hold is equal in both."""
+        return self._outside() == other._outside()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file; it appears whole or not at all."""
         tensors, header = self._content()
@@ -192,7 +196,7 @@ class Model:
         """Whether both have the same content, which is what they are saved as."""
         if self is other or not isinstance(other, Model):
             return self is other
-        return type(self) is type(other) and self._outside() == other._outside() and self.to_bytes() == other.to_bytes()
+        return type(self) is type(other) and self._shares_outside(other) and self.to_bytes() == other.to_bytes()
 
     def __hash__(self) -> int:
         return hash((type(self), str(self.training.get("learner")), self.training.get("digest")))

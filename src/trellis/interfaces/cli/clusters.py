@@ -37,30 +37,35 @@ def describe(parser: Parser) -> None:
     parser.share_file_options()
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Read, cluster, write."""
-    check_writable(given.output)
-    check_apart(given.output, given.source)
-    corpus = _corpus(given)
+    check_writable(options.output)
+    check_apart(options.output, options.source)
+    corpus = _corpus(options)
     shown = 0
 
     def told(done: int, n_words: int) -> None:
         nonlocal shown
         if 10 * done // n_words > shown:
             shown = 10 * done // n_words
-            say(f"clustering: {done:,} of {n_words:,} words", given.quiet)
+            say(f"clustering: {done:,} of {n_words:,} words", options.quiet)
 
     found = brown_clusters(
-        corpus, given.classes, column=given.column, min_count=given.min_count, told=told, n_threads=given.threads
+        corpus,
+        options.classes,
+        column=options.column,
+        min_count=options.min_count,
+        told=told,
+        n_threads=options.threads,
     )
-    found.save(given.output)
-    say(f"{given.output}: {len(found):,} words in {len(set(found.paths)):,} classes", given.quiet)
+    found.save(options.output)
+    say(f"{options.output}: {len(found):,} words in {len(set(found.paths)):,} classes", options.quiet)
 
 
-def _corpus(given: Namespace) -> Corpus:
-    if any((given.text, given.lines, given.words)):
-        if given.column is not None:
+def _corpus(options: Namespace) -> Corpus:
+    if any((options.text, options.lines, options.words)):
+        if options.column is not None:
             raise ArgumentError("running text has no columns; omit --column")
-        reject_file_options(given, "running text has no columns")
-        return text_corpus([sentence for _, _, some in text_pieces(given) for sentence in some], "word")
-    return FileShape.of(given, given.source).read(given.source, given.columns)
+        reject_file_options(options, "running text has no columns")
+        return text_corpus([sentence for _, _, some in text_pieces(options) for sentence in some], "word")
+    return FileShape.of(options, options.source).read(options.source, options.columns)

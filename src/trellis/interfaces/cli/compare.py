@@ -1,90 +1,167 @@
-"""Compare two models on a file with the true labels: which is better, and is the difference significant?
+"""Compare two models of one task on a file with gold outputs: which is better, and is the difference significant?
 
-McNemar's test counts the tokens that only one of them has right; approximate randomisation and bootstrap intervals are
-of F1 where labels mark spans, else of token accuracy. --differences writes the tokens on which the two differ.
+McNemar's test counts what only one of them has right: tokens of taggers, rerankers and dependency parsers, whole
+sentences of constituency parsers and word segmenters. Approximate randomisation and bootstrap intervals are of span F1
+or token accuracy of labels, attachment of heads with their labels, F1 of brackets, F1 of words. --differences writes
+the tokens on which two taggers differ.
 
 example:
-  trellis compare old.trellis new.trellis test.txt --differences differ.tsv
+  trellis compare -m old.trellis -m new.trellis test.txt --differences differ.tsv
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from trellis._support.errors import ModelError
+from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
 from trellis.evaluation.tagging import right_tokens
-from trellis.interfaces.cli.file_shape import shape_for
+from trellis.interfaces.cli.file_shape import FILES, open_model, tagger_of
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
-from trellis.interfaces.cli.options import Parser
+from trellis.interfaces.cli.options import Parser, reject_other_tasks
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import show_steps
-from trellis.tasks.tagging.model import Tagger
+from trellis.interfaces.cli.task_files import LENIENT, gold_data
+from trellis.tasks.model import TASKS
+
+LABELS = ("tag", "rerank")
+TASKS_OF = {"target": LABELS, "differences": LABELS, "tagger": ("parse",), "no_tags": ("trees",), "lenient": LENIENT}
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("first", metavar="A", help="model file")
-    add("second", metavar="B", help="another model file")
-    add("source", metavar="FILE", help="file with the true labels")
-    add("--gold", metavar="NAME", help="column of true labels (default: the target of A)")
+    add("source", metavar="FILE", help="file with gold outputs")
+    add("--model", "-m", action="append", required=True, metavar="MODEL", help="model file; give two: -m A -m B")
+    parser.share("target", "tagger", "no-tags", "lenient")
     add("--differences", metavar="FILE", help="write the tokens that get different labels, as a table")
     parser.share("threads", "json")
     parser.share_file_options()
 
 
-def command(given: Namespace) -> None:
-    """Tag with both, and test."""
-    check_mistakes(given.differences, given.source, given.first, given.second)
-    taggers = [Tagger.load(path) for path in (given.first, given.second)]
-    corpora = [
-        shape_for(tagger, given, given.source).read_for(given.source, tagger, given.columns) for tagger in taggers
-    ]
-    target = given.gold or taggers[0].target
-    if given.gold is None and taggers[1].target != target:
-        other = taggers[1].target
-        raise ModelError(
-            f"{given.first} labels {target!r} and {given.second} {other!r}; name the true column by --gold"
-        )
-    if corpora[0].starts.tolist() != corpora[1].starts.tolist():
-        raise ModelError(
-            f"{given.first} and {given.second} read {given.source} differently; give --columns and --format"
-        )
-    gold, starts = corpora[0].column(target), corpora[0].starts
-    spans = guess_scheme(gold.values) is not None
+def command(options: Namespace) -> None:
+    """Predict with both, and test."""
+    if len(options.model) != 2:
+        raise ArgumentError(f"give two models, -m A -m B, not {len(options.model)}")
+    check_mistakes(options.differences, options.source, *options.model)
+    first, second = models = [open_model(Namespace(model=path), "compare", *FILES) for path in options.model]
+    if first.task != second.task and {first.task, second.task} != set(LABELS):
+        nouns = [TASKS[model.task].noun for model in models]
+        raise ModelError(f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare one task")
+    reject_other_tasks(options, first.task, TASKS_OF)
     with show_steps() as step:
-        found = list[Column]()
-        for path, tagger, corpus in zip((given.first, given.second), taggers, corpora, strict=True):
-            step(f"tagging {len(gold.codes):,} tokens with {path}")
-            found.append(tagger.tag_column(corpus, n_threads=given.threads))
-        right = [right_tokens(gold, one) for one in found]
-        counts = [sentence_counts(gold, one, starts, spans=spans) for one in found]
-        scores = [float(f1_of(one.sum(axis=0))) for one in counts]
+        outcomes = list[_Outcome]()
+        for path, model in zip(options.model, models, strict=True):
+            step(f"predicting with {path}")
+            data = gold_data(model, options, options.source)
+            outcome = {"parse": _attachment, "trees": _brackets, "words": _words}.get(model.task, _labels)
+            outcomes.append(outcome(model, data, options, models[0]))
+        a, b = outcomes
+        if a.counts.shape != b.counts.shape or len(a.right) != len(b.right):
+            raise ModelError(
+                f"{' and '.join(options.model)} read {options.source} differently; give --columns and --format"
+            )
         step("approximate randomisation")
-        tokens, score = mcnemar(*right), randomisation(*counts)
+        units, score = mcnemar(a.right, b.right), randomisation(a.counts, b.counts)
         step("bootstrap intervals")
-        intervals = [bootstrap(one) for one in counts]
-    if given.differences is not None:
-        differ = np.flatnonzero(~right_tokens(found[0], found[1]))
-        columns = [("true", gold), ("A", found[0]), ("B", found[1])]
-        write_mistakes(given.differences, corpora[0], taggers[0].columns[0], columns, differ.tolist())
-    what = "F1 of spans" if spans else "token accuracy"
-    if given.json:
-        figures = {"measure": what, "scores": scores, "intervals": intervals}
-        test = {"only_a_right": tokens.a, "only_b_right": tokens.b, "p": tokens.p}
+        intervals = [bootstrap(outcome.counts) for outcome in outcomes]
+    if options.differences is not None:
+        _write_differences(options, models, a, b)
+    scores = [float(f1_of(outcome.counts.sum(axis=0))) for outcome in outcomes]
+    if options.json:
+        figures = {"measure": a.measure, "scores": scores, "intervals": intervals}
+        test = {"unit": a.unit, "only_a_right": units.a, "only_b_right": units.b, "p": units.p}
         show_json({**figures, "mcnemar": test, "randomisation": {"p": score.p}})
         return
-    rows = [["", what, "95% of bootstraps", "tokens that only it has right"]]
-    for name, one, (low, high), only in zip("AB", scores, intervals, (tokens.a, tokens.b), strict=True):
-        rows.append([name, f"{100 * one:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{only:.0f}"])
+    rows = [["", a.measure, "95% of bootstraps", f"{a.unit} that only it has right"]]
+    for name, value, (low, high), only in zip("AB", scores, intervals, (units.a, units.b), strict=True):
+        rows.append([name, f"{100 * value:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{only:.0f}"])
     tests = [
-        f"McNemar's test on tokens: p = {tokens.p:.4g}",
-        f"approximate randomisation of the {what}: p = {score.p:.4g}",
+        f"McNemar's test on {a.unit}: p = {units.p:.4g}",
+        f"approximate randomisation of the {a.measure}: p = {score.p:.4g}",
         "p < 0.05 is conventionally called significant.",
     ]
     show("\n".join([align(rows, right=(1, 3)), "", *tests]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How good a model is on every sentence."""
+
+    measure: str
+    unit: str  # of right
+    right: npt.NDArray[np.bool_]
+    counts: npt.NDArray[np.int64]  # [n_sentences, 3] correct, predicted, gold
+    data: Any = None
+    gold: Column | None = None
+    predicted: Column | None = None
+
+
+def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome:
+    """Labels of tokens, and the spans that they mark."""
+    target, own = options.target or tagger_of(first).target, tagger_of(model).target
+    if options.target is None and own != target:
+        names = f"{options.model[0]} labels {target!r} and {options.model[1]} {own!r}"
+        raise ModelError(f"{names}; name the column of gold labels by --target")
+    gold = corpus.column(target)
+    predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
+    spans = guess_scheme(gold.values) is not None
+    counts = sentence_counts(gold, predicted, corpus.starts, spans=spans)
+    measure = "F1 of spans" if spans else "token accuracy"
+    return _Outcome(measure, "tokens", right_tokens(gold, predicted), counts, corpus, gold, predicted)
+
+
+def _attachment(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome:
+    """Heads, with their labels where both parsers have labels."""
+    predicted = model.predict_corpus(corpus, n_threads=options.threads)
+    right = right_tokens(corpus.column("head"), predicted.column("head"))
+    labelled = bool(first.labels and model.labels)
+    if labelled:
+        right = right & right_tokens(corpus.column("deprel"), predicted.column("deprel"))
+    lengths = np.diff(corpus.starts)
+    sums = np.concatenate([[0], np.cumsum(right)])[corpus.starts]
+    counts = np.stack([np.diff(sums), lengths, lengths], axis=1).astype(np.int64)
+    return _Outcome("labelled attachment" if labelled else "unlabelled attachment", "tokens", right, counts)
+
+
+def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcome:
+    """Labelled brackets."""
+    from trellis.evaluation.brackets import brackets
+
+    gold = [tree.clean() or tree for tree in trees]
+    parses = model.predict_batch([tree.words for tree in gold] if options.no_tags else gold, n_threads=options.threads)
+    pairs = [(brackets(tree, tree.pos), brackets(parse, tree.pos)) for tree, parse in zip(gold, parses, strict=True)]
+    return _sets("F1 of brackets", "sentences", pairs)
+
+
+def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
+    """Words, by where they begin and end."""
+    from collections import Counter
+
+    from trellis.evaluation.words import places_of
+
+    found = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
+    pairs = [(Counter(places_of(a)), Counter(places_of(b))) for a, b in zip(lines, found, strict=True)]
+    return _sets("F1 of words", "lines", pairs)
+
+
+def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:
+    """Counts of what gold and predicted multisets have in common."""
+    counts = [((gold & found).total(), found.total(), gold.total()) for gold, found in pairs]
+    return _Outcome(measure, unit, np.array([a == b for a, b in pairs], bool), np.array(counts, np.int64))
+
+
+def _write_differences(options: Namespace, models: list[Any], a: _Outcome, b: _Outcome) -> None:
+    assert a.gold is not None
+    assert a.predicted is not None
+    assert b.predicted is not None
+    differ = np.flatnonzero(~right_tokens(a.predicted, b.predicted))
+    columns = [("true", a.gold), ("A", a.predicted), ("B", b.predicted)]
+    write_mistakes(options.differences, a.data, tagger_of(models[0]).columns[0], columns, differ.tolist())

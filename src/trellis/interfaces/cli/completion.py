@@ -1,4 +1,4 @@
-"""Write what a shell needs to complete command lines of trellis: commands, options and their values.
+"""Write the script by which a shell completes command lines of trellis: commands, options and their values.
 
 examples:
   trellis completion bash >> ~/.bashrc
@@ -8,9 +8,11 @@ examples:
 
 from __future__ import annotations
 
+import argparse
 import importlib
 from argparse import Namespace
 
+from trellis.interfaces.cli.file_shape import FILES
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
 
@@ -20,7 +22,6 @@ _BASH = """\
 _trellis() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words
   local command="${{COMP_WORDS[1]}}"
-  case "$command" in {families}) [ "$COMP_CWORD" -gt 2 ] && command="$command ${{COMP_WORDS[2]}}";; esac
   case "$command:$before" in
 {values}
   esac
@@ -41,64 +42,50 @@ def describe(parser: Parser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Write the script."""
-    show(_fish() if given.shell == "fish" else _bash(given.shell))
+    show(_fish() if options.shell == "fish" else _bash(options.shell))
 
 
-def _parsers() -> dict[str, Parser]:
-    """The parser of every command."""
+def _actions() -> dict[str, dict[str, argparse.Action]]:
+    """The options of every command by name: of one whose options depend on the task, those of all tasks."""
     from trellis.interfaces.cli.main import COMMANDS, module_of
 
-    found = dict[str, Parser]()
+    commands = dict[str, dict[str, argparse.Action]]()
     for name in COMMANDS:
-        parser = found[name] = Parser(f"trellis {name}", "")
-        importlib.import_module(module_of(name)).describe(parser)
-    return found
+        module, options = importlib.import_module(module_of(name)), commands.setdefault(name, {})
+        for task in FILES if name in ("train", "cross-validate") else ("",):
+            parser = Parser(f"trellis {name}", "", ["--task", task] if task else [])
+            module.describe(parser)
+            for action in parser._actions:
+                options |= {option: action for option in action.option_strings if option not in options}
+    return commands
 
 
 def _bash(shell: str) -> str:
     """The script for bash; zsh reads it too, once it is told to."""
-    parsers = _parsers()
-    families = dict[str, list[str]]()
-    for family, _, member in (name.partition(" ") for name in parsers):
-        if member:
-            families.setdefault(family, []).append(member)
     values, options = list[str](), list[str]()
-    for name, parser in parsers.items():
-        for action in parser._actions:
+    for name, actions in _actions().items():
+        for option, action in actions.items():
             if action.choices:
-                words = " ".join(map(str, action.choices))
-                values += [f"    '{name}:{option}') words='{words}';;" for option in action.option_strings]
-        names = " ".join(option for action in parser._actions for option in action.option_strings)
-        options.append(f"      '{name}':-*) words='{names}';;")
-    options += [f"      '{family}':*) words='{' '.join(members)}';;" for family, members in families.items()]
-    first = " ".join(dict.fromkeys(name.split()[0] for name in parsers))
-    script = _BASH.format(
-        families="|".join(families), values="\n".join(values), options="\n".join(options), commands=first
-    )
+                values.append(f"    '{name}:{option}') words='{' '.join(map(str, action.choices))}';;")
+        options.append(f"      '{name}':-*) words='{' '.join(actions)}';;")
+    script = _BASH.format(values="\n".join(values), options="\n".join(options), commands=" ".join(_actions()))
     return script if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{script}"
 
 
 def _fish() -> str:
-    """The same as fish has it: a line for each command and each option."""
+    """The same for fish: a line for each command and each option."""
     from trellis.interfaces.cli.main import COMMANDS
 
-    parsers, lines = _parsers(), ["complete -c trellis -n __fish_use_subcommand -f"]
-    families = " ".join(dict.fromkeys(name.split()[0] for name in parsers if " " in name))
-    for name, parser in parsers.items():
-        first, *second = name.split()
-        seen = " ".join(f"__fish_seen_subcommand_from {word};" for word in (first, *second))
-        alone = "" if second else f"; and not __fish_seen_subcommand_from {families}"
-        where = f"-n '{seen.replace('; ', '; and ').rstrip(';')}{alone}'"
-        before = f"-n '__fish_seen_subcommand_from {first}'" if second else "-n __fish_use_subcommand"
-        what = COMMANDS[name].replace("'", "\\'")
-        lines.append(f"complete -c trellis {before} -f -a {second[0] if second else first} -d '{what}'")
-        for action in parser._actions:
-            long = next((option[2:] for option in action.option_strings if option.startswith("--")), None)
-            if long is None:
-                continue
-            takes = " -x -a '" + " ".join(map(str, action.choices)) + "'" if action.choices else ""
-            said = (action.help or "").replace("'", "\\'").replace("%%", "%")
-            lines.append(f"complete -c trellis {where} -l {long}{takes} -d '{said}'")
-    return "\n".join(dict.fromkeys(lines))
+    lines = ["complete -c trellis -n __fish_use_subcommand -f"]
+    for name, actions in _actions().items():
+        summary = COMMANDS[name].replace("'", "\\'")
+        lines.append(f"complete -c trellis -n __fish_use_subcommand -f -a {name} -d '{summary}'")
+        for option, action in actions.items():
+            if option.startswith("--"):
+                values = " -x -a '" + " ".join(map(str, action.choices)) + "'" if action.choices else ""
+                help = (action.help or "").replace("'", "\\'").replace("%%", "%")
+                where = f"-n '__fish_seen_subcommand_from {name}'"
+                lines.append(f"complete -c trellis {where} -l {option[2:]}{values} -d '{help}'")
+    return "\n".join(lines)

@@ -1,33 +1,39 @@
-"""Read a model of another tool and write it as one of ours, or the other way round.
+"""Convert a model of another tool to one of ours, or the other way round.
 
-What OLD is, its content tells: a model of trellis, CRFsuite, CRF++, Wapiti or NLTK. What NEW becomes, its name tells:
-a name that ends in .crfsuite makes a model of CRFsuite, any other one of trellis.
+The content of the old file tells its kind: a model of trellis, CRFsuite, CRF++, Wapiti or NLTK. The name of the new one
+tells what is written: a name that ends in .crfsuite makes a model of CRFsuite, any other one of trellis.
 
 example:
-  trellis convert old.crfsuite new.trellis
+  trellis convert -m old.crfsuite --output new.trellis
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from trellis._support.errors import ArgumentError
+from trellis.corpus.files import extension
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, check_writable
 from trellis.interfaces.cli.progress import say
-from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.model import TASKS, load
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("old", metavar="OLD", help="model file to read")
-    parser.add_argument("new", metavar="NEW", help="model file to write")
+    parser.share("model")
+    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="model file to write")
     parser.share("quiet")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Read, and write."""
-    check_writable(given.new)
-    check_apart(given.new, given.old)
-    tagger = Tagger.load(given.old)
-    tagger.save(given.new)
-    say(f"wrote {given.new}: {tagger}", given.quiet)
+    check_writable(options.output)
+    check_apart(options.output, options.model)
+    model = load(options.model)
+    if model.task != "tag" and extension(options.output) == ".crfsuite":
+        raise ArgumentError(
+            f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"
+        )
+    model.save(options.output)
+    say(f"wrote {options.output}: {model}", options.quiet)

@@ -73,14 +73,14 @@ def describe(parser: Parser) -> None:
     parser.share("quiet", "json")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Train with two orders, and show how many errors are left."""
-    check_writable(given.model)
-    _check_own(given.model)
-    training, test = make_typos(given.seed, given.words)
+    check_writable(options.model)
+    _check_own(options.model)
+    training, test = make_typos(options.seed, options.words)
     known = {meant for _, meant in training}
     facts: dict[str, Any] = {
-        "seed": given.seed,
+        "seed": options.seed,
         "training_words": len(training),
         "test_words": len(test),
         "new_test_words": sum(meant not in known for _, meant in test),
@@ -90,7 +90,7 @@ def command(given: Namespace) -> None:
     seconds: dict[int, float] = {}
     for order in ORDERS:
         begun = time.perf_counter()
-        with watch_epochs(given.quiet, f"order {order}") as observer:
+        with watch_epochs(options.quiet, f"order {order}") as observer:
             taggers[order] = train(
                 {
                     "letter": [list(typed) for typed, _ in training],
@@ -98,7 +98,7 @@ def command(given: Namespace) -> None:
                 },
                 target="meant",
                 features=LETTER_RUNS,
-                learner=Perceptron(epochs=given.epochs),
+                learner=Perceptron(epochs=options.epochs),
                 order=order,
                 observer=observer,
                 info={"demo": "typos"},
@@ -106,11 +106,11 @@ def command(given: Namespace) -> None:
         seconds[order] = time.perf_counter() - begun
         guessed = ["".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])]
         facts[f"order_{order}"] = asdict(measure(guessed, test, known))
-    taggers[max(ORDERS)].save(given.model)
-    facts["model"] = given.model
-    line = LINE if given.text is None else given.text
+    taggers[max(ORDERS)].save(options.model)
+    facts["model"] = options.model
+    line = LINE if options.text is None else options.text
     facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
-    if given.json:
+    if options.json:
         show_json(facts)
     else:
         show(_text(facts, seconds))
@@ -185,6 +185,6 @@ typed      {facts["line"]}
 corrected  {facts["corrected"]}
 
 The model is kept in {facts["model"]}; it reads the letters of a word:
-  echo "t g e" | trellis tag --model {facts["model"]} --words
-A model of words comes along:
-  echo "i saw the python manual in may" | trellis tag --text --inline"""
+  echo "t g e" | trellis predict -m {facts["model"]} --words
+A pre-trained truecaser is included:
+  echo "i saw the python manual in may" | trellis predict --text --inline"""

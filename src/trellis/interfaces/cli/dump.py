@@ -1,35 +1,36 @@
-"""Write all weights of a model as a table: feature, label or labels, weight; the heaviest first.
+"""Write all weights of a model as a table: feature, label or labels, weight; the largest first.
 
 example:
-  trellis dump chunk.trellis --output weights.tsv
+  trellis dump -m chunk.trellis --output weights.tsv
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from trellis.interfaces.cli.file_shape import open_model
 from trellis.interfaces.cli.mistakes import one_field
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
-from trellis.tasks.tagging.model import Tagger
+
+NAMED = ("tag", "words", "rerank", "structured")  # tasks whose weights have names
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="model file")
-    add("--output", "-o", metavar="FILE", help="where to write (default: standard output); .gz is compressed")
-    add("--top", type=at_least(1), metavar="N", help="only the heaviest")
+    parser.share("model")
+    help = "output file (default: standard output); .gz is compressed"
+    parser.add_argument("--output", "-o", metavar="FILE", help=help)
+    parser.add_argument("--top", type=at_least(1), metavar="N", help="only the N weights farthest from zero")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Write the table."""
-    if given.output is not None:
-        check_writable(given.output)
-        check_apart(given.output, given.model)
-    tagger = Tagger.load(given.model)
-    weights = tagger.top_features(given.top)
-    with writing(given.output) as file:
+    if options.output is not None:
+        check_writable(options.output)
+        check_apart(options.output, options.model)
+    terms = open_model(options, "dump", *NAMED).top_features(options.top)
+    with writing(options.output) as file:
         file.write(b"feature\tlabel\tweight\n")
-        for one in weights:
-            file.write(f"{one_field(one.feature)}\t{one_field(one.label)}\t{one.weight:.6g}\n".encode())
+        for term in terms:
+            file.write(f"{one_field(term.feature)}\t{one_field(term.label)}\t{term.weight:.6g}\n".encode())

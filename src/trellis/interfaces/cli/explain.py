@@ -1,86 +1,88 @@
-"""Show why a sentence gets its labels.
+"""Show why a sentence gets its output: the terms of its score, and those that made the difference to the next best.
 
-Which features speak for and against each label, and why the best label sequence beats the next. Where the model
-reads several columns, a word is written as the/DT. Without words, sentences are read from standard input, one
-token per line, as for trellis tag.
+Of a tagger, which features speak for and against each label. Where the model reads several columns, a word is written
+as the/DT. Without words, sentences are read from standard input, as for trellis predict.
 
 examples:
-  trellis explain chunk.trellis the/DT dog/NN
-  trellis explain --model chunk.trellis --labels 1 < test.txt
+  trellis explain -m chunk.trellis the/DT dog/NN
+  trellis explain -m trees.model the dog barks --top 5
+  trellis explain -m chunk.trellis --labels 1 < test.txt
 """
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import STANDARD_STREAM
-from trellis.interfaces.cli.file_shape import load_constrained, open_model, reject_file_options
-from trellis.interfaces.cli.options import Parser, at_least
+from trellis.interfaces.cli.file_shape import FILES, open_model, reject_file_options, shape_for
+from trellis.interfaces.cli.options import Parser, at_least, reject_other_tasks
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.progress import say
 
-if TYPE_CHECKING:
-    from trellis.tasks.tagging.model import Tagger
-
-TERMS, LABELS = 6, 3  # that are shown unless more or fewer are asked for
+TERMS, LABELS = 6, 3  # of a tagger's explanation by default
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    add = parser.add_argument
-    parser.usage, parser.mixed = "trellis explain MODEL [options] [WORD ...]", True
-    add(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="the model, unless --model names it, then the words of a sentence",
-    )
-    add("--model", "-m", metavar="MODEL", help="model file")
-    add("--top", type=at_least(1), metavar="N", help=f"number of features per label (default: {TERMS})")
-    add("--labels", type=at_least(1), metavar="N", help=f"number of labels per token (default: {LABELS})")
+    add, parser.mixed = parser.add_argument, True
+    add("words", nargs="*", metavar="WORD", help="the words of a sentence (default: standard input)")
+    parser.share("model")
+    top = f"number of features shown per label of a tagger (default: {TERMS}), per output of other models (20)"
+    add("--top", type=at_least(1), metavar="N", help=top)
+    add("--labels", type=at_least(1), metavar="N", help=f"number of labels per token of a tagger (default: {LABELS})")
     parser.share("scheme", "json")
     parser.share_file_options()
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Show explanations."""
-    if given.json and (given.labels or given.top) is not None:
+    if options.json and (options.labels or options.top) is not None:
         raise ArgumentError("--json has all labels and all features; omit --labels and --top")
-    if given.model is None:
-        if not given.words:
-            raise CorpusError("", None, "name the model's file: trellis explain MODEL [WORD ...]")
-        given.model, *given.words = given.words
+    model = open_model(options, "explain", *FILES)
+    reject_other_tasks(options, model.task, {"labels": ("tag",)})
     sentences: Iterable[Any]
-    if given.words:
-        reject_file_options(given, "the words of the command line are no file")
-        tagger = load_constrained(given)
-        sentences = [typed(tagger, given.words, quiet=given.json)]
+    if options.words:
+        reject_file_options(options, "the words of the command line are no file")
+        sentences = [sentence_of(model, options.words, quiet=options.json)]
+    elif model.task == "words":
+        reject_file_options(options, "a word segmenter reads text without columns")
+        sentences = filter(None, sys.stdin.buffer.read().decode().split("\n"))
     else:
-        tagger, shape = open_model(given, STANDARD_STREAM)
-        sentences = shape.read_for(STANDARD_STREAM, tagger, given.columns)
+        shape = shape_for(model, options, STANDARD_STREAM)
+        sentences = shape.read_for(STANDARD_STREAM, model, options.columns)
     for number, sentence in enumerate(sentences):
-        explanation = tagger.explain(sentence)
-        if given.json:
+        explanation = model.explain(sentence)
+        if options.json:
             show_json(explanation.to_dict(), indent=None)
-        else:
-            show("\n" * bool(number) + explanation.text(n_labels=given.labels or LABELS, n_terms=given.top or TERMS))
+            continue
+        shown = {"n_labels": options.labels or LABELS, "n_terms": TERMS} if model.task == "tag" else {}
+        shown |= {"n_terms": options.top} if options.top else {}
+        show("\n" * bool(number) + explanation.text(**shown))
 
 
-def typed(tagger: Tagger, words: list[str], *, quiet: bool = False) -> list[Any]:
-    """One sentence from the words of the command line."""
-    n = len(tagger.columns)
-    if tagger.model.vocabulary.bag is not None:
-        why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
-        raise CorpusError("", None, why)
+def sentence_of(model: Any, words: list[str], *, quiet: bool = False) -> Any:
+    """One sentence from the words of the command line, as the model takes it."""
+    if model.task == "words":
+        return " ".join(words)
+    words = words[0].split() if len(words) == 1 and model.task in ("parse", "trees") else words
+    if model.task == "trees":
+        columns = ["word", "pos"] if all("/" in word.strip("/") for word in words) else ["word"]
+    else:
+        reader = model if model.task == "parse" else getattr(model, "tagger", model)
+        columns = list(reader.columns)
+        if model.task != "parse" and reader.model.vocabulary.bag is not None:
+            why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
+            raise CorpusError("", None, why)
     if blank := next((word for word in words if " " in word.strip()), None):
-        say(f"{blank!r} is taken as one token; leave out the quotes to give one word per token", quiet)
-    if n == 1:
+        say(f"{blank!r} is read as one token; omit the quotes to give one word per token", quiet)
+    if len(columns) == 1 and model.task != "parse":
         return list(words)
-    fields = [tuple(word.rsplit("/", n - 1)) for word in words]
-    wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != n), None)
+    fields = [tuple(word.rsplit("/", len(columns) - 1)) for word in words]
+    wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != len(columns)), None)
     if wrong is not None:
-        raise CorpusError("", None, f"{wrong!r}: the model reads {'/'.join(tagger.columns)}")
+        raise CorpusError("", None, f"{wrong!r}: the model reads {'/'.join(columns)}")
     return fields

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import gzip
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from trellis._support.errors import ArgumentError
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
-from trellis.corpus.files import STANDARD_STREAM, extension
+from trellis.corpus.files import STANDARD_STREAM, extension, message_name
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
-from trellis.interfaces.cli.file_shape import STREAMED, FileShape
+from trellis.interfaces.cli.file_shape import STREAMED, FileShape, tagger_of
 from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import say
 
 if TYPE_CHECKING:
     from trellis.corpus.columns import Layout
-    from trellis.tasks.tagging.model import Tagger
 
 Label = Callable[[Corpus], list[Column]]  # the columns of labels, best first
 Labeller = Callable[[int | None], Label]  # such a function by so many threads
@@ -28,6 +27,7 @@ Labeller = Callable[[int | None], Label]  # such a function by so many threads
 TABLES = ("parquet", "feather")
 WHOLE = (*TABLES, "csv")  # formats that are written at once
 PIECE_BYTES = 1 << 20
+PIECE = 256  # sentences of formats that are read whole
 
 
 def output_shape(output: str | None, shape: FileShape, instead: str) -> FileShape:
@@ -53,13 +53,31 @@ def check_place(output: str | None, target: str, format: str, instead: str) -> N
         raise ArgumentError(f"{format} is not for standard output; name a file with --output")
 
 
-def corpora(source: str, columns: str | None, tagger: Tagger, shape: FileShape) -> Iterable[Corpus]:
-    """What is read, piece by piece where its format allows and no model looks at whole documents."""
-    if shape.format in STREAMED and tagger.model.first is not None:
-        return [whole_piece(source, shape.layout(source, tagger, columns)).corpus]
-    if shape.format in STREAMED:
-        return (piece.corpus for piece in pieces_of_path(source, shape.layout(source, tagger, columns), PIECE_BYTES))
-    return [shape.read(source, columns)]
+def corpora(source: str, columns: str | None, model: Any, shape: FileShape) -> Iterator[Corpus]:
+    """A file, piece by piece where its format allows and the model does not read whole documents or trees.
+
+    CorpusError where there is nothing in it.
+    """
+    pieces: Iterable[Corpus]
+    if model.task == "trees" or shape.format not in STREAMED:
+        corpus = shape.read(source, columns)
+        pieces = (corpus[first : first + PIECE] for first in range(0, len(corpus), PIECE))
+    elif reads_documents(model):
+        pieces = [whole_piece(source, shape.layout(source, model, columns)).corpus]
+    else:
+        pieces = (piece.corpus for piece in pieces_of_path(source, shape.layout(source, model, columns), PIECE_BYTES))
+    n_tokens = 0
+    for piece in pieces:
+        n_tokens += piece.n_tokens
+        if piece.n_tokens:
+            yield piece
+    if not n_tokens and model.task in ("parse", "trees"):
+        raise CorpusError(message_name(source), None, "no tokens in it; give a file with at least one sentence")
+
+
+def reads_documents(model: Any) -> bool:
+    """Whether a tagger looks at all sentences of a document."""
+    return model.task == "tag" and model.model.first is not None
 
 
 def labelled(label: Label, target: str, corpus: Corpus) -> Corpus:
@@ -90,8 +108,8 @@ def write_texts(
 
 def write_labelled(
     labeller: Labeller,
-    tagger: Tagger,
-    given: Namespace,
+    model: Any,
+    options: Namespace,
     shapes: tuple[FileShape, FileShape],
     count: Callable[[int], None],
     n_pieces: int,
@@ -100,28 +118,28 @@ def write_labelled(
 
     Pieces of columns are labelled ``n_pieces`` at once, each by one thread; everything else by the threads given.
     """
-    shape, wanted = shapes
+    (shape, wanted), target = shapes, tagger_of(model).target
     if wanted.format in WHOLE:
         from trellis.corpus.write import write
 
-        whole = shape.read_for(given.source, tagger, given.columns)
-        found = labelled(labeller(given.threads), tagger.target, whole)
-        write(found, given.output or STANDARD_STREAM, format=wanted.format, sentence=wanted.sentence)
+        whole = shape.read_for(options.source, model, options.columns)
+        corpus = labelled(labeller(options.threads), target, whole)
+        write(corpus, options.output or STANDARD_STREAM, format=wanted.format, sentence=wanted.sentence)
         return
-    with writing(given.output) as out:
-        label, is_whole = labeller(given.threads), tagger.model.first is not None
+    with writing(options.output) as out:
+        label = labeller(options.threads)
         if wanted == shape and shape.format in STREAMED:
-            layout = shape.layout(given.source, tagger, given.columns)
-            by_piece = label if is_whole else labeller(1)
-            _write_columns(by_piece, tagger, given.source, layout, n_pieces, out, count)
+            layout = shape.layout(options.source, model, options.columns)
+            by_piece = label if reads_documents(model) else labeller(1)
+            _write_columns(by_piece, model, options.source, layout, n_pieces, out, count)
             return
-        pieces = corpora(given.source, given.columns, tagger, shape)
-        write_texts(lambda corpus: formatted(labelled(label, tagger.target, corpus), wanted), pieces, out, count)
+        pieces = corpora(options.source, options.columns, model, shape)
+        write_texts(lambda corpus: formatted(labelled(label, target, corpus), wanted), pieces, out, count)
 
 
 def _write_columns(
     label: Label,
-    tagger: Tagger,
+    model: Any,
     source: str,
     layout: Layout,
     n_threads: int,
@@ -129,6 +147,7 @@ def _write_columns(
     count: Callable[[int], None],
 ) -> None:
     """The text of a file with labels: in the target's column of CoNLL-U, else in new columns."""
+    tagger = tagger_of(model)
 
     def labelled(piece: Piece) -> tuple[bytes, int]:
         text, layout = piece.text, piece.layout
@@ -143,7 +162,7 @@ def _write_columns(
         return text, piece.corpus.n_tokens
 
     pieces = map_pieces(labelled, source, layout, n_threads, PIECE_BYTES)
-    if tagger.model.first is not None:  # which looks at whole documents
+    if reads_documents(model):
         pieces = iter([labelled(whole_piece(source, layout))])
     for text, n_tokens in pieces:
         out.write(text)
@@ -151,7 +170,7 @@ def _write_columns(
         count(n_tokens)
 
 
-def _check_gold(corpus: Corpus, tagger: Tagger, layout: Layout) -> None:
+def _check_gold(corpus: Corpus, tagger: Any, layout: Layout) -> None:
     """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
     column = corpus.columns.get(tagger.target)
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):

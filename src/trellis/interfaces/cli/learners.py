@@ -22,11 +22,11 @@ def describe(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a learner")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Show all, or one."""
-    if given.name is None:
+    if options.name is None:
         show(list_parameters())
         return
-    kind = learner_named(given.name)
+    kind = learner_named(options.name)
     module = sys.modules[kind.__module__]
     show(f"{inspect.getdoc(module)}\n\n{inspect.getdoc(kind)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from trellis._support.errors import ArgumentError
@@ -13,21 +13,18 @@ from trellis._support.errors import ArgumentError
 vars(argparse)["_"] = str
 
 
-_PLACES: dict[Any, str] = {
-    None: "{}",
-    "?": "[{}]",
-    "+": "{} ...",
-    "*": "[{} ...]",
-}  # how usage shows arguments without an option
+# How usage shows arguments without an option.
+_PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose mistakes are errors of trellis, and whose help shows defaults."""
 
-    def __init__(self, name: str, about: str) -> None:
+    def __init__(self, name: str, about: str, words: Sequence[str] = ()) -> None:
         super().__init__(name, description=about.strip(), formatter_class=_Help, allow_abbrev=False)
+        self.words = words  # of the command line, for commands whose options depend on one of them
         self.mixed = False  # whether options may stand between the words of one list
-        self.more: Callable[[], str] = str  # what the help shows at its end; made only when help is asked for
+        self.more: Callable[[], str] = str  # the end of the help; made only when help is asked for
 
     def share(self, *names: str) -> None:
         """Add options that other commands have too."""
@@ -40,15 +37,33 @@ class Parser(argparse.ArgumentParser):
         for name, option in FILE_OPTIONS.items():
             group.add_argument(f"--{name}", **option)
 
+    def task(self, tasks: Sequence[str]) -> str:
+        """Add ``--task``; returns its value, which decides on further options."""
+        from trellis.tasks.model import TASKS
+
+        nouns = ", ".join(f"{task} ({TASKS[task].noun})" for task in tasks)
+        self.add_argument("--task", choices=tuple(tasks), default="tag", metavar="TASK", help=f"one of {nouns}")
+        first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+        first.add_argument("--task", default="tag")
+        try:
+            task = first.parse_known_args(self.words)[0].task
+        except argparse.ArgumentError:
+            return "tag"
+        if task == "structured":
+            raise ArgumentError(
+                "structured models learn from Python objects, not from files; see StructuredModel.train"
+            )
+        return task if task in tasks else "tag"
+
     def error(self, message: str) -> NoReturn:
         """What is wrong with the command line, and where help is."""
         raise ArgumentError(f"{message}; see {self.prog} --help")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """What is given, by the names of options and other arguments."""
-        needed = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
+        """The values of options and other arguments."""
+        required = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
         places = [_PLACES[a.nargs].format(a.metavar) for a in self._get_positional_actions()]
-        self.usage = self.usage or " ".join((self.prog, *needed, "[options]", *places))
+        self.usage = self.usage or " ".join((self.prog, *required, "[options]", *places))
         return self.parse_intermixed_args(arguments) if self.mixed else self.parse_args(arguments)
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -82,18 +97,30 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+def reject_other_tasks(options: argparse.Namespace, task: str, tasks_of: Mapping[str, Sequence[str]]) -> None:
+    """ArgumentError for an option that has a value and is not for models of this task."""
+    for name, tasks in tasks_of.items():
+        if task not in tasks and getattr(options, name) not in (None, False):
+            from trellis.tasks.model import TASKS
+
+            nouns = ", ".join(f"{TASKS[other].noun}s" for other in tasks)
+            raise ArgumentError(f"--{name.replace('_', '-')} is for {nouns}, not for a {TASKS[task].noun}; omit it")
+
+
 SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
 SHORT = {"model": ("-m",), "output": ("-o",), "quiet": ("-q",)}
 SHARED: dict[str, dict[str, Any]] = {
     "model": {"required": True, "metavar": "MODEL", "help": "model file"},
     "by": {
         "choices": ("path", "label"),
-        "default": "path",
-        "help": "path: the best label sequence; label: the most probable label of each token",
+        "help": "path: the best label sequence; label: the most probable label of each token (default: path)",
     },
-    "label-parts": {"metavar": "SIGN", "help": "what separates the parts of a label: | in NOUN|Case=Nom"},
+    "label-parts": {"metavar": "CHARACTER", "help": "separator of the parts of a label: | in NOUN|Case=Nom"},
+    "target": {"metavar": "NAME", "help": "column of gold labels (default: the model's target)"},
     "scheme": {"help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
-    "lenient": {"action": "store_true", "help": "pass over lines that cannot be read, and count them"},
+    "tagger": {"metavar": "MODEL", "help": "tagger that fills in the column of its target before parsing"},
+    "no-tags": {"action": "store_true", "help": "of constituency parsers: ignore the part-of-speech tags of the file"},
+    "lenient": {"action": "store_true", "help": "skip what cannot be read and report how much"},
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},
     "json": {"action": "store_true", "help": "JSON on standard output"},

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from trellis._support.errors import CorpusError, ModelError
+from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_device, writing_whole
 from trellis.interfaces.cli.progress import printable
 
@@ -84,3 +84,14 @@ def check_apart(output: str | None, *inputs: str | None) -> None:
         if read is not None and os.path.samestat(read, target.stat()):
             name = "standard input" if path == "-" else path
             raise ModelError(f"{output}: the output would replace {name}, which is read; name another file")
+
+
+def check_picture(path: str) -> None:
+    """LearnerError where no picture can be drawn to that path."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise LearnerError("--plot needs matplotlib: pip install matplotlib") from None
+    known = Figure().canvas.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in known:
+        raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")

@@ -117,7 +117,7 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
         now = time.monotonic()
         if now >= due:
             due = now + SECONDS
-            write_over(f"tagging: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
+            write_over(f"predicting: {done:,} tokens, {done / max(now - begun, 1e-9):,.0f} tokens/s")
 
     try:
         yield add

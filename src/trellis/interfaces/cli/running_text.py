@@ -27,15 +27,15 @@ Piece = tuple[int, str, Sentences]  # where it begins in the text, its own text,
 _WORD = re.compile(r"[^\s\ufeff]+")
 
 
-def text_pieces(given: Namespace, *, whole: bool = False) -> Iterator[Piece]:
+def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[Piece]:
     """The sentences of running text, as many at once as are there; or all, for a model that looks at documents."""
-    by_line, split = _splitter(given)
+    by_line, split = _splitter(options)
     if whole:
-        text = "".join(_decoded(given.source))
+        text = "".join(_decoded(options.source))
         yield 0, text, split(text)
         return
     rest, base, ended, enough = "", 0, False, 0
-    for text in _decoded(given.source):
+    for text in _decoded(options.source):
         ended = not text
         rest += text
         if ended:
@@ -64,13 +64,15 @@ def text_corpus(sentences: Sentences, column: str) -> Corpus:
     return from_mapping({column: [[token.text for token in sentence] for sentence in sentences]}, None)
 
 
-def labelled_texts(given: Namespace, tagger: Tagger) -> Iterator[tuple[str, int]]:
+def labelled_texts(options: Namespace, tagger: Tagger) -> Iterator[tuple[str, int]]:
     """The lines of every piece, inline or as JSON, and how many words it has."""
-    for base, text, sentences in text_pieces(given, whole=tagger.model.first is not None):
+    for base, text, sentences in text_pieces(options, whole=tagger.model.first is not None):
         if sentences:
-            wanted = given.confidence and given.json
-            tagged = tag_sentences(tagger, text, sentences, confidence=wanted, by=given.by, n_threads=given.threads)
-            lines = _json(tagged, base) if given.json else map(tagged.inline, tagged)
+            wanted = options.confidence and options.json
+            tagged = tag_sentences(
+                tagger, text, sentences, confidence=wanted, by=options.by or "path", n_threads=options.threads
+            )
+            lines = _json(tagged, base) if options.json else map(tagged.inline, tagged)
             yield "".join(f"{line}\n" for line in lines), sum(map(len, sentences))
 
 
@@ -78,10 +80,10 @@ def _json(tagged: TaggedText, base: int) -> Iterator[str]:
     return (json.dumps(record, ensure_ascii=False) for record in tagged.to_dicts(offset=base))
 
 
-def _splitter(given: Namespace) -> tuple[bool, Callable[[str], Sentences]]:
+def _splitter(options: Namespace) -> tuple[bool, Callable[[str], Sentences]]:
     """Whether a line is a sentence, and how a text becomes sentences."""
-    by_line = given.lines or given.words
-    return by_line, _words if given.words else lambda text: tokenize(text, lines=by_line)
+    by_line = options.lines or options.words
+    return by_line, _words if options.words else lambda text: tokenize(text, lines=by_line)
 
 
 def _words(text: str) -> Sentences:

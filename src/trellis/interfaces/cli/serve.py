@@ -4,8 +4,8 @@ A model has the name of its file without the extension. SIGHUP reads all model f
 changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under way, for at most --max-seconds.
 
 examples:
-  trellis serve ner.trellis
-  trellis serve ner.trellis pos.trellis --port 8080 --watch --token-file secret.txt
+  trellis serve -m ner.trellis
+  trellis serve -m ner.trellis -m pos.trellis --port 8080 --watch --token-file secret.txt
   curl -s localhost:8000/v1/predict -H 'content-type: application/json' -d '{"text": "The dog barks."}'
 """
 
@@ -25,7 +25,8 @@ SHORTEST_TOKEN = 16
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("models", nargs="+", metavar="MODEL", help="model files")
+    help = "model file; may be given several times"
+    add("--model", "-m", action="append", required=True, metavar="MODEL", help=help)
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: also from elsewhere")
     add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: a free one")
     add("--token-file", metavar="FILE", help="file with a token that clients must bring: Authorization: Bearer TOKEN")
@@ -41,32 +42,32 @@ def describe(parser: Parser) -> None:
     parser.share("threads", "quiet")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Run the server until it is told to stop."""
     try:
         from trellis.interfaces.serve import Limits, Models, make_app
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install fastapi uvicorn") from None
-    show_log(given.quiet)
-    models = Models(given.models)
+        raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
+    show_log(options.quiet)
+    models = Models(options.model)
     limits = Limits(
-        bytes=given.max_bytes,
-        tokens=given.max_tokens,
-        sentences=given.max_sentences,
-        values=given.max_values,
-        seconds=given.max_seconds,
-        in_flight=given.max_requests,
+        bytes=options.max_bytes,
+        tokens=options.max_tokens,
+        sentences=options.max_sentences,
+        values=options.max_values,
+        seconds=options.max_seconds,
+        in_flight=options.max_requests,
     )
-    hosts = LOOPBACK if given.host in ("127.0.0.1", "localhost", "::1") else None
-    app = make_app(models, limits=limits, token=_token(given.token_file), hosts=hosts, n_threads=given.threads)
+    hosts = LOOPBACK if options.host in ("127.0.0.1", "localhost", "::1") else None
+    app = make_app(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
     names = ", ".join(served.name for served in models)
 
     def told(host: str, port: int) -> None:
-        say(f"serving {names} at http://{host}:{port}/docs", given.quiet)
+        say(f"serving {names} at http://{host}:{port}/docs", options.quiet)
 
-    run(app, models, given.host, given.port, watch=given.watch, told=told)
+    run(app, models, options.host, options.port, watch=options.watch, told=told)
 
 
 class _Lines(logging.Formatter):

@@ -1,29 +1,39 @@
-"""The addresses of the server."""
+"""The addresses of the server: questions by POST, pages by GET, as one ASGI program."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, FastAPI, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import ValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as WebRequest
 
-import trellis
 from trellis._support.errors import TrellisError
-from trellis.interfaces.serve import messages
-from trellis.interfaces.serve.docs_page import docs_page
-from trellis.interfaces.serve.door import App, Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
+from trellis.interfaces.serve.docs_page import docs_page, openapi
+from trellis.interfaces.serve.door import Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
 from trellis.interfaces.serve.models import Models
-from trellis.interfaces.serve.questions import LONG, QUESTIONS, Shared, json_bytes
+from trellis.interfaces.serve.questions import LONG, QUESTIONS, Question, Shared, json_bytes
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # names of this machine for itself
+
+
+class Reply(NamedTuple):
+    """What is sent back."""
+
+    body: bytes
+    kind: bytes = b"application/json"
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+Page = Callable[[Scope], Awaitable[Reply]]
+
+
+class Addresses(NamedTuple):
+    """What may be asked by POST, and what is shown by GET, by path."""
+
+    questions: Mapping[str, Question]
+    pages: Mapping[str, Page]
 
 
 def make_app(
@@ -33,7 +43,7 @@ def make_app(
     token: str | None = None,
     hosts: Sequence[str] | None = None,
     n_threads: int | None = None,
-    router: Callable[[Shared], APIRouter] | None = None,
+    more: Callable[[Shared], Addresses] | None = None,
 ) -> Any:
     """The server as an ASGI program.
 
@@ -49,51 +59,60 @@ def make_app(
         The names under which it may be asked, such as ``LOOPBACK`` (default: any).
     n_threads
         Threads of a batch (default: all cores).
-    router
+    more
         Makes further addresses from what requests share, as those of the studio.
     """
     limits, counts = limits or Limits(), RequestCounts()
     work = Shared(models, limits, counts, n_threads)
-
-    @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        work.start()
-        yield
-        work.close()
-
-    app = FastAPI(title="trellis", version=trellis.__version__, docs_url=None, redoc_url=None, lifespan=life)
-    _watched(app, work)
-    _described(app)
-    if router is not None:
-        app.include_router(router(work))
-    _errors(app)
-    return Door(Asked(app, work), limits, counts, token, None if hosts is None else frozenset(hosts))
+    questions, pages = ({}, {}) if more is None else more(work)
+    app = App(work, Addresses({**QUESTIONS, **questions}, {**_pages(work), **pages}))
+    return Door(app, limits, counts, token, None if hosts is None else frozenset(hosts))
 
 
-class Asked:
-    """Answers questions about sentences itself, straight from bytes to bytes; everything else is FastAPI's."""
+class App:
+    """Answers questions straight from bytes to bytes."""
 
-    def __init__(self, app: App, work: Shared) -> None:
-        self._app, self._work = app, work
+    def __init__(self, work: Shared, addresses: Addresses) -> None:
+        self._work, self._addresses = work, addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or pass on."""
-        question = QUESTIONS.get(scope.get("path", "")) if scope.get("method") == "POST" else None
-        if question is None:
-            await self._app(scope, receive, send)
+        """Answer a request, or begin and end with the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
             return
         try:
+            reply = await self._reply(scope, receive)
+        except (TrellisError, TurnedAwayError, ValidationError) as error:
+            status, found = problem(error)
+            reply = Reply(json_bytes(found), status=status)
+        length = (b"content-length", b"%d" % len(reply.body))
+        headers = [(b"content-type", reply.kind), length, *reply.headers]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    async def _reply(self, scope: Scope, receive: Receive) -> Reply:
+        path, method = scope["path"], scope["method"]
+        question, page = self._addresses.questions.get(path), self._addresses.pages.get(path)
+        if question is not None and method == "POST":
             data = (await receive())["body"]  # the door gives all of it at once
             read = partial(question.kind.model_validate_json, data)
             given = read() if len(data) < LONG else await self._work.aside(read)
-            served = self._work.models.get(given.model)
-            status, body = 200, await question.function(given, served, self._work)
-        except (TrellisError, TurnedAwayError, ValidationError) as error:
-            status, found = problem(error)
-            body = json_bytes(found)
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            answer = await question.function(given, self._work)
+            return Reply(answer if isinstance(answer, bytes) else await self._work.aside(partial(json_bytes, answer)))
+        if page is not None and method == "GET":
+            return await page(scope)
+        if question is None and page is None:
+            raise TurnedAwayError(404, f"nothing at {path[:200]}; see /docs")
+        why = {"error": f"{path} is not asked by {method}; see /docs"}
+        return Reply(json_bytes(why), status=405, headers=((b"allow", b"POST" if page is None else b"GET, HEAD"),))
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        self._work.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._work.close()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
 def problem(error: Exception) -> tuple[int, dict[str, Any]]:
@@ -110,82 +129,36 @@ def problem(error: Exception) -> tuple[int, dict[str, Any]]:
     return 422, {"error": " ".join(str(error).split())}
 
 
-# ------------------------------------------------------------ the rest
+def _pages(work: Shared) -> dict[str, Page]:
+    """The description, and addresses for those who look after the server."""
 
-
-def _watched(app: FastAPI, work: Shared) -> None:
-    """Addresses for those who look after the server."""
-
-    @app.get("/healthz", response_model=dict[str, str])
-    async def healthz() -> dict[str, str]:
+    async def healthz(scope: Scope) -> Reply:
         """The process runs."""
-        return {"status": "ok"}
+        return Reply(json_bytes({"status": "ok"}))
 
-    @app.get("/readyz", response_model=dict[str, str])
-    async def readyz() -> dict[str, str]:
+    async def readyz(scope: Scope) -> Reply:
         """The models are loaded."""
-        return {"status": "ready"}
+        return Reply(json_bytes({"status": "ready"}))
 
-    @app.get("/v1/models", response_model=messages.ModelList, response_model_exclude_none=True)
-    async def models() -> Any:
+    async def models(scope: Scope) -> Reply:
         """The models that are served: the task of each, what it reads, its labels."""
-        return {"models": [served.facts() for served in work.models]}
+        return Reply(json_bytes({"models": [served.facts() for served in work.models]}))
 
-    @app.get("/metrics", response_class=Response)
-    async def metrics() -> Response:
+    async def metrics(scope: Scope) -> Reply:
         """Counts for Prometheus."""
-        batcher = work.batcher
         more = {"models": float(len(list(work.models)))}
-        if batcher is not None:
-            more |= {"batches_total": float(batcher.n_batches), "batched_requests_total": float(batcher.n_requests)}
-        return Response(work.counts.text(more), media_type="text/plain; version=0.0.4")
+        if work.batcher is not None:
+            batches, requests = work.batcher.n_batches, work.batcher.n_requests
+            more |= {"batches_total": float(batches), "batched_requests_total": float(requests)}
+        return Reply(work.counts.text(more).encode(), b"text/plain; version=0.0.4")
 
-    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
-    async def docs(request: WebRequest) -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi(), request.url.netloc))
+    shown = {"/healthz": healthz, "/readyz": readyz, "/v1/models": models, "/metrics": metrics}
 
+    async def description(scope: Scope) -> Reply:
+        return Reply(json_bytes(openapi(QUESTIONS, shown)))
 
-def _described(app: FastAPI) -> None:
-    """The questions in the OpenAPI description; ``Asked`` answers them."""
-    wrong: dict[int | str, dict[str, Any]] = {
-        status: {"model": messages.Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
-    }
-    for path, (kind, answer, function) in QUESTIONS.items():
+    async def docs(scope: Scope) -> Reply:
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        return Reply(docs_page(openapi(QUESTIONS, shown), host).encode(), b"text/html; charset=utf-8")
 
-        async def endpoint(given: Any) -> None:
-            """Never called."""
-
-        endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter("given", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)]
-        )
-        about: dict[str, Any] = {"description": function.__doc__, "name": path.rsplit("/", 1)[-1]}
-        app.add_api_route(path, endpoint, methods=["POST"], response_model=answer, responses=wrong, **about)
-
-
-def _errors(app: FastAPI) -> None:
-    """Each error as one line of JSON."""
-
-    @app.exception_handler(HTTPException)
-    async def other(request: WebRequest, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": str(error.detail)}, error.status_code)
-
-    @app.exception_handler(TrellisError)
-    @app.exception_handler(TurnedAwayError)
-    async def refused(request: WebRequest, error: Exception) -> JSONResponse:
-        status, found = problem(error)
-        return JSONResponse(found, status)
-
-    @app.exception_handler(RequestValidationError)
-    async def malformed(request: WebRequest, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        return JSONResponse({"error": f"{first['loc'][-1]}: {first['msg']}"[:300]}, 422)
-
-    @app.exception_handler(404)
-    async def nowhere(request: WebRequest, error: Exception) -> JSONResponse:
-        return JSONResponse({"error": f"nothing at {request.url.path}; see /docs"}, 404)
-
-    @app.exception_handler(405)
-    async def other_method(request: WebRequest, error: Exception) -> JSONResponse:
-        allow = "POST" if request.url.path in QUESTIONS else "GET, HEAD"
-        why = f"{request.url.path} is not asked by {request.method}; see /docs"
-        return JSONResponse({"error": why}, 405, {"allow": allow})
+    return {**shown, "/openapi.json": description, "/docs": docs}

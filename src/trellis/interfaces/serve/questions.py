@@ -105,8 +105,9 @@ class Shared:
             self.batcher.close()
 
 
-async def predict(given: messages.Request, served: Served, work: Shared) -> bytes:
+async def predict(given: messages.Request, work: Shared) -> bytes:
     """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
+    served = work.models.get(given.model)
     inputs, model = await work.inputs(given, served), served.model
     fields: dict[str, Any] = {"model": served.name}
     if not isinstance(model, Tagger):
@@ -137,8 +138,9 @@ async def _labels(tagger: Tagger, inputs: Inputs, work: Shared) -> list[list[str
     return await work.aside(lambda: tagger.tag_batch(inputs.sentences, allowed=inputs.allowed, n_threads=1))
 
 
-async def kbest(given: messages.KBestRequest, served: Served, work: Shared) -> bytes:
+async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
     """The k best outputs of each sentence, with their scores."""
+    served = work.models.get(given.model)
     model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # a reranker has so many candidates
     inputs = await work.inputs(given, served, 10 * given.k if model.task == "trees" else given.k)
 
@@ -152,8 +154,9 @@ async def kbest(given: messages.KBestRequest, served: Served, work: Shared) -> b
     return json_object({"model": served.name}, "kbest", await work.answers(served, inputs, answer))
 
 
-async def marginals(given: messages.Request, served: Served, work: Shared) -> bytes:
+async def marginals(given: messages.Request, work: Shared) -> bytes:
     """The probability of every label of every token; of taggers."""
+    served = work.models.get(given.model)
     tagger = served.tagger
     inputs = await work.inputs(given, served, len(tagger.labels))
 
@@ -164,8 +167,9 @@ async def marginals(given: messages.Request, served: Served, work: Shared) -> by
     return json_object(fields, "marginals", await work.answers(served, inputs, answer))
 
 
-async def spans(given: messages.Request, served: Served, work: Shared) -> bytes:
+async def spans(given: messages.Request, work: Shared) -> bytes:
     """The spans that labels mark, with the exact probability of each; of text with their characters; of taggers."""
+    served = work.models.get(given.model)
     tagger = served.tagger
     inputs = await work.inputs(given, served, len(tagger.labels))
     rest = iter(inputs.tokens or ())  # parts come in order
@@ -184,8 +188,9 @@ async def spans(given: messages.Request, served: Served, work: Shared) -> bytes:
     return json_object(fields, "spans", await work.answers(served, inputs, answer))
 
 
-async def explain(given: messages.ExplainRequest, served: Served, work: Shared) -> bytes:
+async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
     """Why each sentence gets its output: the terms of its score, and what beats the second best."""
+    served = work.models.get(given.model)
     model: Any = served.model
     n_labels = len(model.labels) if model.task == "tag" else EXPLAINED
     inputs = await work.inputs(given, served, EXPLAINING * n_labels)
@@ -201,19 +206,19 @@ async def explain(given: messages.ExplainRequest, served: Served, work: Shared) 
 
 
 class Question(NamedTuple):
-    """What comes in, what goes out, who answers."""
+    """What comes in, who answers (with JSON, or with what becomes JSON), what goes out."""
 
-    kind: type[messages.Request]
-    answer: type[BaseModel]
-    function: Callable[..., Awaitable[bytes]]
+    kind: type[messages.Body]
+    function: Callable[[Any, Shared], Awaitable[Any]]
+    answer: type[BaseModel] = BaseModel
 
 
 QUESTIONS = {
-    "/v1/predict": Question(messages.Request, messages.Predicted, predict),
-    "/v1/kbest": Question(messages.KBestRequest, messages.KBest, kbest),
-    "/v1/marginals": Question(messages.Request, messages.Marginals, marginals),
-    "/v1/spans": Question(messages.Request, messages.Spans, spans),
-    "/v1/explain": Question(messages.ExplainRequest, messages.Explained, explain),
+    "/v1/predict": Question(messages.Request, predict, messages.Predicted),
+    "/v1/kbest": Question(messages.KBestRequest, kbest, messages.KBest),
+    "/v1/marginals": Question(messages.Request, marginals, messages.Marginals),
+    "/v1/spans": Question(messages.Request, spans, messages.Spans),
+    "/v1/explain": Question(messages.ExplainRequest, explain, messages.Explained),
 }
 
 

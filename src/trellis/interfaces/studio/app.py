@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qs
 
 import numpy as np
-from fastapi import APIRouter, Response
-from fastapi.responses import RedirectResponse
 from pydantic import Field
 
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
@@ -19,10 +18,10 @@ from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
-from trellis.interfaces.serve.app import LOOPBACK, make_app
-from trellis.interfaces.serve.door import Limits, TurnedAwayError
+from trellis.interfaces.serve.app import LOOPBACK, Addresses, Page, Reply, make_app
+from trellis.interfaces.serve.door import Limits, Scope, TurnedAwayError
 from trellis.interfaces.serve.models import Models, Served
-from trellis.interfaces.serve.questions import Inputs, Shared
+from trellis.interfaces.serve.questions import Inputs, Question, Shared, json_bytes
 from trellis.interfaces.studio.lessons import lessons
 from trellis.interfaces.studio.workbook import ConflictError
 from trellis.tasks.explanation import finite, output_text
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
     from trellis.interfaces.studio.workbook import Workbook
 
 SCRIPTS = ("page", "main", "look", "compare", "errors", "label", "learn", "trellis_picture")
-PAGES = frozenset(("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS)))
+FILES = ("index.html", "studio.css", "icon.svg", *(f"{name}.js" for name in SCRIPTS))
 LEAST = 0.002  # marginals of label pairs below it are not sent
 SHOWN = 200  # sentences in which two models differ
 TERMS = 20  # of an explanation
 SECONDS = 600.0  # for one answer: whole corpora are evaluated
 
-ExportFormat = Literal["conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "parquet", "feather"]
+FORMATS = ("conll", "tsv", "jsonl", "csv", "conllu", "crfsuite", "parquet", "feather")  # of exports
 Shape = Callable[[Served], "Corpus"]  # the corpus as a model reads it
 
 
@@ -105,61 +104,76 @@ def make_studio(
 
     ``corpus`` gives the file that the studio was opened with as a model reads it, ``book`` its labels.
     """
+    addresses = partial(_addresses, corpus=corpus, book=book)
     limits = Limits(seconds=SECONDS)
-    pages = partial(_router, corpus=corpus, book=book)
-    return make_app(models, limits=limits, hosts=LOOPBACK, n_threads=n_threads, router=pages)
+    return make_app(models, limits=limits, hosts=LOOPBACK, n_threads=n_threads, more=addresses)
 
 
-def _router(work: Shared, corpus: Shape | None, book: Workbook | None) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
-    if book is not None:
-        _labelling(router, work, book)
+def _aside(answer: Callable[[Any], Any]) -> Callable[[Any, Shared], Awaitable[Any]]:
+    """A question that a worker answers."""
 
-    @router.get("/")
-    async def root() -> RedirectResponse:
-        return RedirectResponse("/studio/")
+    async def function(given: Any, work: Shared) -> Any:
+        try:
+            return await work.aside(partial(answer, given))
+        except ConflictError as error:
+            raise TurnedAwayError(409, str(error)) from None
 
-    @router.get("/studio/api/state")
-    async def state() -> dict[str, Any]:
-        return {
-            "models": [served.facts() for served in work.models],
-            "corpus": corpus is not None,
-            "book": book is not None,
-        }
+    return function
 
-    @router.post("/studio/api/look")
-    async def look(given: LookRequest) -> dict[str, Any]:
+
+def _json_page(work: Shared, value: Callable[[], Any]) -> Page:
+    async def page(scope: Scope) -> Reply:
+        return Reply(json_bytes(await work.aside(value)))
+
+    return page
+
+
+def _addresses(work: Shared, corpus: Shape | None, book: Workbook | None) -> Addresses:
+    """The questions and the pages of the studio."""
+
+    def state() -> dict[str, Any]:
+        models = [served.facts() for served in work.models]
+        return {"models": models, "corpus": corpus is not None, "book": book is not None}
+
+    async def look(given: LookRequest, work: Shared) -> dict[str, Any]:
         served = work.models.get(given.model)
         inputs = await work.inputs(given, served)
         return await work.aside(lambda: _look(served, given, inputs))
 
-    @router.post("/studio/api/errors")
-    async def errors(given: ModelRequest) -> dict[str, Any]:
+    def errors(given: ModelRequest) -> dict[str, Any]:
         served = work.models.get(given.model)
-        return await work.aside(lambda: find_errors(served.tagger, _needed(corpus)(served)).to_dict())
+        return find_errors(served.tagger, _needed(corpus)(served)).to_dict()
 
-    @router.post("/studio/api/compare")
-    async def compare(given: CompareRequest) -> dict[str, Any]:
+    def compare(given: CompareRequest) -> dict[str, Any]:
         one, other = (work.models.get(name) for name in given.models)
-        return await work.aside(lambda: _compare(one, other, given.text, corpus))
+        return _compare(one, other, given.text, corpus)
 
-    @router.post("/studio/api/learn")
-    async def learn(given: LearnRequest) -> dict[str, Any]:
+    def learn(given: LearnRequest) -> dict[str, Any]:
         return {"steps": lessons([list(sentence) for sentence in given.sentences])}
 
-    @router.get("/studio/{name:path}")
-    async def page(name: str) -> Response:
-        name = name or "index.html"
-        if name not in PAGES:
-            raise TurnedAwayError(404, f"nothing at /studio/{name[:80]}")
-        data = (files("trellis.interfaces.studio") / "page" / name).read_bytes()
-        kind = mimetypes.guess_type(name)[0] or "text/plain"
-        return Response(data, media_type=f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+    async def root(scope: Scope) -> Reply:
+        return Reply(b"", status=307, headers=((b"location", b"/studio/"),))
 
-    return router
+    questions, pages = ({}, {}) if book is None else _labelling(work, book)
+    questions = {
+        "/studio/api/look": Question(LookRequest, look),
+        "/studio/api/errors": Question(ModelRequest, _aside(errors)),
+        "/studio/api/compare": Question(CompareRequest, _aside(compare)),
+        "/studio/api/learn": Question(LearnRequest, _aside(learn)),
+        **questions,
+    }
+    static: dict[str, Page] = {f"/studio/{name}": partial(_file, name) for name in FILES}
+    shown = {"/": root, "/studio/": static["/studio/index.html"], "/studio/api/state": _json_page(work, state)}
+    return Addresses(questions, {**shown, **static, **pages})
 
 
-def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
+async def _file(name: str, scope: Scope) -> Reply:
+    kind = mimetypes.guess_type(name)[0] or "text/plain"
+    kind = f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    return Reply((files("trellis.interfaces.studio") / "page" / name).read_bytes(), kind.encode())
+
+
+def _labelling(work: Shared, book: Workbook) -> Addresses:
     """Questions of those who label."""
 
     def tagger() -> Tagger | None:
@@ -194,53 +208,48 @@ def _labelling(router: APIRouter, work: Shared, book: Workbook) -> None:
         about = {"words": book.words[number], "labels": labels, "revision": revision}
         return {**found, **about, "suggested": suggested, "note": note}
 
-    async def changed(change: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return await work.aside(change)
-        except ConflictError as error:
-            raise TurnedAwayError(409, str(error)) from None
+    def following(given: NextRequest) -> dict[str, Any]:
+        if given.number is None:
+            return page(book.next(tagger(), given.after, uncertain=given.uncertain))
+        if given.number >= len(book):
+            raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
+        return page(given.number)
 
-    @router.get("/studio/api/label/state")
-    async def label_state() -> dict[str, Any]:
-        return await work.aside(state)
+    def change(given: LabelRequest) -> dict[str, Any]:
+        revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
+        return {**state(), "revision": revision}
 
-    @router.post("/studio/api/label/next")
-    async def label_next(given: NextRequest) -> dict[str, Any]:
-        if given.number is not None:
-            if given.number >= len(book):
-                raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
-            return await work.aside(lambda: page(given.number))
-        return await work.aside(lambda: page(book.next(tagger(), given.after, uncertain=given.uncertain)))
+    def undo(given: UndoRequest) -> dict[str, Any]:
+        return page(book.undo(given.client))
 
-    @router.post("/studio/api/label/set")
-    async def label_set(given: LabelRequest) -> dict[str, Any]:
-        def change() -> dict[str, Any]:
-            revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
-            return {**state(), "revision": revision}
-
-        return await changed(change)
-
-    @router.post("/studio/api/label/undo")
-    async def label_undo(given: UndoRequest) -> dict[str, Any]:
-        return await changed(lambda: page(book.undo(given.client)))
-
-    @router.post("/studio/api/label/train")
-    async def label_train() -> dict[str, Any]:
+    def train(given: messages.Body) -> dict[str, Any]:
         def done(trained: Tagger) -> None:
             work.models.put("studio", trained)
             trained.save(f"{book.path}.studio.trellis")
 
-        await work.aside(lambda: book.start_training(done))
-        return await work.aside(state)
+        book.start_training(done)
+        return state()
 
-    @router.get("/studio/api/label/export")
-    async def label_export(format: ExportFormat = "conll") -> Response:
-        return Response(await work.aside(lambda: book.export(format)), media_type="application/octet-stream")
+    async def export(scope: Scope) -> Reply:
+        format = parse_qs(scope["query_string"].decode("latin-1")).get("format", ["conll"])[0]
+        if format not in FORMATS:
+            raise TurnedAwayError(422, f"no format {format[:80]!r}; the formats are {', '.join(FORMATS)}")
+        return Reply(await work.aside(lambda: book.export(format)), b"application/octet-stream")
+
+    questions = {
+        "/studio/api/label/next": Question(NextRequest, _aside(following)),
+        "/studio/api/label/set": Question(LabelRequest, _aside(change)),
+        "/studio/api/label/undo": Question(UndoRequest, _aside(undo)),
+        "/studio/api/label/train": Question(messages.Body, _aside(train)),
+    }
+    return Addresses(
+        questions, {"/studio/api/label/state": _json_page(work, state), "/studio/api/label/export": export}
+    )
 
 
 def _needed(corpus: Shape | None) -> Shape:
     if corpus is None:
-        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS MODEL")
+        raise TurnedAwayError(422, "the studio was opened without a corpus: trellis studio CORPUS -m MODEL")
     return corpus
 
 

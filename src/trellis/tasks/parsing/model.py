@@ -20,6 +20,7 @@ from trellis.corpus.read import read
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
 from trellis.features.arcs import ArcVocabulary
 from trellis.features.places import ColumnReader
+from trellis.features.presets import ALIASES
 from trellis.features.templates import ARC_MEASURES, Look
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
@@ -98,7 +99,7 @@ class Parser(Model):
         """The best trees of sentences, or of all of a corpus."""
         corpus = self._corpus(sentences)
         heads, labels, scores = self._native.best(self._data(corpus), thread_count(n_threads))
-        words, starts = corpus.column(self.columns[0]).tolist(), corpus.starts.tolist()
+        words, starts = self._words(corpus).tolist(), corpus.starts.tolist()
         return [
             self._tree(words[a:b], heads[a:b], labels[a:b], score)
             for a, b, score in zip(starts[:-1], starts[1:], scores.tolist(), strict=True)
@@ -122,7 +123,7 @@ class Parser(Model):
         data = self._data(corpus)
         with short_sentences(corpus):
             heads, labels, scores = self._native.kbest(data, 0, k)
-        words = corpus.column(self.columns[0]).tolist()
+        words = self._words(corpus).tolist()
         trees = [self._tree(words, *found) for found in zip(heads, labels, scores.tolist(), strict=True)]
         return KBest((tree, tree.score) for tree in trees)
 
@@ -193,7 +194,7 @@ class Parser(Model):
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
         treebank = read_dependencies(read(corpus), labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
-        words = treebank.corpus.column(self.columns[0])
+        words = self._words(treebank.corpus)
         marks = np.array([is_punctuation(value) for value in words.values], bool)
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
         gold = None if treebank.labels is None else treebank.labels.tolist()
@@ -228,6 +229,11 @@ class Parser(Model):
             return read(dict.fromkeys(self.columns, rows))  # no token says how many columns there are
         records = all(isinstance(row, Mapping) for row in rows)
         return from_lists(rows, None if records else self.columns, tokens=True)
+
+    def _words(self, corpus: Corpus) -> Column:
+        """The words of sentences, or what it reads first where none are given."""
+        names = (name for name in ("word", *ALIASES["word"]) if name in corpus.columns)
+        return corpus.column(next(names, self.columns[0]))
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
         columns = self._reader.read(corpus)

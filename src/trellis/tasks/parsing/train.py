@@ -1,4 +1,4 @@
-"""From a treebank to a parser: check what is asked for, encode, fit, assemble."""
+"""From a treebank to a parser: check options, encode, fit, assemble."""
 
 from __future__ import annotations
 
@@ -45,49 +45,49 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         See `ParsingOptions` (docs/parsing.md).
     """
     fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
-    asked, learner = fit.options, fit.learner
+    settings, learner = fit.settings, fit.learner
     no_targets(y, "heads and labels are columns of the corpus")
-    if asked.order > 1 and not asked.projective:
+    if settings.order > 1 and not settings.projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
-    treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=asked.labelled, lenient=asked.lenient)
+    treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=settings.labelled, lenient=settings.lenient)
     names = () if treebank.labels is None else tuple(treebank.labels.values)
-    if asked.dev is not None:
-        dev = corpus_of(asked.dev, "compare epochs on")
-        held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=asked.lenient)
-        _check_dev(held_out, asked.metric, names)
-        asked.dev = held_out.corpus
-    templates = _templates(treebank, asked)
-    asked.features = [str(template) for template in templates.all]
-    older = None if asked.init is None else check_start(asked.init, templates, treebank.labels is not None)
+    if settings.dev is not None:
+        dev = corpus_of(settings.dev, "compare epochs on")
+        held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=settings.lenient)
+        _check_dev(held_out, settings.metric, names)
+        settings.dev = held_out.corpus
+    templates = _templates(treebank, settings)
+    settings.features = [str(template) for template in templates.all]
+    older = None if settings.init is None else check_start(settings.init, templates, treebank.labels is not None)
     vocabulary, coded = arc_vocabulary(templates, treebank.corpus, () if older is None else older.vocabulary.columns)
     if older is not None:
         names = tuple(dict.fromkeys((*names, *older.labels)))
     plan = vocabulary.plan(max(1, len(names)))
     heads = treebank.heads
-    if asked.projective:
+    if settings.projective:
         heads = _core.projective_heads(heads, treebank.corpus.starts)
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
 
     def objective() -> Any:
-        vector = _core.TreeVector(data, heads, labels, asked.projective)
+        vector = _core.TreeVector(data, heads, labels, settings.projective)
         return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, asked.projective, learner.family, fit.notes, record)
+        return Parser(vocabulary, names, weights.arrays, settings.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
     problem = SiteProblem(
         heads,
         n,
-        partial(_core.TreeOnline, plan, asked.projective),
+        partial(_core.TreeOnline, plan, settings.projective),
         STATE,
         objective,
         named,
         (data, heads, labels),
         unit="words",
-        n_threads=asked.n_threads,
+        n_threads=settings.n_threads,
         sentence_weights=fit.weights(n),
         initial=None if older is None else ArcStart(older, vocabulary, names),
     )
@@ -95,25 +95,25 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         problem,
         assemble,
         treebank.corpus,
-        fit.scorer(asked.dev),
+        fit.scorer(settings.dev),
         sentences=n,
         tokens=treebank.corpus.n_tokens,
         skipped=treebank.n_skipped,
     )
 
 
-def _templates(treebank: DependencyTreebank, asked: SimpleNamespace) -> ArcTemplates:
+def _templates(treebank: DependencyTreebank, settings: SimpleNamespace) -> ArcTemplates:
     """The templates of the options, or the default ones of columns that tell tokens apart."""
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
-    features = asked.features
+    features = settings.features
     if features is None:
         features = default_templates([name for name in columns if _is_informative(treebank.corpus, name)])
         try:
-            arc_templates(features, None, columns, asked.order)
+            arc_templates(features, None, columns, settings.order)
         except TemplateError as error:
             why = f"default features need words and their tags: {error}; give features of your own"
             raise TemplateError(why) from None
-    templates = arc_templates(features, asked.filter, columns, asked.order)
+    templates = arc_templates(features, settings.filter, columns, settings.order)
     return templates if treebank.labels is not None else replace(templates, labelled=())
 
 

@@ -191,7 +191,7 @@ class Reranker(Model):
                 raise ModelError(f"its feature {name} is a function, which no file can hold: give load functions=[...]")
             chosen.append(functions.get(name, name))
         if unknown := next((name for name in functions if name not in header["features"]), None):
-            raise ModelError(f"it has no feature {unknown}; leave the function out")
+            raise ModelError(f"it has no feature {unknown}; leave it out of functions")
         k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
         scale = real_number("scale", header["scale"], 1 / LARGEST)
         problem = ListProblem(GlobalFeatures(chosen, text_columns(tagger)), scale, cost_named(cost, tagger.labels))

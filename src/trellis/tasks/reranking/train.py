@@ -53,30 +53,30 @@ def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> R
     """
     training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     no_targets(y, "labels are a column of the corpus")
-    asked = training.options
+    settings = training.settings
     rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
-    if isinstance(asked.tagger, Tagger):
+    if isinstance(settings.tagger, Tagger):
         training.reject({"folds": "on lists, which are from folds already"})
-        return fit(asked.tagger, corpus, **rest)
-    corpus, held_out = read(corpus), None if asked.dev is None else corpus_of(asked.dev, "compare epochs on")
+        return fit(settings.tagger, corpus, **rest)
+    corpus, held_out = read(corpus), None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
-    check_update(getattr(asked.learner, "update", None), stepwise=False)
-    chosen = GlobalFeatures(asked.features, list(corpus.columns)).chosen
+    check_update(getattr(settings.learner, "update", None), stepwise=False)
+    chosen = GlobalFeatures(settings.features, list(corpus.columns)).chosen
     training.weights(len(corpus))
 
     def checked(part: Corpus) -> Tagger:
-        tagger = _trained(asked.tagger, part)
+        tagger = _trained(settings.tagger, part)
         GlobalFeatures(chosen, text_columns(tagger))
-        cost_named(asked.cost, corpus.column(tagger.target).values)
+        cost_named(settings.cost, corpus.column(tagger.target).values)
         if held_out is not None:
             for name in (*text_columns(tagger), tagger.target):
                 held_out.column(name)
         return tagger
 
-    lists = held_out_lists(corpus, checked, k=asked.k, folds=asked.folds, n_threads=asked.n_threads)
+    lists = held_out_lists(corpus, checked, k=settings.k, folds=settings.folds, n_threads=settings.n_threads)
     tagger = checked(corpus)
     if held_out is not None:
-        rest["dev"] = kbest_lists(tagger, held_out, asked.k, held_out.sentences(tagger.target), asked.n_threads)
+        rest["dev"] = kbest_lists(tagger, held_out, settings.k, held_out.sentences(tagger.target), settings.n_threads)
     return fit(tagger, lists, **{**rest, "features": chosen})
 
 
@@ -115,23 +115,22 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     **options
         See `ListOptions`; ``dev`` are lists of that tagger.
     """
-    asked = Fit(ListOptions, options, metrics=TaggingReport.metrics).options
+    settings = Fit(ListOptions, options, metrics=TaggingReport.metrics).settings
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
-    problem = ListProblem(
-        GlobalFeatures(asked.features, text_columns(tagger)), _typical_gap(found), cost_named(asked.cost, tagger.labels)
-    )
-    if asked.init is not None:
-        asked.init = instance("init", asked.init, Reranker, "a reranker, such as trellis.load gives").model
+    features = GlobalFeatures(settings.features, text_columns(tagger))
+    problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
+    if settings.init is not None:
+        settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
 
-    shared = {name: getattr(asked, name) for name in SHARED}
-    if asked.dev is not None:
+    shared = {name: getattr(settings, name) for name in SHARED}
+    if settings.dev is not None:
         shared |= {
-            "dev": [(one, one) for one in _labelled("dev", asked.dev, tagger)],
-            "metric": LabelScore(asked.metric),
+            "dev": [(one, one) for one in _labelled("dev", settings.dev, tagger)],
+            "metric": LabelScore(settings.metric),
         }
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
-    figures = report(found, cost=asked.cost)
+    figures = report(found, cost=settings.cost)
     facts = {
         "lists": {
             "sentences": len(found),
@@ -140,7 +139,7 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
             "oracle": figures.oracle.headline,
         }
     }
-    return Reranker(tagger, model, asked.k, asked.cost, model.info, {**model.training, **facts})
+    return Reranker(tagger, model, settings.k, settings.cost, model.info, {**model.training, **facts})
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from trellis.tasks.structured.problem import (
     kind_of,
     plain_features,
     same,
+    same_problem,
 )
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ class StructuredModel(Model):
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), by the names of features."""
+        most = None if n is None else whole_number("n", n, 0)
         named = zip(self.names, self._values, strict=True)
-        return heaviest_first(Term(name, weight) for name, weight in named if weight)[:n]
+        return heaviest_first(Term(name, weight) for name, weight in named if weight)[:most]
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         header = {"kind": kind_of(self.problem), "beam": self.beam, "info": self.info, "training": self.training}
@@ -137,6 +139,9 @@ class StructuredModel(Model):
 
     def _outside(self) -> dict[str, Any]:
         return {"problem": self.problem}
+
+    def _shares_outside(self, other: Self) -> bool:
+        return same_problem(self.problem, other.problem)
 
     def _facts(self) -> dict[str, Any]:
         return {"problem": type(self.problem).__name__, "features": len(self.names)}

@@ -201,3 +201,13 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b)
     except ValueError:
         return bool(np.array_equal(a, b))
+
+
+def same_problem(a: Any, b: Any) -> bool:
+    """Whether two problems are equal; most have no ``==`` of their own, and are then what their attributes are."""
+    if a is b or same(a, b):
+        return True
+    mine, theirs = getattr(a, "__dict__", None), getattr(b, "__dict__", None)
+    if type(a) is not type(b) or mine is None or theirs is None:
+        return False
+    return mine.keys() == theirs.keys() and all(same(mine[name], theirs[name]) for name in mine)

@@ -43,39 +43,39 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         0 on (default: the share of right outputs); ``init`` is a model, or weights by the names of features.
     """
     fit = Fit(StructuredOptions, options, metrics=None)
-    asked, learner = fit.options, fit.learner
-    problem = check_problem(asked.problem)
+    settings, learner = fit.settings, fit.learner
+    problem = check_problem(settings.problem)
     is_stepwise = isinstance(problem, StepProblem)
     check_update(getattr(learner, "update", None), stepwise=is_stepwise)
-    _check_beam(asked.beam, is_stepwise)
-    if asked.metric != "auto" and not callable(asked.metric):
-        raise LearnerError(f"metric must be a function of outputs and right outputs, not {asked.metric!r}")
+    _check_beam(settings.beam, is_stepwise)
+    if settings.metric != "auto" and not callable(settings.metric):
+        raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
     pairs = _pairs("example", examples if y is None else _zipped(examples, y))
     weights = fit.weights(len(pairs), "example")
-    held_out = None if asked.dev is None else _pairs("dev example", asked.dev)
-    encoder = Encoder(problem, asked.beam, _initial(asked.init, learner))
-    encoded = encoder.encode(pairs, weights, asked.n_threads)
+    held_out = None if settings.dev is None else _pairs("dev example", settings.dev)
+    encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
+    encoded = encoder.encode(pairs, weights, settings.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
-    asked.problem, asked.init, asked.dev, score, metric = (
+    settings.problem, settings.init, settings.dev, score, metric = (
         type(problem).__name__,
         encoded.initial,
         None,
         None,
-        asked.metric,
+        settings.metric,
     )
     if held_out is not None:
 
         def score(model: StructuredModel) -> float:
             return _scored(metric, [model.predict(x) for x, _ in held_out], [right for _, right in held_out])
 
-    if asked.checkpoint is not None:
+    if settings.checkpoint is not None:
         if encoded.graphs is None:
             raise LearnerError("checkpoint needs a problem with candidates(x) or parts(x); omit it")
-        asked.dev = None if held_out is None else [_outputs(encoder.problem, x, right) for x, right in held_out]
+        settings.dev = None if held_out is None else [_outputs(encoder.problem, x, right) for x, right in held_out]
 
     def assemble(weights: FeatureWeights, record: dict[str, Any]) -> StructuredModel:
         names = encoder.names(len(weights.values))
-        return StructuredModel(problem, names, weights, asked.beam, fit.notes, record)
+        return StructuredModel(problem, names, weights, settings.beam, fit.notes, record)
 
     facts = {"problem": type(problem).__name__, "examples": len(pairs)}
     facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if is_stepwise else {}

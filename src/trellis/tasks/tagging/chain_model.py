@@ -15,7 +15,7 @@ from trellis.corpus.corpus import Strings, columns_named
 from trellis.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from trellis.tasks.tagging.segments.weights import Segments
+    from trellis.tasks.tagging.segments.weights import SegmentModel
 
 from trellis.engine.weights import MAX_ORDER, ChainWeights, Ngrams, Rows, _expand, _nonzero
 
@@ -123,7 +123,7 @@ class ChainModel:
     filter: LabelFilter | None = None  # what prunes labels
     # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
     endings: Endings | None = None
-    segments: Segments | None = None  # of a semi-Markov model
+    segments: SegmentModel | None = None  # of a semi-Markov model
     first: ChainModel | None = None  # whose labels give columns that this one reads (trellis.tasks.tagging.documents)
     training: dict[str, Any] = field(default_factory=dict)  # the record: version, learner, sizes, history
 

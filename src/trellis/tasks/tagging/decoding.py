@@ -295,7 +295,7 @@ class Decoder:
         What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
         together leave a sentence no path, dictionary and filter give way.
         """
-        from trellis.engine.chain import Chains, Tables, best_path_batch
+        from trellis.engine.chain import Chains, Tables
         from trellis.tasks.tagging.constraints import label_sets
 
         starts, tables, expansion = (
@@ -310,7 +310,7 @@ class Decoder:
         known = self._known(batch, n_threads)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
         if sets is not None and known is not None and self.forbids:
-            _, scores = best_path_batch(tables, starts, sets, n_threads)
+            scores = Chains(tables, starts, sets).best(n_threads).scores
             if np.isneginf(scores).any():
                 opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
@@ -408,11 +408,10 @@ class Decoder:
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
         """The best paths among those that are possible; ConstraintError if some sentence has none."""
-        from trellis.engine.chain import best_path_batch
         from trellis.tasks.tagging.constraints import require_possible
 
         chains = self.chains(batch, allowed, n_threads)
-        paths, scores = best_path_batch(*chains, n_threads=n_threads)
+        paths, scores = chains.best(n_threads)
         require_possible(scores)
         return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
 

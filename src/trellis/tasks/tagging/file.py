@@ -17,8 +17,15 @@ from trellis import _core
 from trellis._support.arrays import Arrays, LabelSets
 from trellis._support.tensor_file import Tensors, pack_tensors, parse_header, unpack_tensors
 from trellis.engine.weights import MAX_ORDER, MOST_PAIRS, ChainWeights, dense_cells
-from trellis.features.dictionaries import Dictionary, DictionaryView, derived_names, dictionary_views
-from trellis.features.templates import Template, parse_template, vector_file
+from trellis.features.dictionaries import Dictionary
+from trellis.features.templates import (
+    DictionaryView,
+    Template,
+    derived_names,
+    dictionary_views,
+    parse_template,
+    vector_file,
+)
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
 from trellis.features.vocabulary_tensors import (
@@ -148,9 +155,9 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
     segments = None
     if (of_segments := header.get("segments")) is not None:
-        from trellis.tasks.tagging.segments.weights import Segments
+        from trellis.tasks.tagging.segments.weights import SegmentModel
 
-        segments = Segments.of_tensors(of_segments, labels, tensors)
+        segments = SegmentModel.of_tensors(of_segments, labels, tensors)
     first = None
     if "first" in tensors:
         opened = unpack_tensors(tensors["first"].tobytes(), "a trellis model").of(FORMAT)

@@ -88,6 +88,23 @@ def _switched(kind: type) -> Any:
     return convert
 
 
+def _count(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _shares(text: str) -> Pruning | bool:
+    return text != "off" and Pruning(tuple(float(share) for share in text.split(",")))
+
+
+def _segments(text: str) -> Segments:
+    return Segments(int(text))
+
+
+def _weight(text: str) -> tuple[str, float]:
+    label, _, weight = text.rpartition("=")
+    return label, float(weight)
+
+
 def _dictionary(value: Any) -> Any:
     if isinstance(value, bool | np.bool_) or value == "smoothed":
         return value if isinstance(value, str) else bool(value)
@@ -98,137 +115,54 @@ def _partial(value: Any) -> Any:
     return value if value == "missing" else flag().convert(value)
 
 
+DICTIONARY = Constraint("a number of occurrences, True, False or 'smoothed'", _dictionary)
+PRUNING = Constraint("'auto', True, False or a trellis.Pruning", _switched(Pruning))
+SEGMENTS = Constraint("True, False or a trellis.Segments", _switched(Segments))
+PARTIAL = Constraint("True, False or 'missing'", _partial)
+ORDER_HELP = "Markov order: number of preceding labels (default: that of the templates)"
+PAIRS_HELP = "labels that an attribute has weights for: those seen with it, or all (default: by learner)"
+DICTIONARY_HELP = "frequent words (5 times, or the number) get only labels seen with them; smoothed: rarer than 300 "
+DICTIONARY_HELP += "times also those of rare words that end alike"
+BEAM_HELP = "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)"
+PRUNE_HELP = "few candidate labels per token (auto: with more than 2,000 labels at order 1, or 200 above it)"
+WEIGHTS_HELP = "weights of labels; a sentence counts by the mean of its gold labels"
+COSTS_HELP = "cost of missing a label, or of confusing a pair (gold, other), for learners with a margin"
+BAGGING_HELP = "trainings, each without a random tenth of the features, of which the model is the mean"
+PARTIAL_HELP = "labels may be empty (unknown) or A|B (one of both); missing: empty, and | is part of labels"
+DOCUMENTS_HELP = "two passes, for names: a second model reads what the first says of a word elsewhere in the document"
+
+
 class ChainOptions(TrainingOptions, total=False):
     """Options of chains of labels."""
 
-    order: Annotated[
-        int | None,
-        Option(
-            None,
-            whole(0, MAX_ORDER),
-            "Markov order: number of preceding labels (default: that of the templates)",
-            metavar="N",
-            parse=int,
-        ),
-    ]
-    cutoff: Annotated[
-        int, Option(0, whole(), "minimum count: features seen fewer times are dropped", metavar="N", parse=int)
-    ]
-    pairs: Annotated[
-        Pairs | None,
-        Option(
-            None,
-            choice("seen", "all"),
-            "labels that an attribute has weights for: those seen with it, or all (default: by learner)",
-            metavar="NAME",
-        ),
-    ]
+    order: Annotated[int | None, Option(None, whole(0, MAX_ORDER), ORDER_HELP)]
+    cutoff: Annotated[int, Option(0, whole(), "minimum count of features")]
+    pairs: Annotated[Pairs | None, Option(None, choice("seen", "all"), PAIRS_HELP)]
     tag_dictionary: Annotated[
-        int | bool | Literal["smoothed"],
-        Option(
-            False,
-            Constraint("a number of occurrences, True, False or 'smoothed'", _dictionary),
-            "frequent words (5 times, or the number) get only labels seen with them; smoothed: also those of rare "
-            "words that end alike, unless the word was seen 300 times",
-            metavar="N|smoothed",
-        ),
+        int | bool | Literal["smoothed"], Option(False, DICTIONARY, DICTIONARY_HELP, metavar="N|smoothed", parse=_count)
     ]
-    beam: Annotated[
-        int | None,
-        Option(
-            None,
-            whole(1, 2**31 - 1),
-            "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)",
-            metavar="N",
-            parse=int,
-        ),
-    ]
+    beam: Annotated[int | None, Option(None, whole(1, 2**31 - 1), BEAM_HELP)]
     prune: Annotated[
-        bool | Literal["auto"] | Pruning,
-        Option(
-            "auto",
-            Constraint("'auto', True, False or a trellis.Pruning", _switched(Pruning)),
-            "few candidate labels per token, fast with many labels (auto: with more than 2,000 labels at order 1, or "
-            "200 above it)",
-            metavar="SHARE[,SHARE]",
-        ),
+        bool | Literal["auto"] | Pruning, Option("auto", PRUNING, PRUNE_HELP, metavar="SHARE[,SHARE]", parse=_shares)
     ]
     segments: Annotated[
         bool | Segments,
-        Option(
-            False,
-            Constraint("True, False or a trellis.Segments", _switched(Segments)),
-            "semi-Markov model of labels that mark spans: features of whole segments",
-            metavar="LONGEST",
-        ),
+        Option(False, SEGMENTS, "semi-Markov model: features of whole segments", metavar="LONGEST", parse=_segments),
     ]
     label_weights: Annotated[
-        Mapping[str, float] | None,
-        Option(
-            None, None, "weights of labels; a sentence counts by the mean of its gold labels", metavar="LABEL=NUMBER"
-        ),
+        Mapping[str, float] | None, Option(None, None, WEIGHTS_HELP, metavar="LABEL=NUMBER", parse=_weight)
     ]
-    label_costs: Annotated[
-        Costs | None,
-        Option(
-            None,
-            None,
-            "cost of missing a label, or of confusing a pair (gold, other), for learners with a margin",
-            "data",
-            offered=False,
-        ),
-    ]
-    bagging: Annotated[
-        int,
-        Option(
-            1,
-            whole(1, MOST_MEMBERS),
-            "number of trainings, each without a random tenth of the features; the model is their mean",
-            metavar="N",
-            parse=int,
-        ),
-    ]
+    label_costs: Annotated[Costs | None, Option(None, None, COSTS_HELP, "data", offered=False)]
+    bagging: Annotated[int, Option(1, whole(1, MOST_MEMBERS), BAGGING_HELP)]
 
 
 class TaggingOptions(ChainOptions, total=False):
     """Options of `train` of a tagger."""
 
-    target: Annotated[
-        str | None,
-        Option(None, None, "column to learn (default: label, upos in CoNLL-U, else the last)", metavar="NAME"),
-    ]
-    features: Annotated[
-        TemplateSource | None,
-        Option(None, None, "preset, template file or list of templates (default: default)", "data", metavar="NAME"),
-    ]
+    target: Annotated[str | None, Option(None, None, "column to learn (default: label, upos or the last)")]
+    features: Annotated[TemplateSource | None, Option(None, None, "preset, file or list of templates", "data")]
     learner: Annotated[Learner | str | None, Option(MIRA(), LEARNER, "learner, or its name", "data")]
-    partial: Annotated[
-        Partial,
-        Option(
-            False,
-            Constraint("True, False or 'missing'", _partial),
-            "labels may be empty (unknown) or A|B (one of both); missing: empty, and | is part of labels",
-            offered=False,
-        ),
-    ]
-    scheme: Annotated[
-        str | None,
-        Option(None, None, "scheme (iob2, iobes, ...) whose illegal label sequences are forbidden", metavar="NAME"),
-    ]
-    label_parts: Annotated[
-        str | None,
-        Option(
-            None,
-            None,
-            "separator of the parts of labels, as | in NOUN|Case=Nom; parts get weights",
-            metavar="CHARACTER",
-        ),
-    ]
-    documents: Annotated[
-        bool,
-        Option(
-            False,
-            flag(),
-            "two passes, for names: a second model reads what the first says of the word elsewhere in the document",
-        ),
-    ]
+    partial: Annotated[Partial, Option(False, PARTIAL, PARTIAL_HELP, offered=False)]
+    scheme: Annotated[str | None, Option(None, None, "scheme (iob2, iobes, ...) whose illegal sequences are forbidden")]
+    label_parts: Annotated[str | None, Option(None, None, "separator of parts of labels, as | in NOUN|Case=Nom")]
+    documents: Annotated[bool, Option(False, flag(), DOCUMENTS_HELP)]

@@ -13,7 +13,6 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError
 from trellis.corpus.schemes import Span, spans
-from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials
 from trellis.engine.weights import START
 from trellis.evaluation.spans import SpanReading
@@ -101,7 +100,7 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
         return best
     # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
     believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
-    return chain.best_path_batch(believed, chains.starts, chains.allowed, n_threads).paths
+    return Chains.of(believed, chains.starts, chains.allowed).best(n_threads).paths
 
 
 # ------------------------------------------------------------ spans
@@ -125,7 +124,7 @@ def probabilities(
     if isinstance(chains, SegmentChains):
         found = chains.span_probabilities(queries, n_threads, temperature).tolist()
     else:
-        found = chain.span_probabilities(chains, reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
+        found = chains.span_probabilities(reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
     ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
     return [found[a:b] for a, b in pairwise(ends)]
 

@@ -1,4 +1,4 @@
-"""From a corpus to a tagger in four steps: check what is asked for, encode, fit, assemble."""
+"""From a corpus to a tagger in four steps: check options, encode, fit, assemble."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from trellis._support.arrays import Floats, Ints, Longs
+from trellis._support.arrays import Doubles, Floats, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
@@ -32,12 +32,13 @@ from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import Costs, Pruning, TaggingOptions
-from trellis.tasks.tagging.segments import weights as segment_weights
 from trellis.tasks.tagging.segments.training import segment_features, segmented
+from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
 from trellis.tasks.tagging.training.encoding import (
     SEPARATOR,
     Encoding,
+    Labelling,
     Setup,
     chained,
     check_memory,
@@ -76,7 +77,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         options["target"] = target = options.get("target") or "label"
         corpus = read_examples(corpus, y, target=target)
     fit = Fit(TaggingOptions, options, metrics=TaggingReport.metrics)
-    if fit.options.documents:
+    if fit.settings.documents:
         from trellis.tasks.tagging.training.documents import train_twice
 
         return train_twice(fit, corpus)
@@ -89,8 +90,8 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
     encoding = encode(setup) if setup.survey is None else encode_stream(setup)
     digest = setup.digest or fingerprint(encoding.digests)
     problem, facts = complete(setup, encoding, digest), setup.facts
-    if fit.options.bagging > 1:
-        learnt, history, n_members = fit_members(problem, fit.learner, fit.options.bagging, fit.observer)
+    if fit.settings.bagging > 1:
+        learnt, history, n_members = fit_members(problem, fit.learner, fit.settings.bagging, fit.observer)
         facts |= {"bagging": n_members} if n_members > 1 else {}
     else:
         learnt, history = fit.learn(problem)
@@ -101,84 +102,85 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
 
 
 def check(fit: Fit, source: Any) -> Setup:
-    """What a training is asked for, checked and made definite."""
-    asked, learner = fit.options, fit.learner
+    """The options, checked and made definite, with the corpus and its labels."""
+    settings, learner = fit.settings, fit.learner
     stream = source if isinstance(source, CorpusStream) else None
-    if asked.init is not None:
-        check_start(asked.init, learner)
+    if settings.init is not None:
+        check_start(settings.init, learner)
     if stream is not None:
-        check_streamed(learner, asked)
-    corpus = source if stream is not None else corpus_of(source, "train on", asked.target)
+        check_streamed(learner, settings)
+    corpus = source if stream is not None else corpus_of(source, "train on", settings.target)
     columns = list(corpus.columns)
-    asked.target = _target(asked, columns)
-    chosen = _features(asked, corpus, [name for name in columns if name not in columns_named(asked.target, columns)])
-    if asked.segments:
-        chosen = segment_features(chosen, corpus, learner, {"a stream": stream, **vars(asked)})
-    _check_templates(chosen, asked, stream)
-    # Every sentence twice, where a dictionary is learned from it.
-    copies, weights, survey_, digest = 1 if chosen.learned is None or asked.init is not None else 2, None, None, ""
+    settings.target = _target(settings, columns)
+    features = _features(settings, corpus, columns)
+    if settings.segments:
+        features = segment_features(features, corpus, learner, {"a stream": stream, **vars(settings)})
+    _check_templates(features, settings, stream)
+    survey_, digest, weights = None, "", None
+    # A sentence is learned from twice where a dictionary is learned from all.
+    copies = 1 if features.learned is None or settings.init is not None else 2
     if stream is not None:
-        survey_ = survey(stream, asked.target, chosen.columns, partial=asked.partial)
+        survey_ = survey(stream, settings.target, features.columns, partial=settings.partial)
         corpus, labelling, sizes = survey_.corpus, survey_.labelling, (survey_.n_sentences, survey_.n_tokens)
     else:
         digest, weights = fingerprint(corpus), fit.weights(len(corpus))
         if copies == 2:
             corpus, weights = twice(corpus, weights)
-        known = asked.init.labels if asked.init is not None else ()
-        labelling = read_labels(corpus, asked.target, partial=asked.partial, known=known)
-        if asked.label_weights is not None:
-            weights = weighted_by_labels(weights, asked.label_weights, labelling, corpus.starts)
+        labelling, weights = _labelling(settings, corpus, weights)
         sizes = len(corpus), corpus.n_tokens
-    asked.scheme, segmenting = _scheme(asked), None
-    if asked.segments:
-        corpus, labelling, segmenting = segmented(corpus, asked.target, labelling, asked.scheme, asked.segments.longest)
+    settings.scheme, segmenting = _scheme(settings), None
+    if settings.segments:
+        longest = settings.segments.longest
+        corpus, labelling, segmenting = segmented(corpus, settings.target, labelling, settings.scheme, longest)
         weights, sizes = segmenting.weights(weights), (len(corpus), corpus.n_tokens)
-    asked.order = _order(asked, chosen, learner) if segmenting is None else _segment_order(asked.order, chosen)
-    asked.pairs, asked.beam = asked.pairs or learner.default_pairs, _beam(asked, learner)
+    settings.order = _order(settings, features, learner)
+    settings.pairs, settings.beam = settings.pairs or learner.default_pairs, _beam(settings, learner)
     facts: dict[str, Any] = {"sentences": sizes[0] // copies, "tokens": sizes[1] // copies}
-    facts["corpus"] = {"columns": columns}
-    facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if chosen.far is not None else {}
-    facts |= {} if asked.scheme is None else {"scheme": asked.scheme}
+    facts |= {"corpus": {"columns": columns}, "scheme": settings.scheme}
+    facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if features.far is not None else {}
     facts |= {} if segmenting is None else segmenting.about(copies)
-    frequent = _frequent(asked)
-    if asked.prune == "auto":
-        can = "structures" in learner.abilities and stream is None and asked.init is None and segmenting is None
-        asked.prune = (
-            _pruning(len(labelling.labels), asked.order, can=can) if not frequent and not asked.beam else False
-        )
-        facts |= {"prune": "auto"} if asked.prune else {}
-    elif asked.prune and asked.init is not None:
+    frequent = _frequent(settings)
+    if settings.prune == "auto":
+        settings.prune = _pruning(settings, len(labelling.labels), learner, frequent, stream)
+        facts |= {"prune": "auto"} if settings.prune else {}
+    elif settings.prune and settings.init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
-    rules = None
-    if asked.scheme is not None and segmenting is None:
-        rules = scheme_rules(corpus, asked.target, labelling.labels, labelling.gold, asked.scheme)
-    asked.dev = None if asked.dev is None else corpus_of(asked.dev, "compare epochs on", asked.target)
+    settings.dev = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on", settings.target)
     setup = Setup(
         fit,
         corpus,
         labelling,
-        chosen,
+        features,
         frequent=frequent,
-        rules=rules,
+        rules=None if segmenting is not None else _rules(settings, corpus, labelling),
         sentence_weights=weights,
-        label_costs=_costs(asked.label_costs, labelling.labels, learner),
-        parts=_parts(asked, labelling.labels, learner),
+        label_costs=_costs(settings.label_costs, labelling.labels, learner),
+        parts=_parts(settings, labelling.labels, learner),
         segmenting=segmenting,
-        spans=spans_twice(corpus, asked.target, labelling) if copies == 2 else None,
+        spans=spans_twice(corpus, settings.target, labelling) if copies == 2 else None,
         survey=survey_,
         digest=digest,
-        facts=facts,
+        facts={name: fact for name, fact in facts.items() if fact is not None},
     )
     check_memory(setup)
-    if asked.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
+    if settings.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
         raise LearnerError(NO_MEAN)
     return setup
 
 
-def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
-    target: str | None = asked.target
-    if asked.init is not None:
-        older: str = asked.init.target
+def _labelling(settings: SimpleNamespace, corpus: Corpus, weights: Doubles | None) -> tuple[Labelling, Doubles | None]:
+    """The labels of a corpus, and how much its sentences count by these too."""
+    known = () if settings.init is None else settings.init.labels
+    labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
+    if settings.label_weights is not None:
+        weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
+    return labelling, weights
+
+
+def _target(settings: SimpleNamespace, columns: Sequence[str]) -> str:
+    target: str | None = settings.target
+    if settings.init is not None:
+        older: str = settings.init.target
         if target not in (None, older):
             raise LearnerError(f"the older model predicts {older!r}, not {target!r}")
         return older
@@ -188,46 +190,52 @@ def _target(asked: SimpleNamespace, columns: Sequence[str]) -> str:
     return target
 
 
-def _features(asked: SimpleNamespace, corpus: Any, inputs: Sequence[str]) -> FeatureSet:
-    features = asked.features
-    if asked.init is not None:
+def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) -> FeatureSet:
+    features, target = settings.features, columns_named(settings.target, columns)
+    inputs = [name for name in columns if name not in target]
+    if settings.init is not None:
         if features is not None:
             raise LearnerError("an older model brings its own features; omit them")
-        features = features_of(asked.init)
+        features = features_of(settings.init)
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
         alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
         features = [f"{inputs[0]}[0]"] if alone else None
     chosen = feature_set("default" if features is None else features, inputs)
-    asked.features = [str(template) for template in (*chosen.templates, *chosen.of_segments)]
+    settings.features = [str(template) for template in (*chosen.templates, *chosen.of_segments)]
     return chosen
 
 
-def _check_templates(chosen: FeatureSet, asked: SimpleNamespace, stream: CorpusStream | None) -> None:
-    if asked.segments and any(template.far for template in chosen.templates):
+def _check_templates(chosen: FeatureSet, settings: SimpleNamespace, stream: CorpusStream | None) -> None:
+    if settings.segments and any(template.far for template in chosen.templates):
         raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
-    if chosen.of_segments and not asked.segments:
+    if chosen.of_segments and not settings.segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
-    if asked.partial and chosen.far is not None:
+    if settings.partial and chosen.far is not None:
         raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
     if chosen.learned is not None:
-        check_learned(chosen.learned, stream=stream, partial=asked.partial)
+        check_learned(chosen.learned, stream=stream, partial=settings.partial)
 
 
-def _pruning(n_labels: int, order: int, *, can: bool) -> Pruning | bool:
-    """What "auto" stands for: pruning where there are too many labels, if it ``can`` be."""
-    if not has_too_many_labels(n_labels, order):
+def _pruning(
+    settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int, stream: CorpusStream | None
+) -> Pruning | bool:
+    """What "auto" stands for: pruning where there are too many labels, if it is possible."""
+    if frequent or settings.beam or not has_too_many_labels(n_labels, settings.order):
         return False
+    is_possible = "structures" in learner.abilities and stream is None and not (settings.init or settings.segments)
     fate = "candidates are pruned; prune=False keeps all"
-    if not can:
+    if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
-    LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", order, fate)
-    return Pruning() if can else False
+    LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", settings.order, fate)
+    return is_possible and Pruning()
 
 
-def _order(asked: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:
-    init, order = asked.init, chosen.order if asked.order is None else asked.order
+def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:
+    if settings.segments:
+        return _segment_order(settings.order, chosen)
+    init, order = settings.init, chosen.order if settings.order is None else settings.order
     if init is not None:
-        order = order_from(init, asked.order)
+        order = order_from(init, settings.order)
     if order > 2 and "orders" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
@@ -256,20 +264,20 @@ def _segment_order(order: int | None, chosen: FeatureSet) -> int:
     return 1
 
 
-def _frequent(asked: SimpleNamespace) -> int:
+def _frequent(settings: SimpleNamespace) -> int:
     """How often a word must be seen for the tag dictionary to know it; 0: there is none."""
-    value = asked.tag_dictionary
+    value = settings.tag_dictionary
     number = FREQUENT if value is True else SURE if value == "smoothed" else int(value)
-    if number and asked.init is not None:
+    if number and settings.init is not None:
         raise LearnerError("a tag dictionary cannot be learnt on top of an older model; omit it")
     return number
 
 
-def _beam(asked: SimpleNamespace, learner: Learner) -> int:
+def _beam(settings: SimpleNamespace, learner: Learner) -> int:
     """States per token; 0: exact search."""
-    if asked.beam is not None or asked.init is None:
-        return asked.beam or 0
-    beam: int = asked.init.model.weights.beam
+    if settings.beam is not None or settings.init is None:
+        return settings.beam or 0
+    beam: int = settings.init.model.weights.beam
     if beam and "beam" not in learner.abilities:
         name = type(learner).__name__
         raise LearnerError(
@@ -279,13 +287,20 @@ def _beam(asked: SimpleNamespace, learner: Learner) -> int:
     return beam
 
 
-def _scheme(asked: SimpleNamespace) -> str | None:
+def _scheme(settings: SimpleNamespace) -> str | None:
     """The scheme by its full name; that of an older model holds on."""
-    older = None if asked.init is None else asked.init.training.get("scheme")
-    scheme = None if asked.scheme is None else scheme_named(asked.scheme)
+    older = None if settings.init is None else settings.init.training.get("scheme")
+    scheme = None if settings.scheme is None else scheme_named(settings.scheme)
     if older is not None and scheme not in (None, older):
         raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
     return scheme or older
+
+
+def _rules(settings: SimpleNamespace, corpus: Corpus, labelling: Labelling) -> tuple[Floats, Floats] | None:
+    """What the scheme forbids."""
+    if settings.scheme is None:
+        return None
+    return scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
 
 
 def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
@@ -296,11 +311,11 @@ def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Fl
     return cost_matrix(costs, labels)
 
 
-def _parts(asked: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
+def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
     """The parts of the labels; an older model that has parts keeps them."""
-    init: Tagger | None = asked.init
+    init: Tagger | None = settings.init
     older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
-    separator = older if asked.label_parts is None else check_separator(asked.label_parts)
+    separator = older if settings.label_parts is None else check_separator(settings.label_parts)
     if separator is None:
         return None
     if older not in (None, separator):
@@ -310,7 +325,7 @@ def _parts(asked: SimpleNamespace, labels: tuple[str, ...], learner: Learner) ->
             f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
             "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
         )
-    if asked.partial is True and SEPARATOR in separator:
+    if settings.partial is True and SEPARATOR in separator:
         raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
     found = LabelParts.of(labels, separator)
     if found is None:
@@ -325,7 +340,7 @@ def _parts(asked: SimpleNamespace, labels: tuple[str, ...], learner: Learner) ->
 
 def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
-    problem, asked = encoding.problem, setup.asked
+    problem, settings = encoding.problem, setup.settings
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
     n_tokens_attributes = int(encoding.rank.max(initial=-1)) + 1
     frozen_segments = functools.cache(
@@ -344,9 +359,9 @@ def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
         return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())
 
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
-        return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=asked.n_threads).codes
+        return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=settings.n_threads).codes
 
-    scored = setup.fit.scorer(asked.dev)
+    scored = setup.fit.scorer(settings.dev)
     score = None if scored is None else lambda weights: scored(tagger(weights))
     # The sentences of a stream are not there to be tagged.
     return replace(problem, tag=tag if problem.blocks is None else None, score_dev=score)
@@ -395,12 +410,12 @@ def _tagger(
     weights: ChainWeights,
     label_filter: LabelFilter | None,
     training: dict[str, Any],
-    segments: segment_weights.Segments | None,
+    segments: SegmentModel | None,
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
     labels, family = setup.labelling.labels, setup.learner.family
     rest = (weights, encoding.dictionary, setup.fit.notes, family)
     more: dict[str, Any] = {"filter": label_filter, "endings": encoding.endings, "training": training}
-    model = ChainModel(labels, setup.asked.target, setup.asked.order, vocabulary, *rest, **more)
+    model = ChainModel(labels, setup.settings.target, setup.settings.order, vocabulary, *rest, **more)
     return Tagger(model if segments is None else replace(model, segments=segments))

@@ -14,7 +14,8 @@ from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.features.places import Coded
 from trellis.features.templates import PHRASE_MEASURES, Template
-from trellis.tasks.trees.grammar import Grammar, Step
+from trellis.tasks.explanation import Term
+from trellis.tasks.trees.grammar import Grammar
 from trellis.tasks.trees.weights import PhraseModel, pcfg, rule_columns
 
 LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
@@ -99,16 +100,27 @@ class Decoder:
 
     def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         """Of each sentence up to k trees, best first; none where no grammar derives it."""
-        out = _split(self.model.grammar, self.native.parse(words.tagged, words.columns, k, n_threads))
-        failed = [i for i, found in enumerate(out) if not found]
-        if failed and self.model.grammar is not self.model.coarse:
-            for i in failed:
-                begin, end = int(words.starts[i]), int(words.starts[i + 1])
-                tags = None if words.tags is None else Column(words.tags.codes[begin:end], words.tags.values)
-                word = Column(words.word.codes[begin:end], words.word.values)
-                one = self.coarse.words(word, tags, np.array([0, end - begin], np.int64), 1)
-                out[i] = self.coarse.parse(one, k, 1)[0]
+        out = self._own(words, k, n_threads)
+        if self.model.grammar is not self.model.coarse:
+            for i in [i for i, found in enumerate(out) if not found]:
+                out[i] = self.coarse._own(self._coarse_words(words, i), k, 1)[0]
         return out
+
+    def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
+        return _split(self.model.grammar, self.native.parse(words.tagged, words.columns, k, n_threads))
+
+    def _coarse_words(self, words: Words, i: int) -> Words:
+        begin, end = int(words.starts[i]), int(words.starts[i + 1])
+        tags = None if words.tags is None else Column(words.tags.codes[begin:end], words.tags.values)
+        word = Column(words.word.codes[begin:end], words.word.values)
+        return self.coarse.words(word, tags, np.array([0, end - begin], np.int64), 1)
+
+    def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
+        """Of one sentence up to k trees as ``parse`` gives them, with the terms of their scores."""
+        found = self._own(words, k, 1)[0]
+        if not found and self.model.grammar is not self.model.coarse:
+            return self.coarse.derived(self._coarse_words(words, 0), k)
+        return [(one, self._terms(words, one[1])) for one in found]
 
     def best_tags(self, words: Words, n_threads: int) -> Column:
         """The tags of the best trees."""
@@ -131,9 +143,11 @@ class Decoder:
         """Of one sentence: log Z, rules over spans, their scores and how often they are in a tree."""
         return self.native.marginals(words.tagged, words.columns)
 
-    def terms(self, words: Words, steps: Sequence[Step]) -> list[list[tuple[str, float]]]:
-        """What the scores of rules over spans are made of, by name."""
-        model, grammar = self.model, self.model.grammar
+    def _terms(self, words: Words, derivation: Sequence[Sequence[int]]) -> list[Term]:
+        """What the scores of rules over spans and of tags over words are made of, by name."""
+        model, grammar, strings = self.model, self.model.grammar, words.strings(0)
+        n_rules = grammar.n_rules - len(grammar.tags)
+        steps = [step for step in derivation if step[0] < n_rules]
         columns, _ = rule_columns(grammar)
         sites = np.array([site for _, i, k, j in steps for site in ((i, j), (k, 0))], np.int32).reshape(-1, 2)
         starts, templates, ids = self.native.attributes(words.tagged, words.columns, sites)
@@ -141,19 +155,24 @@ class Decoder:
             dict(zip(model.rows.labels[a:b].tolist(), model.rows.weights[a:b].tolist(), strict=True))
             for a, b in zip(model.rows.starts[ids], model.rows.starts[ids + 1], strict=True)
         ]
-        values = {"word": words.strings(0), "pos": words.given_tags(0) or []}
-        out = list[list[tuple[str, float]]]()
+        values = {"word": strings, "pos": words.given_tags(0) or []}
+        terms = list[Term]()
         for s, (rule, i, k, j) in enumerate(steps):
-            said = [("rule", float(model.base[rule]))] if model.base[rule] else []
+            where, label = (i, j), grammar.name(rule)
+            terms.append(Term("rule", float(model.base[rule]), where, label))
             for site in (2 * s, 2 * s + 1) if k else (2 * s,):
                 for at in range(int(starts[site]), int(starts[site + 1])):
                     name = self._named(model.vocabulary.templates[templates[at]], values, (i, j - 1, k))
                     for c in columns[rule].tolist():
                         if c in weights[at]:
                             with_ = grammar.phrases[c] if c < len(grammar.phrases) else "rule"
-                            said.append((f"{name} with {with_}", weights[at][c]))
-            out.append(said)
-        return out
+                            terms.append(Term(f"{name} with {with_}", weights[at][c], where, label))
+        _, tag_starts, tags, scores = words.tagged
+        for rule, i, _, j in (step for step in derivation if step[0] >= n_rules):
+            own = slice(int(tag_starts[i]), int(tag_starts[i + 1]))
+            score = scores[own][tags[own] == len(grammar.phrases) + rule - n_rules].item()
+            terms.append(Term(f"word={strings[i]}", score, (i, j), grammar.tags[rule - n_rules]))
+        return [term for term in terms if term.weight]
 
     def _named(self, template: Template, values: dict[str, list[str]], at: tuple[int, int, int]) -> str:
         """An attribute as a person reads it: ``pos[first]=DT & length=3``."""

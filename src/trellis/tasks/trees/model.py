@@ -23,7 +23,7 @@ from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees import file as parser_file
-from trellis.tasks.trees.decoding import FLAT, Decoder, Words
+from trellis.tasks.trees.decoding import FLAT, Decoder, Found, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.weights import PhraseModel
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
 WORD, POS, TREE = "word", "pos", "tree"
-TINY = 1e-9  # of a sum of terms: rounding
 PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
 
 
@@ -76,8 +75,6 @@ class TreeParser(Model):
     def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
         """The best trees of many sentences. ``n_threads``: number of threads (default: all cores)."""
         threads = thread_count(n_threads)
-        if items(sentences) == []:
-            return []
         return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
 
     def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
@@ -97,7 +94,7 @@ class TreeParser(Model):
     ) -> list[list[tuple[PhraseTree, float]]]:
         """Up to k trees of each sentence with their scores, best first."""
         threads, k = thread_count(n_threads), whole_number("k", k, 1, 2**16)
-        return [] if items(sentences) == [] else self._trees(self._words(sentences, threads), k, threads)
+        return self._trees(self._words(sentences, threads), k, threads)
 
     def probability(self, sentence: Any, tree: PhraseTree | None = None) -> float:
         """How probable a tree of the sentence is (default: the best one), among all that the grammar derives.
@@ -127,24 +124,14 @@ class TreeParser(Model):
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
         words, explanation = self._words([sentence], 1), None
-        for tree, score in reversed(self._trees(words, 2, 1)[0]):
-            explanation = Explanation(tree, score, self._terms(words, tree, score), explanation)
+        derived = self._decoder.derived(words, 2)
+        trees = self._built(words, 0, [found for found, _ in derived])
+        underived = [Term("no derivation", -math.inf)] if len(words.word.codes) else []
+        terms = [own for _, own in derived] or [underived]
+        for (tree, score), own in reversed(list(zip(trees, terms, strict=True))):
+            explanation = Explanation(tree, score, own, explanation)
         assert explanation is not None
         return explanation
-
-    def _terms(self, words: Words, tree: PhraseTree, score: float) -> list[Term]:
-        """The terms of the rules of a tree; what words and their tags give is one more."""
-        steps = self._steps(words, tree) if math.isfinite(score) else []
-        steps = [step for step in steps if step[0] < self.grammar.n_rules - len(self.grammar.tags)]
-        terms = [
-            Term(feature, weight, (begin, end), self.grammar.name(rule))
-            for (rule, begin, _, end), found in zip(steps, self._decoder.terms(words, steps), strict=True)
-            for feature, weight in found
-        ]
-        rest = score - sum(term.weight for term in terms)
-        if abs(rest) > TINY:
-            terms.append(Term("words with their tags", rest))
-        return terms
 
     def draw(self, sentence: Any) -> Picture:
         """The best tree."""
@@ -196,19 +183,22 @@ class TreeParser(Model):
         return self._decoder.words(corpus.column(word), tags, corpus.starts, n_threads)
 
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
-        out = list[list[tuple[PhraseTree, float]]]()
-        for i, found in enumerate(self._decoder.parse(words, k, n_threads)):
-            strings, pos = words.strings(i), words.given_tags(i)
-            trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in found]
-            flat = [PhraseTree(tag, (), word) for word, tag in zip(strings, pos or [FLAT] * len(strings), strict=True)]
-            out.append(trees or [(PhraseTree(ROOT, tuple(flat)), -math.inf)])
-        return out
+        return [self._built(words, i, found) for i, found in enumerate(self._decoder.parse(words, k, n_threads))]
+
+    def _built(self, words: Words, i: int, found: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
+        """The trees of a sentence; one without phrases where no grammar derives it."""
+        strings, pos = words.strings(i), words.given_tags(i)
+        trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in found]
+        flat = [PhraseTree(tag, (), word) for word, tag in zip(strings, pos or [FLAT] * len(strings), strict=True)]
+        return trees or [(PhraseTree(ROOT, tuple(flat)), -math.inf if strings else 0.0)]
 
     def _steps(self, words: Words, tree: PhraseTree | None) -> list[tuple[int, int, int, int]]:
         if not words.strings(0) and (tree is None or not tree.words):
             return []
         if tree is None:
-            tree = self._trees(words, 1, 1)[0][0][0]
+            found = self._decoder.parse(words, 1, 1)[0]
+            own = found and found[0][0] is self.grammar
+            return [(rule, begin, split, end) for rule, begin, split, end in found[0][1]] if own else []
         cleaned = tree.clean()
         if cleaned is None or cleaned.words != words.strings(0):
             raise ArgumentError("the tree has other words than the sentence")
@@ -230,8 +220,8 @@ def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
             raise ArgumentError(f"trees must be a file's name or a list of trees, not {type(trees).__name__}")
         found = given
     cleaned = [tree for one in found if (tree := one.clean()) is not None]
-    if not cleaned:
-        raise CorpusError(str(trees) if isinstance(trees, str | os.PathLike) else "", None, "no trees in it")
+    if isinstance(trees, str | os.PathLike) and not cleaned:
+        raise CorpusError(str(trees), None, "no trees in it; give a file with at least one")
     return cleaned
 
 
@@ -240,6 +230,8 @@ def sentence_corpus(sentences: Any) -> Corpus:
     if isinstance(sentences, Corpus):
         return sentences
     given = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
+    if given == []:
+        return from_mapping({WORD: []}, None)
     if given and all(isinstance(one, PhraseTree) for one in given):
         cleaned = [one.clean() or one for one in given]
         return from_mapping({WORD: [t.words for t in cleaned], POS: [t.pos for t in cleaned]}, None)

@@ -27,49 +27,22 @@ def _tagger(tagger: Any) -> Tagger:
     return tagger  # type: ignore[no-any-return]
 
 
+LEARNER = Constraint("", _learner)
+LEARNER_HELP = 'online learner, CRF or ExponentialLoss; "pcfg" counts rules, without features'
+PROBABILITY = Constraint("a number from 0 to 1", lambda value: real_number("", value, 0.0, 1.0))
+TAGGER = Constraint("a Tagger, such as trellis.load gives", _tagger)
+TAGGER_HELP = "tagger of words, kept in the parser, for sentences without tags"
+
+
 class TreeOptions(TrainingOptions, total=False):
     """Options of `train` of a constituency parser."""
 
     features: Annotated[
-        TemplateSource | None,
-        Option("spans", None, "preset (spans, rules), file or list of templates of phrases", "data", metavar="NAME"),
+        TemplateSource | None, Option("spans", None, "preset (spans, rules), file or list of templates", "data")
     ]
-    learner: Annotated[
-        Learner | str | None,
-        Option(
-            DEFAULT,
-            Constraint("", _learner),
-            'online learner, CRF or ExponentialLoss; "pcfg" counts rules, without features',
-            "data",
-        ),
-    ]
-    vertical: Annotated[
-        int,
-        Option(
-            1, whole(1, 10), "vertical Markovization: number of ancestors, the node included", metavar="N", parse=int
-        ),
-    ]
-    horizontal: Annotated[
-        int, Option(0, whole(0, 10), "horizontal Markovization: number of siblings", metavar="N", parse=int)
-    ]
-    prune: Annotated[
-        float,
-        Option(
-            1e-4,
-            Constraint("a number from 0 to 1", lambda value: real_number("", value, 0.0, 1.0)),
-            "probability by a grammar without Markovization below which a phrase is not considered",
-            metavar="P",
-            parse=float,
-        ),
-    ]
-    tagger: Annotated[
-        Tagger | None,
-        Option(
-            None,
-            Constraint("a Tagger, such as trellis.load gives", _tagger),
-            "tagger of words, kept in the parser, for sentences without tags",
-            "run",
-            metavar="MODEL",
-        ),
-    ]
+    learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, LEARNER_HELP, "data")]
+    vertical: Annotated[int, Option(1, whole(1, 10), "vertical Markovization: ancestors, the node included")]
+    horizontal: Annotated[int, Option(0, whole(0, 10), "horizontal Markovization: siblings")]
+    prune: Annotated[float, Option(1e-4, PROBABILITY, "least probability of a phrase by a coarse grammar")]
+    tagger: Annotated[Tagger | None, Option(None, TAGGER, TAGGER_HELP, "run", metavar="MODEL")]
     lenient: Annotated[bool, Option(False, flag(), "skip what is not a tree in a file", "run")]

@@ -28,7 +28,7 @@ from trellis.tasks.trees.warm_start import PhraseStart, check_start
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 # Options without effect where nothing but counts is learnt.
-OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight")
+OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
 ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
 STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
@@ -47,12 +47,12 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     """
     fit = Fit(TreeOptions, options, metrics=BracketReport.metrics)
     no_targets(y, "trees have inputs and outputs in one")
-    asked = fit.options
-    if asked.learner == PCFG:
+    settings = fit.settings
+    if settings.learner == PCFG:
         fit.reject(dict.fromkeys(OF_LEARNERS, 'with learner="pcfg", which counts rules'))
-    markov = Markov(asked.vertical, asked.horizontal)
-    treebank = clean_trees(trees, lenient=asked.lenient)
-    held_out = None if asked.dev is None else clean_trees(asked.dev, lenient=asked.lenient)
+    markov = Markov(settings.vertical, settings.horizontal)
+    treebank = _treebank(trees, "train on", settings.lenient)
+    held_out = None if settings.dev is None else _treebank(settings.dev, "compare epochs on", settings.lenient)
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
@@ -62,19 +62,21 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     right_starts = starts_of([len(some) for some in steps])
     right = np.array([step for some in steps for step in some], np.int32).reshape(-1, 4)
     data = (corpus, right_starts, right, list(grammar.symbols))
-    if asked.learner == PCFG:
+    if settings.learner == PCFG:
         record = fit.record([], fingerprint(data), **facts)
-        return TreeParser(pcfg(grammar, coarse, lexicon, asked.prune), asked.tagger, fit.notes, record)
-    templates = phrase_templates(asked.features, list(corpus.columns))
-    asked.features = [str(template) for template in templates]
-    older = None if asked.init is None else check_start(asked.init, templates, markov)
+        return TreeParser(pcfg(grammar, coarse, lexicon, settings.prune), settings.tagger, fit.notes, record)
+    templates = phrase_templates(settings.features, list(corpus.columns))
+    settings.features = [str(template) for template in templates]
+    older = None if settings.init is None else check_start(settings.init, templates, markov)
     vocabulary, coded = phrase_vocabulary(templates, corpus)
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
     pos = corpus.column(POS)
     numbers = np.array([tags[tag] for tag in pos.values], np.int32)[pos.codes]
     words = (corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32))
-    pruner = pruner_of(grammar, coarse, asked.prune)
-    native = _core.PhraseExamples(pruner, words, right_starts, right, vocabulary.plan(), coded, False, asked.n_threads)
+    pruner = pruner_of(grammar, coarse, settings.prune)
+    native = _core.PhraseExamples(
+        pruner, words, right_starts, right, vocabulary.plan(), coded, False, settings.n_threads
+    )
     weighted = (native, *rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
 
     def objective() -> Any:
@@ -82,10 +84,10 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         return vector, vector.rows
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
-        model = _model(vocabulary, native, weights, grammar, coarse, lexicon, asked.prune, fit.learner.family)
-        return TreeParser(model, asked.tagger, fit.notes, record)
+        model = _model(vocabulary, native, weights, grammar, coarse, lexicon, settings.prune, fit.learner.family)
+        return TreeParser(model, settings.tagger, fit.notes, record)
 
-    asked.dev = None if held_out is None else [str(tree) for tree in held_out]
+    settings.dev = None if held_out is None else [str(tree) for tree in held_out]
     n = len(treebank)
     problem = SiteProblem(
         right[:, 0],
@@ -95,11 +97,18 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         objective,
         lambda rows: dict(zip(ROW_ARRAYS, rows, strict=True)),
         unit="rules",
-        n_threads=asked.n_threads,
+        n_threads=settings.n_threads,
         sentence_weights=fit.weights(n, "tree"),
         initial=None if older is None else PhraseStart(older, vocabulary, grammar, native),
     )
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
+
+
+def _treebank(trees: Any, purpose: str, lenient: bool) -> list[PhraseTree]:
+    cleaned = clean_trees(trees, lenient=lenient)
+    if not cleaned:
+        raise CorpusError("", None, f"no trees to {purpose}; give at least one")
+    return cleaned
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import items
+from trellis._support.arguments import items, whole_number
 from trellis._support.arrays import Bools
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis._support.tensor_file import Tensors
@@ -28,7 +29,7 @@ from trellis.corpus.unspaced import (
     words_of,
 )
 from trellis.evaluation.words import WordReport, compare_words
-from trellis.features.dictionaries import dictionary_views
+from trellis.features.templates import dictionary_views
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
@@ -81,42 +82,46 @@ class Segmenter(Model):
 
     def kbest(self, text: str, k: int) -> KBest:
         """The k best segmentations of a text with their scores, best first."""
-        found = self.tagger.kbest(self._characters(text), k)
-        return KBest((self._joined(text, labels), score) for labels, score in found)
+        k, best = whole_number("k", k, 1, 2**31 - 1), [(list[str](), 0.0)]
+        pieces = _pieces(text)
+        for piece, found in zip(
+            pieces, self.tagger.kbest_batch(list(map(_characters, pieces)), k, n_threads=1), strict=True
+        ):
+            # Of two lists, the i-th with the j-th is among the k best only if i * j <= k, counted from 1.
+            both = [
+                (words + _joined(piece, labels), score + own)
+                for i, (words, score) in enumerate(best, 1)
+                for labels, own in found[: k // i]
+            ]
+            best = sorted(both, key=lambda pair: -pair[1])[:k]
+        return KBest(best)
 
     def explain(self, text: str) -> Explanation:
         """Why a text is cut into these words: the terms of its characters' labels, and of the next best cut."""
-        found, second = self.tagger.explain(self._characters(text)), None
-        if found.second is not None:
-            other = found.second
-            second = Explanation(self._joined(text, other.output), other.score, other.terms)
-        return Explanation(self._joined(text, found.output), found.score, found.terms, second)
+        pieces, begins, at = _pieces(text), list[int](), 0
+        for piece in pieces:
+            begins.append(text.index(piece, at))
+            at = begins[-1] + len(piece)
+        found: list[Explanation] = [self.tagger.explain(_characters(piece)) for piece in pieces]
+
+        def joined(parts: list[Explanation], second: Explanation | None) -> Explanation:
+            words = [word for piece, part in zip(pieces, parts, strict=True) for word in _joined(piece, part.output)]
+            terms = [
+                replace(term, where=tuple(begin + place for place in term.where))
+                for begin, part in zip(begins, parts, strict=True)
+                for term in part.terms
+            ]
+            return Explanation(words, float(sum(part.score for part in parts)), terms, second)
+
+        # The next best text has the next best words of one piece.
+        i = min(range(len(found)), key=lambda i: found[i].gap, default=None)
+        other = None if i is None else found[i].second
+        second = None if i is None or other is None else joined([*found[:i], other, *found[i + 1 :]], None)
+        return joined(found, second)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), of features of characters with their labels."""
         return self.tagger.top_features(n)
-
-    def _characters(self, text: str) -> list[str]:
-        """What it reads of a text without white space."""
-        _check(text)
-        points = to_points(text)
-        column = characters(points[~is_blank(points)])
-        return column.tolist()
-
-    @staticmethod
-    def _joined(text: str, labels: Sequence[str]) -> list[str]:
-        """The words that labels of characters make of a text; white space ends a word."""
-        words, at, begins = list[str](), iter(labels), True
-        for letter in text:
-            if letter.isspace():
-                begins = True
-                continue
-            label = next(at)
-            if begins or label in ("B", "S"):
-                words.append("")
-            words[-1] += letter
-            begins = label in ("E", "S")
-        return words
 
     def separate(self, text: str, *, n_threads: int | None = None) -> str:
         """The text with a blank between two words that have none; nothing else is changed.
@@ -194,6 +199,27 @@ class Segmenter(Model):
 def _separated(points: Points, cuts: Bools) -> str:
     """The text with a blank after each cut."""
     return to_text(np.insert(points, np.flatnonzero(cuts) + 1, BLANK))
+
+
+def _pieces(text: str) -> list[str]:
+    """What stands between blanks; each is a sentence for the tagger."""
+    _check(text)
+    return words_of(text)
+
+
+def _characters(piece: str) -> list[str]:
+    """What the tagger reads of a piece."""
+    return characters(to_points(piece)).tolist()
+
+
+def _joined(piece: str, labels: Sequence[str]) -> list[str]:
+    """The words that labels of characters make of a piece."""
+    words = [""]
+    for letter, label in zip(piece, labels, strict=True):
+        words[-1] += letter
+        if label in ("E", "S"):
+            words.append("")
+    return [word for word in words if word]
 
 
 def _check(text: Any) -> None:

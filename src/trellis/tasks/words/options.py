@@ -16,8 +16,7 @@ class WordsOptions(ChainOptions, total=False):
     """Options of `train` of a word segmenter."""
 
     features: Annotated[
-        TemplateSource | None,
-        Option(FEATURES, None, "preset, template file or list of templates of characters", "data", metavar="NAME"),
+        TemplateSource | None, Option(FEATURES, None, "preset, file or list of templates of characters", "data")
     ]
     learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, "learner, or its name", "data")]
     lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]

@@ -25,16 +25,16 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
     **options
         See `WordsOptions` (docs/segmentation.md).
     """
-    asked = Fit(WordsOptions, options, metrics=None).options
+    settings = Fit(WordsOptions, options, metrics=None).settings
     no_targets(y, "the words of a line are its output")
-    lines = read_segmented(text, lenient=asked.lenient)
+    lines = read_segmented(text, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
         why = "no word of one character, without which some texts have no segmentation; add a line that has one"
         raise CorpusError(lines.source, None, why)
-    if asked.dev is not None:
-        asked.dev = read_segmented(asked.dev, lenient=asked.lenient).corpus()
-    if asked.init is not None:
-        older = instance("init", asked.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
-        asked.init, asked.features = older, None
-    shared = {name: value for name, value in vars(asked).items() if name != "lenient"}
+    if settings.dev is not None:
+        settings.dev = read_segmented(settings.dev, lenient=settings.lenient).corpus()
+    if settings.init is not None:
+        older = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
+        settings.init, settings.features = older, None
+    shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))

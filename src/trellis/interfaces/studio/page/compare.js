@@ -4,7 +4,7 @@ import { ask, chooseModel, make, percent, table, taggers } from "/studio/page.js
 export function compare(view, state) {
   const models = taggers(state);
   if (models.length < 2) {
-    view.append(make("p", {}, "Open the studio with two taggers to compare them: trellis studio CORPUS ONE OTHER"));
+    view.append(make("p", {}, "Open the studio with two taggers to compare them: trellis studio CORPUS -m ONE -m OTHER"));
     return;
   }
   const chosen = [models[0].name, models[1].name];

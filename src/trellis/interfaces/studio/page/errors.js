@@ -3,7 +3,7 @@ import { ask, chooseModel, draw, make, percent, table, taggers } from "/studio/p
 
 export function errors(view, state) {
   if (!state.corpus) {
-    view.append(make("p", {}, "Open the studio with a corpus that has true labels: trellis studio CORPUS MODEL"));
+    view.append(make("p", {}, "Open the studio with a corpus that has true labels: trellis studio CORPUS -m MODEL"));
     return;
   }
   const models = taggers(state);

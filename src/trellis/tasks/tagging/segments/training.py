@@ -19,7 +19,7 @@ from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
 from trellis.tasks.tagging.options import LONGEST
 from trellis.tasks.tagging.segments.features import SegmentExtraction, extract_segments, segment_templates
-from trellis.tasks.tagging.segments.weights import SHAPE, Segments, SegmentTypes, segments_of
+from trellis.tasks.tagging.segments.weights import SHAPE, SegmentModel, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling, Setup
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 REFUSED = ("a stream", "init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
 
 
-def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, asked: Mapping[str, Any]) -> FeatureSet:
+def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, settings: Mapping[str, Any]) -> FeatureSet:
     """With the templates that segments have unless some are given; LearnerError for what does not go with them."""
     if "segments" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters trains no segments; online learners without votes, CRF, "
             "ExponentialLoss and HMSVM by frank-wolfe do"
         )
-    refused = next((name for name in REFUSED if asked[name] and asked[name] != "auto"), None)
+    refused = next((name for name in REFUSED if settings[name] and settings[name] != "auto"), None)
     if refused is not None:
         raise LearnerError(f"{refused} has no place in a model of segments; omit it")
     if chosen.of_segments:
@@ -125,12 +125,12 @@ class EncodedSegments:
         lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
         return self.types.native(), lists.arrays, first
 
-    def frozen(self, first: int, kept: Ints | None = None) -> Segments:
+    def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
         """For a model; ``kept`` renumbers those that are left, -1 drops one."""
         rank = self.rank
         if kept is not None:
             rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
-        return Segments(self.types, self.extraction.freeze(rank), first)
+        return SegmentModel(self.types, self.extraction.freeze(rank), first)
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
@@ -144,11 +144,11 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     names = dict.fromkeys(look.column for t in templates for look in t.looks if look.place != "length")
     columns = {name: compact(corpus.column(name)) for name in names}
     extraction = extract_segments(
-        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.asked.n_threads
+        templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.settings.n_threads
     )
     seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
-    nothing = np.empty(0, np.int32)
-    rank, rows = select(extraction.seen, seen, extraction.n_attributes, setup.asked.cutoff, setup.asked.pairs, nothing)
+    cutoff, pairs, nothing = setup.settings.cutoff, setup.settings.pairs, np.empty(0, np.int32)
+    rank, rows = select(extraction.seen, seen, extraction.n_attributes, cutoff, pairs, nothing)
     extraction = replace(extraction, seen=Ragged.none())
     return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 

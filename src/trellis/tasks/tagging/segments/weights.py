@@ -96,7 +96,7 @@ class SegmentTypes:
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
+class SegmentModel:
     """What makes a model semi-Markov."""
 
     types: SegmentTypes
@@ -122,7 +122,7 @@ class Segments:
         }
 
     @classmethod
-    def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> Segments:
+    def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> SegmentModel:
         """From such arrays; LookupError or ValueError if they make no sense."""
         plan = SegmentPlan(tuple(parse_template(text) for text in header["templates"]))
         if not all(template.of_segment for template in plan.templates):

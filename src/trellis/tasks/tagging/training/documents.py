@@ -34,36 +34,37 @@ PARTS = 5
 
 def train_twice(fit: Fit, source: Any) -> Tagger:
     """Two passes, each trained with the same options."""
-    asked, corpus = fit.options, source
+    settings, corpus = fit.settings, source
     if not isinstance(source, CorpusStream):
-        corpus = read_examples(source, target=asked.target or "label")
+        corpus = read_examples(source, target=settings.target or "label")
     unfit = next(
-        (name for name in ("init", "checkpoint", "segments") if getattr(asked, name) not in (None, False)), None
+        (name for name in ("init", "checkpoint", "segments") if getattr(settings, name) not in (None, False)), None
     )
     if unfit is not None or not isinstance(corpus, Corpus):
         what = unfit or "a stream"
         raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
         raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
-    features = (
-        asked.features if isinstance(asked.features, str | Path | None) else items(asked.features) or asked.features
-    )
+    features = settings.features
+    if not isinstance(features, str | Path | None):
+        features = items(features) or features
     watched = Watched(fit.observer)
     fit = fit.changed(features=features, observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
-    words, dev, asked = word_column(first.model), asked.dev, fit.options
+    fit = fit.changed(target=first.target)  # the column that it took by default
+    words, dev, settings = word_column(first.model), settings.dev, fit.settings
     labels = Column(_labels_of_others(fit, watched, corpus, first), Strings.of(first.labels))
     if watched.stopped:  # with what there is: one pass
         return first
     if dev is not None:
-        dev = read_examples(dev, target=asked.target)
-        dev = with_columns(dev, words, first.tag_column(dev, n_threads=asked.n_threads))
-    target = columns_named(asked.target, corpus.columns)
+        dev = read_examples(dev, target=first.target)
+        dev = with_columns(dev, words, first.tag_column(dev, n_threads=settings.n_threads))
+    target = columns_named(first.target, corpus.columns)
     inputs = [name for name in corpus.columns if name not in target]
     templates, bigrams = templates_of("default" if features is None else features, inputs)
     several = len(np.unique(corpus.document_numbers())) > 1
     more = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
-    order = 0 if asked.order is None and not bigrams else asked.order
+    order = 0 if settings.order is None and not bigrams else settings.order
     labelled = with_columns(corpus, words, labels)
     second = train_once(fit.changed(features=[*templates, *more], dev=dev, order=order), labelled)
     training = {**second.training, "corpus": first.training["corpus"], "document_features": more}
@@ -73,7 +74,7 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
 def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger) -> Ints:
     """Each token's label by a model that did not learn from its sentence, as a number of the first model's labels."""
     number = {label: i for i, label in enumerate(first.labels)}
-    codes, weights = np.empty(corpus.n_tokens, np.int32), fit.options.sample_weight
+    codes, weights = np.empty(corpus.n_tokens, np.int32), fit.settings.sample_weight
     for begin, end in pairwise(part_bounds(corpus.document_numbers()).tolist()):
         if watched.stopped:
             break
@@ -81,7 +82,7 @@ def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger)
         some, part = None if weights is None else np.asarray(weights)[rest], corpus.take(rest)
         labels = _of_labels(fit, set(part.column(first.target).tolist()))
         other = train_once(fit.changed(sample_weight=some, dev=None, metric=None, patience=None, **labels), part)
-        found = other.tag_column(corpus[begin:end], n_threads=fit.options.n_threads)
+        found = other.tag_column(corpus[begin:end], n_threads=fit.settings.n_threads)
         of_label = np.array([number[label] for label in other.labels], np.int32)
         codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
     return codes
@@ -93,7 +94,7 @@ def _of_labels(fit: Fit, labels: set[str]) -> dict[str, Any]:
     def known(key: Any) -> bool:
         return labels.issuperset(key if isinstance(key, tuple) else (key,))
 
-    options = {name: getattr(fit.options, name) for name in ("label_weights", "label_costs")}
+    options = {name: getattr(fit.settings, name) for name in ("label_weights", "label_costs")}
     return {
         name: {key: number for key, number in option.items() if known(key)} or None
         for name, option in options.items()

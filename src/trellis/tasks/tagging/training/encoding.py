@@ -222,13 +222,13 @@ TOO_MANY = (2000, 200)
 
 
 def has_too_many_labels(n_labels: int, order: int) -> bool:
-    """Whether labels are pruned unless something else is asked for."""
+    """Whether labels are pruned unless another option says otherwise."""
     return order > 0 and n_labels > TOO_MANY[order > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a training was asked for, checked and made definite."""
+    """A training: its options, checked and made definite, and what they are applied to."""
 
     fit: Fit  # with the options, in which defaults that depend on others are filled in
     corpus: Corpus
@@ -246,9 +246,9 @@ class Setup:
     facts: dict[str, Any]  # for the record
 
     @property
-    def asked(self) -> SimpleNamespace:
+    def settings(self) -> SimpleNamespace:
         """The options."""
-        return self.fit.options
+        return self.fit.settings
 
     @property
     def learner(self) -> Learner:
@@ -259,34 +259,34 @@ class Setup:
     @property
     def shares(self) -> tuple[float, ...]:
         """Of gold labels that each level of pruning must leave; none: no pruning."""
-        return self.asked.prune.shares if self.asked.prune else ()
+        return self.settings.prune.shares if self.settings.prune else ()
 
     @property
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
         needed = self.features.longest.history > 1 or len(self.shares) > 1
         return "orders" in self.learner.abilities and is_sparse(
-            len(self.labelling.labels), self.asked.order, needed=needed
+            len(self.labelling.labels), self.settings.order, needed=needed
         )
 
     def problem(self, **more: Any) -> ChainProblem:
-        """A problem with what was asked for."""
+        """A problem with these settings."""
         edge_base, end_base = self.rules or (None, None)
         return ChainProblem(
-            order=self.asked.order,
-            n_threads=self.asked.n_threads,
+            order=self.settings.order,
+            n_threads=self.settings.n_threads,
             label_costs=self.label_costs,
             label_parts=self.parts,
-            beam=self.asked.beam,
+            beam=self.settings.beam,
             edge_base=edge_base,
             end_base=end_base,
             **more,
         )
 
     def __post_init__(self) -> None:
-        dev, beam = self.asked.dev, self.asked.beam
+        dev, beam = self.settings.dev, self.settings.beam
         if dev is not None:
-            check_dev_labels(dev, labels_of(dev, self.asked.target), self.labelling.labels)
+            check_dev_labels(dev, labels_of(dev, self.settings.target), self.labelling.labels)
         self._check_levels()
         if beam and "beam" not in self.learner.abilities:
             name = type(self.learner).__name__
@@ -306,14 +306,14 @@ class Setup:
     def _check_levels(self) -> None:
         if len(self.shares) < 2:
             return
-        n, order = len(self.shares), self.asked.order
+        n, order = len(self.shares), self.settings.order
         if n > max(1, order):
             raise LearnerError(
                 f"prune has {n} shares, for runs of 1 to {n} labels; order {order} takes at most {max(1, order)}"
             )
         if "orders" not in self.learner.abilities:
             raise LearnerError(f"{type(self.learner).__name__} takes one share for prune, that of single labels")
-        if self.asked.beam:
+        if self.settings.beam:
             raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
         if self.labelling.partial is not None:
             raise LearnerError("prune with several shares needs labels that are fully known; give one share")
@@ -331,7 +331,7 @@ def check_memory(setup: Setup) -> None:
             f"segments of up to {most:,} tokens, in {n_tokens:,}, need {{}}",
             f"choose a smaller number, such as Segments(longest={max(1, most // 10)})",
         )
-    n, order = len(setup.labelling.labels), setup.asked.order
+    n, order = len(setup.labelling.labels), setup.settings.order
     if dense_cells(n, 1) > MOST_PAIRS and (pair := next((t for t in setup.features.templates if t.history == 1), None)):
         raise LearnerError(
             f"template {str(pair)!r} needs a table of label pairs per token, which {n:,} labels make too large; omit it"
@@ -367,22 +367,22 @@ class Encoding:
 
 def encode(setup: Setup) -> Encoding:
     """Number attributes, choose those that get weights, and put the problem together."""
-    corpus, labelling, asked = setup.corpus, setup.labelling, setup.asked
-    init: Tagger | None = asked.init
+    corpus, labelling, settings = setup.corpus, setup.labelling, setup.settings
+    init: Tagger | None = settings.init
     older = None if init is None else init.model.vocabulary
-    extraction = extract(corpus, setup.features, asked.n_threads, older, setup.spans)
+    extraction = extract(corpus, setup.features, settings.n_threads, older, setup.spans)
     n = len(labelling.labels)
     rank, seen = select(
         extraction.lists,
         [Seen(extraction.lists, *labelling.pairs())],
         extraction.n_attributes,
-        asked.cutoff,
-        asked.pairs,
+        settings.cutoff,
+        settings.pairs,
         extraction.known,
         setup.parts,
     )
-    if asked.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {asked.cutoff} leaves no feature; choose a smaller one")
+    if settings.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {settings.cutoff} leaves no feature; choose a smaller one")
     lists = extraction.lists.renumber(rank)
     if np.abs(lists.values).max(initial=0) > LARGEST:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
@@ -408,12 +408,12 @@ def encode(setup: Setup) -> Encoding:
 
     encoded, label_filter = with_sets(by_token), None
     if setup.shares:
-        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, asked.n_threads, setup.rules)
+        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, settings.n_threads, setup.rules)
         encoded = with_sets(sets)
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edges.rank)
-        sizes = n_attributes, n_edges, n, asked.order
+        sizes = n_attributes, n_edges, n, settings.order
         initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=setup.sparse)
     problem = setup.problem(
         corpus=encoded,
@@ -435,18 +435,18 @@ def encode(setup: Setup) -> Encoding:
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
     """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
     lists, growing = extraction.edge_lists, extraction.growing_edges
-    asked, n = setup.asked, len(setup.labelling.labels)
-    init: Tagger | None = asked.init
+    settings, n = setup.settings, len(setup.labelling.labels)
+    init: Tagger | None = settings.init
     if lists is None:
         return Edges(np.empty(0, np.int32))
-    if asked.order == 0:
+    if settings.order == 0:
         raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
         first = more_labels(first, len(init.labels), n)
     gold, starts = setup.labelling.gold, setup.corpus.starts
     if setup.features.far is None:
-        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, asked.order, first), None
+        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, settings.order, first), None
     else:
         same = np.full(len(gold), -1, np.int32)
         if extraction.vocabulary.columns:
@@ -455,9 +455,9 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
             raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
         about = edge_histories(extraction.vocabulary, growing)
         near = lists.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
-        seen, ngrams = runs_seen(near, extraction, gold, starts, n, asked.order, first)
+        seen, ngrams = runs_seen(near, extraction, gold, starts, n, settings.order, first)
         seen += far_seen(lists, about, gold, starts, same, n)
-    rank, rows = select(lists, seen, extraction.n_edge_attributes, asked.cutoff, "seen", extraction.known_edges)
+    rank, rows = select(lists, seen, extraction.n_edge_attributes, settings.cutoff, "seen", extraction.known_edges)
     is_plain = ngrams is None and same is None
     histories = None if is_plain else edge_histories(extraction.vocabulary, growing, rank)
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)
@@ -469,5 +469,7 @@ def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelS
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
     seen, n = setup.labelling.pairs(), len(setup.labelling.labels)
-    words, endings = tag_dictionary(column, *seen, n, setup.frequent, smoothed=setup.asked.tag_dictionary == "smoothed")
+    words, endings = tag_dictionary(
+        column, *seen, n, setup.frequent, smoothed=setup.settings.tag_dictionary == "smoothed"
+    )
     return words, words.at(column.codes), endings

@@ -40,7 +40,7 @@ IN_MEMORY: dict[str, tuple[object, ...]] = {
 }
 
 
-def check_streamed(learner: Learner, asked: SimpleNamespace) -> None:
+def check_streamed(learner: Learner, settings: SimpleNamespace) -> None:
     """LearnerError unless the learner can go block by block, and for what needs the whole corpus at once."""
     if not learner.streams:
         raise LearnerError(
@@ -48,7 +48,7 @@ def check_streamed(learner: Learner, asked: SimpleNamespace) -> None:
             "an online learner: Perceptron, PassiveAggressive, MIRA or AROW"
         )
     for name, allowed in IN_MEMORY.items():
-        if getattr(asked, name) is not None and getattr(asked, name) not in allowed:
+        if getattr(settings, name) is not None and getattr(settings, name) not in allowed:
             raise LearnerError(f"{name} needs the whole corpus in memory; omit it, or train on trellis.read(...)")
 
 
@@ -151,9 +151,9 @@ class _Block:
 
 def encode_stream(setup: Setup) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
-    seen, asked = setup.survey, setup.asked
+    seen, settings = setup.survey, setup.settings
     assert seen is not None
-    if asked.cutoff > 1 and setup.features.longest.history:
+    if settings.cutoff > 1 and setup.features.longest.history:
         raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
     if setup.features.far is not None:
         raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; omit it")
@@ -164,18 +164,18 @@ def encode_stream(setup: Setup) -> Encoding:
 
     def numbered(block: Corpus) -> _Block:
         codes = [seen.words[name].codes(block.column(name)) for name in columns]
-        labelling = read_labels(block, asked.target, partial=seen.partial, known=seen.labels)
+        labelling = read_labels(block, settings.target, partial=seen.partial, known=seen.labels)
         if len(labelling.labels) > len(seen.labels) or any(
             len(seen.words[c].numbers) > len(values[c]) for c in columns
         ):
             raise CorpusError(seen.stream.source, None, "other sentences than in the pass before; do not change them")
-        return _Block(block, labelling, *extractor.lists(codes, block.starts, asked.n_threads))
+        return _Block(block, labelling, *extractor.lists(codes, block.starts, settings.n_threads))
 
     counts, edge_counts, known_edges, digests = _Counts(), _Counts(), _Counts(), list[str]()
     for corpus in seen.stream:
         block = numbered(corpus)
-        if asked.scheme is not None:
-            scheme_rules(corpus, asked.target, seen.labels, block.labelling.gold, asked.scheme)
+        if settings.scheme is not None:
+            scheme_rules(corpus, settings.target, seen.labels, block.labelling.gold, settings.scheme)
         counts.add(extractor.growing, block.lists.ids)
         if extractor.growing_edges is not None and block.edge_lists is not None:
             about = edge_histories(vocabulary, extractor.growing_edges)
@@ -185,9 +185,9 @@ def encode_stream(setup: Setup) -> Encoding:
         digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
         del block  # before the next one is made
     frequency = counts.total()
-    rank = by_frequency(frequency, frequency >= max(1, asked.cutoff))
-    if asked.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {asked.cutoff} leaves no feature; choose a smaller one")
+    rank = by_frequency(frequency, frequency >= max(1, settings.cutoff))
+    if settings.cutoff > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"cutoff {settings.cutoff} leaves no feature; choose a smaller one")
     edge_rank, histories = by_frequency(edge_counts.total(), known_edges.total() > 0), None
     if extractor.growing_edges is not None and vocabulary.longest_history > 1:
         histories = edge_histories(vocabulary, extractor.growing_edges, edge_rank)

@@ -1,8 +1,8 @@
 """List the presets of features; with a name, the templates of that one, ready to be changed in a file.
 
 examples:
-  trellis presets
-  trellis presets chunking > my.templates
+  trellis features
+  trellis features chunking > my.templates
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ def describe(parser: Parser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="a preset")
 
 
-def command(given: Namespace) -> None:
+def command(options: Namespace) -> None:
     """Show all, or one."""
     both = {**PRESETS, **ARC_PRESETS}
-    if given.name is None:
+    if options.name is None:
         of = {name: "dependency parsers" if name in ARC_PRESETS else "taggers" for name in both}
         rows = [["preset", "of", "templates", "first ones"]]
         rows += [[name, of[name], str(len(some)), ", ".join(some[:3])] for name, some in both.items()]
         show(align(rows, right=(2,)))
-    elif given.name in both:
-        show("\n".join(both[given.name]))
+    elif options.name in both:
+        show("\n".join(both[options.name]))
     else:
-        raise ArgumentError(f"no preset {given.name!r}; there are {', '.join(both)}")
+        raise ArgumentError(f"no preset {options.name!r}; there are {', '.join(both)}")
