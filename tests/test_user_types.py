@@ -41,7 +41,7 @@ WRONG = {
     'trellis.Perceptron(epochs="3")': '"epochs" to "Perceptron" has incompatible type "str"; expected "int"',
     "trellis.Perceptron(epoch=3)": '"epoch" for "Perceptron"',
     'trellis.train("pos.txt", lerner="crf")': '"lerner" for "train"',
-    'trellis.train("pos.txt", patience="3")': '"patience" to "train" has incompatible type "str"; expected "int | None"',
+    'trellis.train("pos.txt", patience="3")': '"patience" to "train" has incompatible type "str"',
     'trellis.load("pos.trellis").tag(["the", "dog"])': '"Model" has no attribute "tag"',
     'trellis.Tagger.load("pos.trellis").tag(3)': 'Argument 1 to "tag" of "Tagger" has incompatible type "int"',
     'labels: list[int] = trellis.Tagger.load("pos.trellis").tag(["the", "dog"])': '"list[str]"',
