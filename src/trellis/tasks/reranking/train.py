@@ -13,7 +13,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
-from trellis.learning.fit import Fit, corpus_of
+from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
@@ -44,15 +44,20 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes.
+        Corpus, or anything ``trellis.read`` takes; with a trained ``tagger`` lists, such as ``held_out_lists`` gives.
     y
         Labels of every sentence, the column ``label``, where ``corpus`` has sentences alone.
     **options
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
-        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
+        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
     """
     training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     settings = training.settings
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    if isinstance(settings.tagger, Tagger):
+        no_targets(y, "lists have the right labels")
+        training.reject({"folds": "on lists, which are from folds already"})
+        return fit(settings.tagger, corpus, **rest)
     corpus = read_examples(corpus, y)
     held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
