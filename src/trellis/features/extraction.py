@@ -13,7 +13,7 @@ from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_o
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
-from trellis.features.functions import COUNTED, RARE
+from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
@@ -22,7 +22,6 @@ from trellis.features.vocabulary import (
     Bag,
     ColumnVocabulary,
     FeatureSet,
-    Lookups,
     Plan,
     Sources,
     Tables,
@@ -116,20 +115,6 @@ class Extraction:
 class Extractor:
     """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
 
-    __slots__ = (
-        "columns",
-        "dictionaries",
-        "growing",
-        "growing_edges",
-        "lookups",
-        "n_emission",
-        "parts",
-        "plan",
-        "templates",
-        "valued",
-        "vectors",
-    )
-
     def __init__(
         self,
         templates: Sequence[Template],
@@ -159,8 +144,7 @@ class Extractor:
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
-        valued = [template for template in self.templates if template.of_vectors]
-        self.vectors: Files = (read_files(valued) if valued else {}) if known is None else known.vectors
+        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
