@@ -102,17 +102,13 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     bound = [bind(template, columns, first) for template in templates]
     _check_shared(bound)
     chosen = FeatureSet(tuple(bound), bigrams, history)
-    return replace(chosen, of_segments=tuple(_bound_to(template, chosen.columns) for template in of_segments))
-
-
-def _bound_to(template: Template, columns: Sequence[str]) -> Template:
-    """A template of segments, over columns that templates of tokens read."""
-    try:
-        return bind(template, columns)
-    except TemplateError:
-        read = ", ".join(columns)
-        why = f"template {str(template)!r} reads another column than those that templates of tokens read, {read}"
-        raise TemplateError(f"{why}; add one, such as word[0]") from None
+    for i, template in enumerate(of_segments):
+        try:
+            of_segments[i] = bind(template, chosen.columns)
+        except TemplateError:
+            why = f"template {str(template)!r} reads another column than those that templates of tokens read"
+            raise TemplateError(f"{why}, {', '.join(chosen.columns)}; add one, such as word[0]") from None
+    return replace(chosen, of_segments=tuple(of_segments))
 
 
 def templates_of(
@@ -263,7 +259,7 @@ def read_lookups(templates: Sequence[Template]) -> dict[tuple[str, str], dict[st
         for call in look.calls
         if call.name in FILED
     }
-    return {(name, path): read_lookup(name, path) for name, path in sorted(files)}
+    return {file: read_lookup(*file) for file in sorted(files)}
 
 
 def is_counted(template: Template) -> bool:
