@@ -21,7 +21,7 @@ TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words
 # Options with a name or a place of their own on the command line, or with none.
 OWN = ("learner", "n_threads", "info", "observer", "verbose", "sample_weight", "label_costs")
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
-MODELS, PATHS = ("init", "tagger"), ("dev", "checkpoint")  # options whose values are files
+MODELS = ("init", "tagger")  # options whose values are model files
 # Of a reranker, beside the options of its tagger.
 RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"}
 
@@ -142,7 +142,7 @@ def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     elif words and " or ".join(map(repr, words)) == wanted:
         more = {"choices": tuple(words)}
     else:
-        more = {"type": option.parse, "metavar": option.metavar or ("FILE" if name in PATHS else "NAME")}
+        more = {"type": option.parse, "metavar": option.metavar}
     add(f"--{name.replace('_', '-')}", **more, help=help.replace("%", "%%"))
 
 
