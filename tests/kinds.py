@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from test_parsing import TEMPLATES, treebank
-from test_structured import SENTENCES, Listed, Searched
+from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
 
 import trellis
+from trellis.tasks.parsing.options import ParsingOptions
+from trellis.tasks.reranking.options import RerankingOptions
+from trellis.tasks.structured.options import StructuredOptions
+from trellis.tasks.tagging.options import TaggingOptions
+from trellis.tasks.trees.options import TreeOptions
+from trellis.tasks.words.options import WordsOptions
+
+CHECKPOINT = "a checkpoint of another training"
+PERCEPTRON = trellis.Perceptron(epochs=3)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two values of an option of training: a checkpoint that was written with the first is rejected with the other."""
+
+    first: Any
+    then: Any
+    beside: Mapping[str, Any] = field(default_factory=dict)  # options of both trainings
+    why: str = CHECKPOINT
 
 
 @dataclass(frozen=True)
@@ -33,11 +53,18 @@ class Kind:
     sentences: list[Any]  # the same as inputs
     columns: Callable[[Any], dict[str, list[str]]]  # the predicted columns of an output
     options: Mapping[str, Any] = field(default_factory=dict)  # of training
-    learner: Any = trellis.Perceptron(epochs=3)
+    learner: Any = PERCEPTRON
     needs: Mapping[str, Any] = field(default_factory=dict)  # to load it with
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
+    file: tuple[str, str] = ("data.txt", "")  # name and content of a file of gold data
+    file_options: tuple[str, ...] = ()
+    seven_epochs: tuple[str, ...] = ("--epochs", "7")  # as an option of trellis train
+    words: tuple[str, ...] = ()  # of a sentence on the command line
+    no_verbs: tuple[str, ...] = ()  # commands that reject the model
+    table: Any = None  # TypedDict of the options of training; at one kind of every task
+    changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
     resumes: bool = True  # whether a warm start is the same as more epochs
 
@@ -74,6 +101,11 @@ SPANS, OTHER_SPANS = (
     )
     for labels in (["B-X", "I-X", "O"], ["B-X", "O", "O"])
 )
+# Commands that take a model of any task, or say of which.
+VERBS = (
+    *("predict", "evaluate", "explain", "draw", "info", "dump", "compare", "report", "calibrate", "convert"),
+    *("serve", "studio"),
+)
 HOSTILE = "<script>\"&'x"
 WORDS = ("ab", "ca", "bb zz ab")
 
@@ -88,9 +120,31 @@ def train_tagger(part: trellis.Corpus) -> trellis.Tagger:
     return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=2))
 
 
+def train_other_tagger(part: trellis.Corpus) -> trellis.Tagger:
+    """Another one."""
+    return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=1), features=["word[0]"])
+
+
+def share_right(outputs: list[Any], right: list[Any]) -> float:
+    """A metric."""
+    return sum(map(operator.eq, outputs, right)) / len(right)
+
+
+def half_right(outputs: list[Any], right: list[Any]) -> float:
+    """Another one."""
+    return share_right(outputs, right) / 2
+
+
 def dependencies(tree: trellis.DependencyTree) -> list[int]:
     """What the trees of a k-best list differ in."""
     return list(tree.heads)
+
+
+def lines_of(corpus: trellis.Corpus, *names: str) -> str:
+    """A file of these columns."""
+    columns = [corpus.sentences(name) for name in names]
+    blocks = (zip(*sentence, strict=True) for sentence in zip(*columns, strict=True))
+    return "".join("".join(f"{' '.join(row)}\n" for row in block) + "\n" for block in blocks)
 
 
 def letters_of(length: int) -> str:
@@ -109,7 +163,10 @@ TAGGED: dict[str, Any] = {
     "corpus": trellis.read({"word": [sentence.split() for sentence in WORDS], "label": [["?"], ["?"], [*"???"]]}),
     "sentences": [sentence.split() for sentence in WORDS],
     "columns": lambda labels: {"label": labels},
+    "file_options": ("--columns", "word,label"),
 }
+OF_CORPUS: dict[str, Any] = {"file": ("data.txt", 2 * lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
+OF_SPANS: dict[str, Any] = {"file": ("data.txt", lines_of(SPANS, "word", "label")), "words": ("a", "b")}
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),
     "other": treebank(8, 2),
@@ -128,6 +185,10 @@ PARSED: dict[str, Any] = {
     "sentences": [{name: one[name] for name in ("word", "pos")} for one in treebank(3, 5)],
     "columns": lambda tree: {"head": list(map(str, tree.heads)), "deprel": tree.labels},
     "distinct": dependencies,
+    "file": ("data.txt", lines_of(treebank(8, 1), "word", "pos", "head", "deprel")),
+    "file_options": ("--columns", "word,pos,head,deprel"),
+    "words": ("N/dog", "V/sees"),
+    "no_verbs": ("dump", "report", "calibrate"),
     "no_answer": ("top_features",),
 }
 SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("VB", (), "go"),)),))
@@ -147,6 +208,9 @@ PHRASES: dict[str, Any] = {
     "corpus": trellis.read({"word": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]]}),
     "sentences": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]],
     "columns": lambda tree: {"tree": tree.pieces()},
+    "file": ("data.trees", "".join(f"{tree}\n" for tree in TREES)),
+    "words": ("the", "dog", "saw", "a", "cat", "."),
+    "no_verbs": ("dump", "report", "calibrate"),
     "no_answer": ("top_features",),
 }
 SEGMENTED: dict[str, Any] = {
@@ -164,6 +228,18 @@ SEGMENTED: dict[str, Any] = {
     "sentences": ["abcd", "bcd", "a"],
     "columns": lambda words: {"label": [letter for word in words for letter in letters_of(len(word))]},
     "no_answer": ("draw",),
+    "file": ("data.txt", "a bc\nbc d\nab c\nd\n"),
+    "words": ("abcd",),
+    "no_verbs": ("draw", "report", "calibrate"),
+}
+OF_CHAINS = {
+    "order": Change(1, 2),
+    "cutoff": Change(0, 1),
+    "pairs": Change("all", "seen"),
+    "tag_dictionary": Change(False, 1),
+    "beam": Change(2, 3, {"order": 3}),
+    "prune": Change(False, trellis.Pruning(0.9)),
+    "bagging": Change(1, 2, why="a checkpoint has no place beside it"),
 }
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
 STRUCTURED: dict[str, Any] = {
@@ -180,27 +256,82 @@ STRUCTURED: dict[str, Any] = {
     "sentences": [],
     "columns": dict,
     "no_answer": ("predict_corpus", "draw"),
+    "words": ("the", "dog"),
+    "no_verbs": tuple(verb for verb in VERBS if verb not in ("info", "dump", "convert")),
 }
 
 KINDS = [
-    Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, options={"target": "label"}),
+    Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, **OF_CORPUS, options={"target": "label"}),
+    Kind(
+        "tagger of spans",
+        trellis.Tagger,
+        SPANS.with_column("other", OTHER_SPANS.column("label")),
+        OTHER_SPANS,
+        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **OF_SPANS,
+        options={"target": "label", "features": ["word[0]", "word[-1]"]},
+        table=TaggingOptions,
+        changes={
+            **OF_CHAINS,
+            "target": Change("label", "other"),
+            "features": Change(["word[0]"], ["word[0]", "word[-1]"]),
+            "label_weights": Change(None, {"O": 2.0}),
+            "label_costs": Change(None, {"O": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
+            "segments": Change(False, True),
+            "partial": Change(False, True),
+            "scheme": Change(None, "iob2"),
+            "label_parts": Change(None, "-"),
+            "documents": Change(False, True, why="documents"),
+            "metric": Change("token", "sentence", {"dev": OTHER_SPANS}),
+        },
+    ),
     Kind(
         "semi-Markov tagger",
         trellis.Tagger,
         SPANS,
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **OF_SPANS,
         options={"target": "label", "segments": True},
         no_effect=("init",),
     ),
-    Kind("parser", trellis.Parser, **PARSED, options={"features": TEMPLATES}),
+    Kind(
+        "parser",
+        trellis.Parser,
+        **PARSED,
+        options={"features": TEMPLATES},
+        table=ParsingOptions,
+        changes={
+            "features": Change(TEMPLATES, TEMPLATES[1:]),
+            "order": Change(1, 2),
+            "projective": Change(True, False, {"order": 1}),
+            "labelled": Change(True, False, {"features": TEMPLATES[:6], "order": 1}),
+            "filter": Change(None, "pos[head] & pos[dep]"),
+            "lenient": Change(False, True),
+            "metric": Change("uas", "las", {"dev": PARSED["other"]}),
+        },
+    ),
     Kind(
         "non-projective parser",
         trellis.Parser,
         **PARSED,
         options={"features": TEMPLATES[:8], "order": 1, "projective": False},
     ),
-    Kind("tree parser", trellis.TreeParser, **PHRASES),
+    Kind(
+        "tree parser",
+        trellis.TreeParser,
+        **PHRASES,
+        table=TreeOptions,
+        changes={
+            "features": Change("spans", "rules"),
+            "vertical": Change(1, 2),
+            "horizontal": Change(0, 1),
+            "prune": Change(1e-4, 1e-3),
+            "tagger": Change(None, train_tagger(CORPUS)),
+            "lenient": Change(False, True),
+            "metric": Change("auto", "f1", {"dev": TREES}),
+        },
+    ),
     Kind("markovised tree parser", trellis.TreeParser, **PHRASES, options={"vertical": 2}),
     Kind(
         "pcfg",
@@ -224,18 +355,51 @@ KINDS = [
         trellis.Segmenter,
         **SEGMENTED,
         options={"features": ["character[0]", "character[-1] & character[0]", "character[0] & character[+1]"]},
+        table=WordsOptions,
+        changes={
+            **OF_CHAINS,
+            "features": Change(["character[0]"], ["character[0]", "character[-1]"]),
+            "label_weights": Change(None, {"S": 2.0}),
+            "label_costs": Change(None, {"S": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
+            "segments": Change(False, True),
+            "lenient": Change(False, True),
+            "metric": Change("token", "sentence", {"dev": SEGMENTED["other"]}),
+        },
     ),
     # Its templates have a dictionary of the words of training, which is learned in folds.
     Kind("segmenter with a dictionary", trellis.Segmenter, **SEGMENTED, resumes=False),
-    Kind("reranker", trellis.Reranker, CORPUS, OTHER, **TAGGED, options=RERANKED, no_answer=("draw",)),
+    Kind(
+        "reranker",
+        trellis.Reranker,
+        CORPUS,
+        OTHER,
+        **TAGGED,
+        **OF_CORPUS,
+        options=RERANKED,
+        no_answer=("draw",),
+        no_verbs=("draw", "report", "calibrate"),
+        seven_epochs=("--reranker-set", "epochs=7"),
+        table=RerankingOptions,
+        changes={
+            "tagger": Change(train_tagger, train_other_tagger),
+            "k": Change(3, 4),
+            "folds": Change(2, 3),
+            "features": Change(["score", "counts"], ["score"]),
+            # Labels that mark no spans: costs are those of tokens.
+            "cost": Change("auto", "tokens", why=""),
+            "metric": Change("token", "sentence", {"dev": OTHER}),
+        },
+    ),
     Kind(
         "reranker of spans",
         trellis.Reranker,
         SPANS,
         OTHER_SPANS,
         **{**TAGGED, "inputs": sentences("a b", "c b a")},
+        **OF_SPANS,
         options=RERANKED,
         no_answer=("draw",),
+        no_verbs=("draw", "report", "calibrate"),
     ),
     Kind(
         "structured model",
@@ -243,6 +407,12 @@ KINDS = [
         **STRUCTURED,
         options={"problem": Listed()},
         needs={"problem": Listed()},
+        table=StructuredOptions,
+        changes={
+            "problem": Change(Listed(), ListedWithCosts()),
+            "beam": Change(None, 3, why="beam has an effect only where a problem has choices"),
+            "metric": Change(share_right, half_right, {"dev": SENTENCES}),
+        },
     ),
     Kind(
         "structured model by search",
@@ -254,3 +424,4 @@ KINDS = [
     ),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
+DECLARED = [kind for kind in KINDS if kind.table is not None]  # one per task

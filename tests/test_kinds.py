@@ -12,10 +12,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from kinds import HOSTILE, KINDS, Kind, model_of
+from kinds import DECLARED, HOSTILE, KINDS, Change, Kind, model_of
 
 import trellis
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TrellisError
+from trellis.learning.options import options_of
 from trellis.tasks.model import FORMATS, TASKS
 
 # Tests that fail for a kind, with the reason; each is a defect to mend.
@@ -53,6 +54,7 @@ def answers(kind: Kind, model: Any) -> list[Any]:
 
 def test_every_task_has_a_kind() -> None:
     assert {kind.model.task for kind in KINDS} == set(TASKS) == set(FORMATS.values())
+    assert sorted(kind.model.task for kind in DECLARED) == sorted(TASKS)
 
 
 # ------------------------------------------------------------ copies, files, comparison
@@ -195,7 +197,7 @@ def test_kbest(kind: Kind, model: Any) -> None:
         assert model.kbest(x, 1) == found[:1]
     assert any(len(model.kbest(x, 3)) > 1 for x in kind.inputs)
     for k in (0, -1, 1.5, "2", True):
-        with pytest.raises(ArgumentError, match="^k must be") as error:
+        with pytest.raises(ArgumentError, match=r"^k must be") as error:
             model.kbest(kind.token, k)
         one_line(error)
 
@@ -276,7 +278,7 @@ def test_top_features(kind: Kind, model: Any) -> None:
     assert model.top_features(n=3) == everything[:3]
     assert model.top_features(0) == []
     for n in (-1, 1.5, "2"):
-        with pytest.raises(ArgumentError, match="^n must be") as error:
+        with pytest.raises(ArgumentError, match=r"^n must be") as error:
             model.top_features(n)
         one_line(error)
     return None
@@ -471,6 +473,54 @@ def test_a_checkpoint_continues_with_more_epochs(kind: Kind, tmp_path: Path) -> 
     one_line(error)
     with pytest.raises(ModelError, match="a checkpoint; training continues from it with checkpoint="):
         trellis.load(path)
+
+
+def changes_of(kind: Kind) -> dict[str, Change]:
+    """Two values of every option of the task but the checkpoint itself."""
+    n = len(kind.data)
+    return {
+        "learner": Change(plain(3), trellis.Perceptron(epochs=3)),
+        "dev": Change(kind.data, kind.other),
+        "patience": Change(8, 9, {"dev": kind.other}),
+        "checkpoint_every": Change(1, 2),
+        "observer": Change(None, lambda event: None),
+        "verbose": Change(False, True),
+        "n_threads": Change(1, 2),
+        "sample_weight": Change(None, [2.0, *[1.0] * (n - 1)]),
+        "init": Change(None, model_of(kind.name)),
+        "info": Change(None, {"note": "another"}),
+        **kind.changes,
+    }
+
+
+def learnt(model: trellis.Model) -> Any:
+    """All of a model but its notes and records."""
+    tensors, header = model._content()
+    rest = {key: value for key, value in header.items() if key not in ("info", "training", "cost", "tagger")}
+    return {name: array.tobytes() for name, array in tensors.items() if name != "tagger"}, json.dumps(rest)
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=str)
+def test_every_option_is_changed_once(declared: Kind) -> None:
+    assert {*changes_of(declared), "checkpoint"} == {*options_of(declared.table)}
+
+
+@pytest.mark.parametrize(
+    ("declared", "name"),
+    [(kind, name) for kind in DECLARED for name in options_of(kind.table) if name != "checkpoint"],
+    ids=str,
+)
+def test_every_option_is_in_the_digest_of_a_checkpoint(declared: Kind, name: str, tmp_path: Path) -> None:
+    """With one option changed it is rejected; or epochs are the same, and so is the model."""
+    change, option = changes_of(declared)[name], options_of(declared.table)[name]
+    same = {**change.beside, "checkpoint": tmp_path / "checkpoint"}
+    first = declared.train(**{**same, name: change.first})
+    if option.role == "run" or not change.why:
+        assert learnt(declared.train(**{**same, name: change.then})) == learnt(first)
+        return
+    with pytest.raises((ModelError, LearnerError, ArgumentError), match=change.why) as error:
+        declared.train(**{**same, name: change.then})
+    one_line(error)
 
 
 def test_empty_data_is_an_error(kind: Kind) -> None:

@@ -264,7 +264,7 @@ def test_warm_starts_that_make_no_sense() -> None:
     tagger = train(corpus_of(0))
     for options, why in (
         ({"target": "word"}, "predicts 'label'"),
-        ({"features": "default"}, "its own features"),
+        ({"features": "default"}, "other features"),
         ({"order": 0}, "order 1; order 0 has no place for its weights"),
         ({"tag_dictionary": 3}, "tag dictionary"),
     ):

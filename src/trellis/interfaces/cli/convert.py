@@ -13,10 +13,11 @@ from argparse import Namespace
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.files import extension
+from trellis.interfaces.cli.file_shape import load_any
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import check_apart, check_writable
 from trellis.interfaces.cli.progress import say
-from trellis.tasks.model import TASKS, load
+from trellis.tasks.model import TASKS
 
 
 def describe(parser: Parser) -> None:
@@ -30,7 +31,7 @@ def command(options: Namespace) -> None:
     """Read, and write."""
     check_writable(options.output)
     check_apart(options.output, options.model)
-    model = load(options.model)
+    model = load_any(options.model)
     if model.task != "tag" and extension(options.output) == ".crfsuite":
         raise ArgumentError(
             f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"

@@ -152,7 +152,9 @@ class Models:
             return Served(name, load(path))
         except ModelError as error:
             if any(f"{need}=" in str(error) for need in PYTHON_CODE):
-                raise ModelError(f"cannot be served, as it needs Python code: {error}") from None
+                served = ", ".join(f"{one.noun}s" for task, one in TASKS.items() if task != "structured")
+                why = f"cannot be served, as it needs Python code: {error}"
+                raise ModelError(f"{why}; without such code all {served} can") from None
             raise
 
 

@@ -13,7 +13,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
-from trellis.learning.fit import Fit, corpus_of
+from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
@@ -44,15 +44,20 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes.
+        Corpus, or anything ``trellis.read`` takes; with a trained ``tagger`` lists, such as ``held_out_lists`` gives.
     y
         Labels of every sentence, the column ``label``, where ``corpus`` has sentences alone.
     **options
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
-        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
+        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
     """
     training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     settings = training.settings
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    if isinstance(settings.tagger, Tagger):
+        no_targets(y, "lists have the right labels")
+        training.reject({"folds": "on lists, which are from folds already"})
+        return fit(settings.tagger, corpus, **rest)
     corpus = read_examples(corpus, y)
     held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
@@ -71,12 +76,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
 
     lists = held_out_lists(corpus, checked, k=settings.k, folds=settings.folds, n_threads=settings.n_threads)
     tagger = checked(corpus)
-    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    settings.features = chosen
     if held_out is not None:
-        rest["dev"] = kbest_lists(tagger, held_out, settings.k, held_out.sentences(tagger.target), settings.n_threads)
-    reranker = fit(tagger, lists, **{**rest, "features": chosen})
-    reranker.training["options"] = training.differing
-    return reranker
+        gold = held_out.sentences(tagger.target)
+        settings.dev = kbest_lists(tagger, held_out, settings.k, gold, settings.n_threads)
+    return _learnt(tagger, lists, training)
 
 
 def held_out_lists(
@@ -114,7 +118,10 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     **options
         See `ListOptions`; ``dev`` are lists of that tagger.
     """
-    training = Fit(ListOptions, options, metrics=TaggingReport.metrics)
+    return _learnt(tagger, lists, Fit(ListOptions, options, metrics=TaggingReport.metrics))
+
+
+def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Reranker:
     settings = training.settings
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
     found = _labelled("lists", lists, tagger)
@@ -122,7 +129,6 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
     problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
-
     shared = {name: getattr(settings, name) for name in SHARED}
     if settings.dev is not None:
         shared |= {
@@ -131,14 +137,18 @@ def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOption
         }
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
-    of_lists = {
-        "sentences": len(found),
-        "candidates": sum(len(one.candidates) for one in found),
-        "first": figures.first.headline,
-        "oracle": figures.oracle.headline,
+    # The options of the structured model, but for those above, are no options of the reranker.
+    record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
+    record |= {"options": training.differing} if training.differing else {}
+    record |= {"metric": settings.metric} if settings.dev is not None else {}
+    record |= {
+        "lists": {
+            "sentences": len(found),
+            "candidates": sum(len(one.candidates) for one in found),
+            "first": figures.first.headline,
+            "oracle": figures.oracle.headline,
+        }
     }
-    record = {**model.training, "options": training.differing, "lists": of_lists}
-    record |= {} if settings.dev is None else {"metric": settings.metric}
     return Reranker(tagger, model, settings.k, settings.cost, model.info, record)
 
 

@@ -194,9 +194,10 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
     features, target = settings.features, columns_named(settings.target, columns)
     inputs = [name for name in columns if name not in target]
     if settings.init is not None:
-        if features is not None:
-            raise LearnerError("an older model brings its own features; omit them")
-        features = features_of(settings.init)
+        older = features_of(settings.init)
+        if features is not None and feature_set(features, inputs).templates != feature_set(older, inputs).templates:
+            raise LearnerError("init has other features than the option features; omit them")
+        features = older
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
         alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
         features = [f"{inputs[0]}[0]"] if alone else None

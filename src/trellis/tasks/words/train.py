@@ -35,6 +35,6 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         settings.dev = read_segmented(settings.dev, lenient=settings.lenient).corpus()
     if settings.init is not None:
         older = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
-        settings.init, settings.features = older, None
+        settings.init, settings.features = older, options.get("features")
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))
