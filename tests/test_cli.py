@@ -292,6 +292,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
         ("train train.txt --set average=maybe --model m", ["average must be True or False, not 'maybe'"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
+        ("train train.txt --task structured --model m", ["structured models learn from Python objects"]),
         ("train train.txt --set =3 --model m", ["no parameter ''"]),
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,9 @@ def command(options: Namespace) -> None:
         return
     if options.text:
         reject_file_options(options, "--text: running text has no columns")
+        columns = () if model.task == "trees" else tagger_of(model).columns
+        if len(columns) > 1 and options.tagger is None:
+            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
     brackets = sentences_of_trees(options.source, options) if model.task == "trees" and not options.text else None
     if model.task == "trees" and brackets is None and options.lenient:
         raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
@@ -116,20 +120,16 @@ def command(options: Namespace) -> None:
         write(model, options, _Files(options, model, shape, wanted, count, brackets))
 
 
+@dataclass(slots=True)
 class _Files:
     """What is read, and what is written."""
 
-    def __init__(
-        self,
-        options: Namespace,
-        model: Any,
-        shape: FileShape,
-        wanted: FileShape,
-        count: Callable[[int], None],
-        corpus: Corpus | None,
-    ) -> None:
-        self.options, self.model, self.shape, self.wanted, self.count = options, model, shape, wanted, count
-        self.corpus = corpus  # of a file in brackets
+    options: Namespace
+    model: Any
+    shape: FileShape
+    wanted: FileShape  # of the output
+    count: Callable[[int], None]
+    corpus: Corpus | None  # of a file in brackets
 
     def corpora(self) -> Iterable[Corpus]:
         """The input, piece by piece."""
@@ -139,8 +139,6 @@ class _Files:
         if not options.text:
             return corpora(options.source, options.columns, model, self.shape)
         columns = ["word"] if model.task == "trees" else tagger_of(model).columns
-        if len(columns) > 1 and getattr(options, "tagger", None) is None:
-            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
         pieces = text_pieces(options, whole=model.task == "tag" and model.model.first is not None)
         return (text_corpus(sentences, columns[0]) for _, _, sentences in pieces if sentences)
 
@@ -193,8 +191,6 @@ def _tag(model: Any, options: Namespace, files: _Files) -> None:
         else:  # one piece at a time: only the tagger's part of the work is native, and threads are of use there
             write_labelled(lambda _: labels, model, options, (files.shape, files.wanted), files.count, 1)
     elif options.text and ((options.json and options.kbest is None) or options.inline):
-        if len(model.columns) > 1:
-            raise ArgumentError(f"--text: the model reads {', '.join(model.columns)}; running text has only words")
         with writing(options.output) as out:
             for lines, n_tokens in labelled_texts(options, model):
                 out.write(lines.encode())
