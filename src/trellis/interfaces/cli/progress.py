@@ -70,7 +70,7 @@ def _watch_epochs(quiet: bool, what: str) -> Iterator[Observer | None]:
             shown = [f"{what}: {_number(event)}", describe(event)]
             if event.seconds:
                 spent.append(event.seconds)
-                shown.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
+                shown.append(f"{event.tokens / event.seconds:,.0f} {event.unit}/s")
             if spent and event.objective is None:  # an objective may converge long before the last epoch
                 left = round((event.epochs - event.epoch) * sum(spent) / len(spent))
                 shown.append(f"{left // 60}:{left % 60:02} left")
