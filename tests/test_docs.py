@@ -17,11 +17,11 @@ from command_line import call_within, parser_of
 
 import trellis
 from trellis.interfaces.cli.main import COMMANDS, module_of
-from trellis.learning.options import options_of
-from trellis.tasks.tagging.options import TaggingOptions
+from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SOURCES = ("src", "core", "tests", "docs")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -41,7 +41,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 # How models, corpora and training problems are stored: of no use to those who only call trellis.
 STORED = {"Checkpoint", "Dual", "Expansion", "Extras", "FeatureNames", "LabelSets", "Sources", "Strings"}
-STORED |= {"ArcVocabulary", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary", "Votes"}
+STORED |= {"ArcVocabulary", "Counts", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary"}
+STORED |= {"Html", "Votes"}
 INSIDE = ("trellis._core", "trellis.learning.reference")
 
 
@@ -87,6 +88,14 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_files_of_the_architecture_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    files = [f"/{path.relative_to(ROOT)}" for folder in SOURCES for path in (ROOT / folder).rglob("*.*")]
+    names = set(re.findall(r"`([\w/]+\.(?:py|pyi|hpp|cpp))`", text))
+    assert len(names) > 40
+    assert not {name for name in names if not any(path.endswith(f"/{name}") for path in files)}
+
+
 def test_no_page_takes_the_name_of_one_of_the_theme() -> None:
     assert not {page.stem for page in PAGES} & {"search", "404", "genindex"}
 
@@ -116,21 +125,35 @@ def test_defaults_of_tables(page: str, title: str, function: Callable[..., objec
         for name in re.findall(r"`(\w+)`", names):
             assert name in parameters
             if code := re.fullmatch(r"`([^`]+)`|([\d.e-]+)", default):
-                expected = parameters[name].default
-                assert eval(code[1] or code[2], vars(trellis) | {"None": None}) == expected, f"{page}: {name}"
+                assert eval(code[1] or code[2]) == parameters[name].default, f"{page}: {name}"
                 checked += 1
     assert checked
 
 
-def test_options_of_all_tasks() -> None:
-    """The page is what docs/site/options.py writes; the short table of taggers names options that exist."""
-    page = runpy.run_path(str(ROOT / "docs/site/options.py"))["page"]
-    assert (ROOT / "docs/options.md").read_text() == page(), "run python docs/site/options.py"
-    declared = options_of(TaggingOptions)
-    for name, _, default in table("tagging.md", "argument of `train`"):
-        assert name.strip("`") in declared
-        if "(" in default:
-            assert eval(default.strip("`"), vars(trellis)) == declared[name.strip("`")].default
+def test_pages_of_tasks_have_the_same_headings_and_the_tables_of_their_options() -> None:
+    site = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
+    assert len(site["PAGES"]) == len(TASKS) + 1  # models.md, about all of them
+    for page in site["PAGES"]:
+        text = (ROOT / "docs" / page).read_text()
+        assert text == site["written"](page), f"{page}: python docs/site/options.py"
+        if page != "models.md":
+            headings = re.findall(r"^## (.*)$", text, re.MULTILINE)[:7]
+            assert headings == ["Train", "Predict", "k best", "Explain", "Evaluate", "Save and load", "Options"], page
+
+
+def test_verbs_of_the_table() -> None:
+    """Every verb of `Model` is in it, with the tasks that have an answer."""
+    tasks = {row[0].strip("`"): class_of(row[0].strip("`")) for row in table("models.md", "task")}
+    assert list(tasks) == list(TASKS)
+    listed: set[str] = set()
+    for verbs, _, answered in table("models.md", "verb"):
+        names = re.findall(r"`(\w+)\(", verbs)
+        listed |= set(names)
+        for name in names:
+            own = [task for task, kind in tasks.items() if getattr(kind, name) is not getattr(trellis.Model, name)]
+            abstract = "_reject" in inspect.getsource(getattr(trellis.Model, name))
+            assert answered == (", ".join(own) if abstract else "all"), name
+    assert listed == {name for name in vars(trellis.Model) if name[0] != "_" and callable(getattr(trellis.Model, name))}
 
 
 def test_commands_of_the_table() -> None:

@@ -52,12 +52,14 @@ def test_what_functions_return_can_be_named() -> None:
                 unnamed |= {word for word in classes_in(str(field.type)) if not hasattr(trellis, word)}
     private = {
         "Figure",  # of matplotlib
+        "Html",  # a string
         "Strings",
         "Extras",
         "Ragged",
         "ChainModel",
         "PhraseModel",
         "ChainWeights",
+        "FeatureWeights",
         "Problem",
         "ArcVocabulary",
         "ColumnReader",

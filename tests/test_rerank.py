@@ -64,7 +64,8 @@ def test_whole_sequences_tell_what_words_do_not(
     lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
 ) -> None:
     test = trellis.read(one_verb(200, 1))
-    found = reranking.fit(tagger, lists, learner=learner, k=8, features=["score", "counts"]).evaluate(test)
+    reranker = trellis.Reranker.train(lists, tagger=tagger, learner=learner, k=8, features=["score", "counts"])
+    found = reranker.evaluate(test)
     assert found.first.token_accuracy < 0.9
     assert found.token_accuracy > found.first.token_accuracy + 0.05
     assert found.token_accuracy <= found.oracle.token_accuracy
@@ -524,6 +525,11 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
     assert calls == [6, 0]
     with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
         reranking.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
+
+
+def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) -> None:
+    with pytest.raises(trellis.LearnerError, match="folds has no effect on lists"):
+        trellis.Reranker.train(lists, tagger=tagger, folds=3)
 
 
 def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:

@@ -358,7 +358,7 @@ def test_an_answer_that_has_begun_is_sent_to_its_end() -> None:
         await asyncio.sleep(0.2)
         await send({"type": "http.response.body", "body": b"all of it"})
 
-    door = Door(slow, Limits(seconds=0.05), RequestCounts(), None, None)
+    door = Door(slow, Limits(seconds=0.05), RequestCounts())
     assert TestClient(door).get("/").content == b"all of it"
 
 

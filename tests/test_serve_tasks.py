@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 pytest.importorskip("uvicorn")
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from test_parsing import TEMPLATES, treebank
+from test_serve import BODIES
 from test_structured import SENTENCES, Listed
 
 import trellis
@@ -23,6 +26,9 @@ from trellis.tasks.trees import parse_trees
 
 TREES = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat)))) (S (NP (N cats)) (VP (V sleep)))" * 3)
 CORPUS = {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}
+
+TOKENS = st.sampled_from(["a", "dog", "", "\x00", "é", ["a"], ["N", "dog"], ["a", "b", "c"], [], {}, {"w": "a"}])
+INPUTS = st.lists(TOKENS, max_size=4) | st.lists(st.sampled_from([["N", "dog"], ["", ""]]), max_size=6)
 
 # Of each task: how a model is made, an input as Python takes it, and the same as a request.
 TASKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -136,6 +142,23 @@ def test_nothing_in_nothing_out(client: TestClient, task: str) -> None:
     for name in ("predict", "kbest", "explain"):
         answer = client.post(f"/v1/{name}", json={"model": task, **empty})
         assert answer.status_code == 200, answer.text
+
+
+@given(
+    path=st.sampled_from(["/v1/predict", "/v1/kbest", "/v1/explain"]),
+    task=st.sampled_from(sorted(TASKS)),
+    body=BODIES | st.lists(INPUTS, max_size=3).map(lambda sentences: {"sentences": sentences}),
+)
+@settings(max_examples=200, deadline=None)
+def test_answers_are_as_described(client: TestClient, path: str, task: str, body: dict[str, Any]) -> None:
+    """Whatever comes: an answer as the description has it, or an error in one line with a status that it names."""
+    content = json.dumps({**body, "model": task})
+    done = client.post(path, content=content, headers={"content-type": "application/json"})
+    if done.status_code == 200:
+        QUESTIONS[path].answer.model_validate(done.json(), extra="forbid")
+    else:
+        assert (done.status_code in (400, 413, 422), list(done.json())) == (True, ["error"])
+        assert "\n" not in done.json()["error"]
 
 
 def test_pairs_of_words_and_tags(client: TestClient, paths: dict[str, str]) -> None:

@@ -155,7 +155,7 @@ def test_parsers(visit: Any, tmp_path: Path) -> None:
     """Of a parser: the picture, the best trees, the terms; a corpus is for taggers."""
     trees = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D the) (N cat))))")
     trellis.TreeParser.train(trees, learner="pcfg").save(tmp_path / "trees.trellis")
-    with studio(tmp_path, "trees.trellis") as address, visit(address) as page:
+    with studio(tmp_path, "-m", "trees.trellis") as address, visit(address) as page:
         page.get_by_label("Text").fill("the dog sees the cat")
         page.wait_for_selector("img.picture")
         assert page.locator("img.picture").evaluate("image => image.decode().then(() => image.naturalWidth)") > 50

@@ -21,23 +21,31 @@ corpus: trellis.Corpus = trellis.read({"word": [["the", "dog"], ["Ann"]], "pos":
 learner: trellis.Learner = trellis.Perceptron(epochs=3)
 tagger: trellis.Tagger = trellis.train(corpus, target="pos", learner=learner)
 tagger.save("pos.trellis")
-tagger = trellis.load("pos.trellis")
+tagger = trellis.Tagger.load("pos.trellis")
+model: trellis.Model = trellis.load("pos.trellis")
 labels: list[str] = tagger.tag(["the", "dog"])
 batch: list[list[str]] = tagger.tag_batch([["the", "dog"], ["Ann"]], n_threads=1)
 best: list[tuple[list[str], float]] = tagger.kbest(["the", "dog"], 2)
+terms: list[trellis.Term] = model.explain(["the", "dog"]).terms
 probability: float = tagger.marginals(["the", "dog"]).node.sum().item()
 accuracy: float = tagger.evaluate(corpus).token_accuracy
+report: trellis.Report = model.evaluate(corpus)
+treebank: trellis.Treebank = trellis.parse_trees("(TOP (S (NP (NN rain)) (VP (VBD fell))))")
+tree: trellis.PhraseTree = trellis.TreeParser.train(treebank, learner="pcfg").parse(["rain", "fell"])
 """
 
 # Line by line, and what mypy says of each.
 WRONG = {
     "trellis.Percepton(epochs=3)": '"Percepton"',
-    'tagger: trellis.Taggerr = trellis.load("pos.trellis")': "trellis.Taggerr",
+    'tagger: trellis.Taggerr = trellis.Tagger.load("pos.trellis")': "trellis.Taggerr",
     'trellis.Perceptron(epochs="3")': '"epochs" to "Perceptron" has incompatible type "str"; expected "int"',
     "trellis.Perceptron(epoch=3)": '"epoch" for "Perceptron"',
-    'trellis.load("pos.trellis").tag(3)': 'Argument 1 to "tag" of "Tagger" has incompatible type "int"',
-    'labels: list[int] = trellis.load("pos.trellis").tag(["the", "dog"])': '"list[str]"',
-    'trellis.load("pos.trellis").tagged(["the", "dog"])': '"Tagger" has no attribute "tagged"',
+    'trellis.train("pos.txt", lerner="crf")': '"lerner" for "train"',
+    'trellis.train("pos.txt", patience="3")': '"patience" to "train" has incompatible type "str"',
+    'trellis.load("pos.trellis").tag(["the", "dog"])': '"Model" has no attribute "tag"',
+    'trellis.Tagger.load("pos.trellis").tag(3)': 'Argument 1 to "tag" of "Tagger" has incompatible type "int"',
+    'labels: list[int] = trellis.Tagger.load("pos.trellis").tag(["the", "dog"])': '"list[str]"',
+    'trellis.Tagger.load("pos.trellis").tagged(["the", "dog"])': '"Tagger" has no attribute "tagged"',
 }
 
 

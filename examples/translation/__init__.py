@@ -1,1 +1,1 @@
-"""Phrase-based translation with weights learned by `tasks.structured` (Liang et al. 2006); see docs/translation.md."""
+"""Phrase-based translation with weights learned by `StructuredModel` (Liang et al. 2006); see docs/translation.md."""

@@ -20,7 +20,7 @@ from examples.translation.corpus import Words
 from examples.translation.features import UNIT, Derivation, FeatureSet, Step, orientation
 from examples.translation.language_model import BEGIN, END
 from examples.translation.phrases import PhrasePair, PhraseTable
-from trellis.tasks.structured import Weights
+from trellis import Weights
 
 
 class Known(NamedTuple):

@@ -1,4 +1,4 @@
-"""The weights of a translator, learnt by `trellis.tasks.structured`: perceptrons with three kinds of updates, and MIRA.
+"""The weights of a translator, learnt by `trellis.StructuredModel`: perceptrons with three kinds of updates, and MIRA.
 
 A translation y can be derived in many ways, or in none: the right output is hidden, and has to be found before the
 learner can step towards it. Liang et al. 2006 look at three ways to choose it:
@@ -24,11 +24,9 @@ import numpy as np
 from examples.translation.corpus import Pair, Words
 from examples.translation.decoder import Decoder
 from examples.translation.features import UNTUNED, Derivation, words_of
-from trellis import MIRA, Learner, Perceptron
+from trellis import MIRA, Learner, Perceptron, StructuredModel, Weights
 from trellis.learning.feature_problem import FeatureWeights
 from trellis.learning.run import Observer
-from trellis.tasks import structured
-from trellis.tasks.structured import StructuredModel, Weights
 
 Update = Literal["bold", "local", "hybrid"]
 ORDER = 4  # of n-grams in BLEU
@@ -51,7 +49,7 @@ def sentence_bleu(words: Words, reference: Words) -> float:
 
 @dataclass
 class Translation:
-    """Translation as a problem of `trellis.tasks.structured`: an input is a sentence, and an output a derivation."""
+    """Translation as a problem of `trellis.StructuredModel`: an input is a sentence, and an output a derivation."""
 
     decoder: Decoder
     update: Update = "hybrid"
@@ -133,7 +131,7 @@ def learn(
 
     problem = Translation(decoder, setting.update)
     init = {name: setting.scale * weight for name, weight in UNTUNED.items()}
-    return structured.train(
+    return StructuredModel.train(
         pairs, problem=problem, learner=setting.learner, init=init, dev=dev, metric=metric, observer=observer
     )
 

@@ -8,6 +8,10 @@ from trellis._support.errors import TemplateError as TemplateError
 from trellis._support.errors import TrellisError as TrellisError
 from trellis.corpus.blocks import CorpusStream as CorpusStream
 from trellis.corpus.blocks import stream as stream
+from trellis.corpus.brackets import Treebank as Treebank
+from trellis.corpus.brackets import parse_trees as parse_trees
+from trellis.corpus.brackets import read_trees as read_trees
+from trellis.corpus.brackets import write_trees as write_trees
 from trellis.corpus.corpus import BagColumn as BagColumn
 from trellis.corpus.corpus import Column as Column
 from trellis.corpus.corpus import Corpus as Corpus
@@ -64,7 +68,11 @@ from trellis.tasks.model import Model as Model
 from trellis.tasks.model import load as load
 from trellis.tasks.parsing.model import Parser as Parser
 from trellis.tasks.parsing.tree import DependencyTree as DependencyTree
+from trellis.tasks.reranking.lists import Candidate as Candidate
+from trellis.tasks.reranking.lists import KBestList as KBestList
+from trellis.tasks.reranking.lists import Segment as Segment
 from trellis.tasks.reranking.model import Reranker as Reranker
+from trellis.tasks.reranking.train import held_out_lists as held_out_lists
 from trellis.tasks.structured.model import StructuredModel as StructuredModel
 from trellis.tasks.structured.problem import CandidateProblem as CandidateProblem
 from trellis.tasks.structured.problem import Parts as Parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +28,21 @@ def array_in(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DType
     if array.dtype != dtype or not lengths:
         raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
     return array
+
+
+class Stored:
+    """A dataclass of arrays, which files hold by the names of its fields."""
+
+    __slots__ = ()
+
+    def tensors(self, name: str) -> Arrays:
+        """Its arrays as ``name.field``."""
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def of_tensors(cls, name: str, tensors: Mapping[str, Any]) -> Self:
+        """From such arrays; LookupError if one is missing."""
+        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))  # type: ignore[arg-type]
 
 
 def starts_of(sizes: npt.ArrayLike) -> Longs:

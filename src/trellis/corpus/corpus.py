@@ -77,6 +77,10 @@ class Strings:
         data, starts = self.data.tobytes(), self.starts.tolist()
         return [data[a:b].decode() for a, b in itertools.pairwise(starts)]
 
+    def find(self, others: Strings) -> Ints:
+        """The number here of each of the others, -1 of those that are not here."""
+        return _core.find_strings(*self.arrays, others.data, others.starts)
+
     def united(self, others: Strings) -> tuple[Strings, Ints]:
         """These strings and then those of the others that are new, and the number of each of the others."""
         number = {string: i for i, string in enumerate(self)}
@@ -110,6 +114,10 @@ class Column:
         """The column over the known values, then those that are new."""
         values, numbers = known.united(self.values)
         return Column(numbers[self.codes], values)
+
+    def counts(self) -> Longs:
+        """How often each value occurs."""
+        return np.bincount(self.codes, minlength=len(self.values))
 
     def tolist(self) -> list[str]:
         """The string of every token."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Arrays, Doubles, Ints, Longs, array_in
+from trellis._support.arrays import Arrays, Doubles, Ints, Longs, Stored, array_in
 from trellis.engine.kernels import Expansion, Kernel, KernelFunction, Observations
 
-_SUPPORT = ("sentences", "alphas", "starts", "positions", "gold", "labels")
 _EXPANSION = ("starts", "labels", "coefs")
 _OBSERVATIONS = ("starts", "ids", "values")
 
@@ -34,7 +34,7 @@ class SupportSequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
+class Support(Stored):
     """All sequences with alpha > 0 as arrays, by sentence; of each only where it differs from the gold one."""
 
     sentences: Longs  # [n]
@@ -48,29 +48,21 @@ class Support:
         """ValueError if the arrays do not fit together."""
         n, sizes = len(self.sentences), {len(self.positions), len(self.gold), len(self.labels)}
         fits = len(self.alphas) == n and len(self.starts) == n + 1 and len(sizes) == 1
-        if not fits or self.starts[0] != 0 or self.starts[-1] != len(self.labels):
+        fits = fits and self.starts[0] == 0 and self.starts[-1] == len(self.labels)
+        if not fits or (np.diff(self.starts) < 0).any() or (n and self.sentences.min() < 0):
             raise ValueError("support sequences that do not fit together")
-        if (np.diff(self.starts) < 0).any() or (n and self.sentences.min() < 0):
-            raise ValueError("support sequences that do not fit together")
-        for named in (self.gold, self.labels):
-            if named.max(initial=0) >= n_labels:
-                raise ValueError("a support sequence with a label out of range")
+        if max(self.gold.max(initial=0), self.labels.max(initial=0)) >= n_labels:
+            raise ValueError("a support sequence with a label out of range")
 
     def named(self, labels: Sequence[str]) -> list[SupportSequence]:
         """With the labels' names."""
-        out = []
-        for i, (begin, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
-            here = slice(int(begin), int(end))
-            out.append(
-                SupportSequence(
-                    int(self.sentences[i]),
-                    float(self.alphas[i]),
-                    tuple(self.positions[here].tolist()),
-                    tuple(labels[z] for z in self.gold[here].tolist()),
-                    tuple(labels[z] for z in self.labels[here].tolist()),
-                )
-            )
-        return out
+        positions, named = self.positions.tolist(), np.array(labels, object)
+        gold, own = named[self.gold].tolist(), named[self.labels].tolist()
+        rows = zip(self.sentences.tolist(), self.alphas.tolist(), pairwise(self.starts.tolist()), strict=True)
+        return [
+            SupportSequence(i, alpha, tuple(positions[a:b]), tuple(gold[a:b]), tuple(own[a:b]))
+            for i, alpha, (a, b) in rows
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +75,17 @@ class Dual:
 
     def tensors(self) -> Arrays:
         """As named arrays, for files; a kernel that is a function is left out."""
-        out = {f"support.{part}": getattr(self.support, part) for part in _SUPPORT}
+        out = self.support.tensors("dual.support")
         if self.expansion is not None:
-            out["kernel"] = self.expansion.kernel.parameters
-            out |= {f"expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
-            out |= {f"observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS}
-        return {f"dual.{name}": array for name, array in out.items()}
+            out["dual.kernel"] = self.expansion.kernel.parameters
+            out |= {f"dual.expansion.{part}": getattr(self.expansion, part) for part in _EXPANSION}
+            out |= {f"dual.observations.{part}": getattr(self.expansion.observations, part) for part in _OBSERVATIONS}
+        return out
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual:
         """From such arrays; LookupError or ValueError if they make no sense."""
-        support = Support(*(tensors[f"dual.support.{part}"] for part in _SUPPORT))
+        support = Support.of_tensors("dual.support", tensors)
         if "dual.kernel" not in tensors:
             return cls(support)
         lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
@@ -108,14 +100,13 @@ class Dual:
         """With other numbers for attributes; none that the expansion knows may have been dropped."""
         if self.expansion is None:
             return self
-        old = self.expansion.observations
-        observed = replace(
-            old, ids=attributes[old.ids].astype(np.int32), n_attributes=int(attributes.max(initial=-1)) + 1
-        )
+        old, n = self.expansion.observations, int(attributes.max(initial=-1)) + 1
+        observed = replace(old, ids=attributes[old.ids].astype(np.int32), n_attributes=n)
         return replace(self, expansion=replace(self.expansion, observations=observed))
 
     def with_function(self, function: KernelFunction | None) -> Dual:
         """With a function for a kernel that is one."""
         if self.expansion is None or self.expansion.kernel.name != "callable":
             return self
-        return replace(self, expansion=self.expansion.with_function(function))
+        kernel = replace(self.expansion.kernel, function=function)
+        return replace(self, expansion=replace(self.expansion, kernel=kernel))

@@ -7,7 +7,7 @@ them in a space of its own; ``linear``, ``poly`` and ``rbf`` are computed native
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -115,15 +115,5 @@ class Expansion:
             return native.emit(lists, n_threads)
         tokens = Observations(*lists, self.observations.n_attributes)
         step = max(1, PIECE_BYTES // (8 * max(1, len(self.observations))))
-        return np.concatenate(
-            [
-                native.emit_given(
-                    self.kernel.values(self.observations, tokens.take(np.arange(t, min(t + step, len(tokens)))))
-                )
-                for t in range(0, max(1, len(tokens)), step)
-            ]
-        )
-
-    def with_function(self, function: KernelFunction | None) -> Expansion:
-        """The same with another function for its kernel."""
-        return replace(self, kernel=replace(self.kernel, function=function))
+        pieces = (tokens.slice(t, min(t + step, len(tokens))) for t in range(0, max(1, len(tokens)), step))
+        return np.concatenate([native.emit_given(self.kernel.values(self.observations, piece)) for piece in pieces])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Floats, Ints, Longs
+from trellis._support.arrays import Arrays, Bools, Floats, Ints, Longs, Stored
 
 if TYPE_CHECKING:
     from trellis.corpus.label_parts import LabelParts
@@ -23,7 +23,7 @@ START = "<start>"  # the label before the sentence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Votes:
+class Votes(Stored):
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
     A weight is known by its row and its place in it. Rows are attributes, then edge attributes, then one row for label
@@ -72,7 +72,7 @@ def dense_cells(n_labels: int, order: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Stored):
     """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
 
     starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
@@ -90,15 +90,6 @@ class Rows:
     def n_attributes(self) -> int:
         """How many attributes have a row."""
         return len(self.starts) - 1
-
-    def tensors(self, name: str) -> Arrays:
-        """As named arrays, for files."""
-        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
-
-    @classmethod
-    def of_tensors(cls, name: str, tensors: Mapping[str, Any]) -> Rows:
-        """From such arrays."""
-        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
 
     def check(self, n_attributes: int) -> None:
         """ValueError unless the arrays fit together and have a row for each of so many attributes."""
@@ -128,7 +119,7 @@ def is_finite(table: Floats | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ngrams:
+class Ngrams(Stored):
     """Weights of label n-grams, of which only some exist: those of three labels and more count, pairs have a table.
 
     N-grams are numbered: the empty one, every label alone, START alone, then those of two labels and more in the order
@@ -187,15 +178,6 @@ class Ngrams:
         """Checked for native code; ValueError if they make no sense."""
         return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)
 
-    def tensors(self, name: str = "ngrams") -> Arrays:
-        """As named arrays, for files."""
-        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
-
-    @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Any], name: str = "ngrams") -> Ngrams:
-        """From such arrays."""
-        return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainWeights:
@@ -216,10 +198,15 @@ class ChainWeights:
     ngrams: Ngrams | None = None
     beam: int = 0  # states per token that best paths are looked for in; 0: all
 
+    @property
+    def _arrays(self) -> list[Floats]:
+        """All weights but those of ends and of an expansion; what is forbidden is minus infinity."""
+        sparse = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
+        return [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri]), *sparse]
+
     def is_finite(self) -> bool:
         """Whether no weight is NaN or infinity; minus infinity forbids."""
-        more = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
-        return all(is_finite(table) for table in (self.rows.weights, self.edge, self.tri, self.end, *more))
+        return all(is_finite(table) for table in (*self._arrays, self.end))
 
     def check(self, n_labels: int, n_attributes: int, n_edge_attributes: int) -> None:
         """ValueError unless the weights are those of so many labels and attributes."""
@@ -246,21 +233,14 @@ class ChainWeights:
     @property
     def n_nonzero(self) -> int:
         """How many weights are not zero; what is forbidden has none."""
-        parts: list[npt.NDArray[Any]] = [
-            self.rows.weights,
-            self.edge,
-            *([] if self.tri is None else [self.tri]),
-        ]
-        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
-        parts += [] if self.expansion is None else [self.expansion.coefs]
-        return sum(int(np.count_nonzero(part) - np.isneginf(part).sum()) for part in parts)
+        arrays: list[Any] = [*self._arrays, *([] if self.expansion is None else [self.expansion.coefs])]
+        return sum(int(np.count_nonzero(array) - np.isneginf(array).sum()) for array in arrays)
 
     def native(self, ngrams: _core.Ngrams | None = None, *, local: bool = False) -> _core.Weights:
         """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one."""
-        edge_rows = None if self.edge_rows is None else self.edge_rows.arrays
         return _core.Weights(
             rows=self.rows.arrays,
-            edge_rows=edge_rows,
+            edge_rows=None if self.edge_rows is None else self.edge_rows.arrays,
             edge=self.edge,
             tri=self.tri,
             end=self.end,
@@ -271,9 +251,7 @@ class ChainWeights:
 
     def squares(self) -> float:
         """|w|²; what is forbidden has no weight."""
-        parts = [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri])]
-        parts += [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
-        flat = np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
+        flat = np.concatenate([array.reshape(-1) for array in self._arrays]).astype(np.float64)
         flat[np.isinf(flat)] = 0
         return _core.dot(flat, flat)
 
@@ -284,10 +262,9 @@ class ChainWeights:
         out |= {} if self.edge_rows is None else self.edge_rows.tensors("edge_rows")
         out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
         out |= {} if self.end is None else _nonzero("end", self.end[:n])
-        out |= {} if self.ngrams is None else self.ngrams.tensors()
+        out |= {} if self.ngrams is None else self.ngrams.tensors("ngrams")
         out |= {"beam": np.array([self.beam], np.int64)} if self.beam else {}
-        if self.votes is not None:
-            out |= {f"votes.{part.name}": getattr(self.votes, part.name) for part in fields(Votes)}
+        out |= {} if self.votes is None else self.votes.tensors("votes")
         return out if self.dual is None else out | self.dual.tensors()
 
     @classmethod
@@ -298,9 +275,14 @@ class ChainWeights:
         if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:
             raise ValueError("a beam that is no number of states")
         edge_rows = Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None
-        ngrams = Ngrams.of_tensors(tensors) if "ngrams.parents" in tensors else None
+        ngrams = Ngrams.of_tensors("ngrams", tensors) if "ngrams.parents" in tensors else None
         if edge_rows is not None:
             _check_runs(edge_rows.labels, n, 0 if ngrams is None else len(ngrams.parents))
+        dual = None
+        if "dual.support.alphas" in tensors:
+            from trellis.engine.dual import Dual
+
+            dual = Dual.of_tensors(tensors, rows.n_attributes)
         return cls(
             n,
             rows,
@@ -308,8 +290,8 @@ class ChainWeights:
             _expand("edge", tensors, (n + 1, n)),
             _expand("tri", tensors, (n + 1, n + 1, n)) if "tri.places" in tensors else None,
             _expand("end", tensors, (n,)) if "end.places" in tensors else None,
-            Votes(*(tensors[f"votes.{part.name}"] for part in fields(Votes))) if "votes.counts" in tensors else None,
-            _dual(tensors, rows.n_attributes),
+            Votes.of_tensors("votes", tensors) if "votes.counts" in tensors else None,
+            dual,
             parts,
             ngrams,
             int(beam[0]),
@@ -323,14 +305,6 @@ def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None
     pairs = columns % stride < n if stride else np.zeros(len(columns), bool)
     if not np.where(of_ngrams < -(n + 2), pairs, (of_ngrams >= 0) & (of_ngrams < n_ngrams)).all():
         raise ValueError("invalid label pairs")
-
-
-def _dual(tensors: Mapping[str, Any], n_attributes: int) -> Dual | None:
-    if "dual.support.alphas" not in tensors:
-        return None
-    from trellis.engine.dual import Dual
-
-    return Dual.of_tensors(tensors, n_attributes)
 
 
 def _nonzero(name: str, array: Floats) -> Arrays:

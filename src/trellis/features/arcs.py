@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.arc_presets import ARC_PRESETS
-from trellis.features.places import Coded, ColumnReader, Layout, known_columns, lay_out, reach_of_places
+from trellis.features.places import Coded, PlaceVocabulary, known_columns
 from trellis.features.templates import Template, parse_templates
-from trellis.features.vocabulary import ColumnVocabulary, Lookups, TemplateSource, bind, templates_of
-
-PLACES = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
-MEASURE_BITS = {"direction": 1, "distance": 4}
+from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +70,21 @@ def _bound(template: Template, columns: Sequence[str]) -> Template:
     return bind(template, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class ArcVocabulary:
+class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
     """Templates of arcs with what is known of the columns they read."""
 
-    templates: ArcTemplates
-    columns: tuple[ColumnVocabulary, ...]
-    lookups: Lookups
+    __slots__ = ()
+    PLACES: ClassVar = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
+    MEASURE_BITS: ClassVar = {"direction": 1, "distance": 4}
 
     @property
-    def reader(self) -> ColumnReader:
-        """Encodes sentences."""
-        return ColumnReader(self.columns, self.lookups, reach_of_places(self.templates.all))
-
-    def layout(self) -> Layout:
-        """How keys are packed."""
-        return lay_out(self.templates.all, self.columns, reach_of_places(self.templates.all), PLACES, MEASURE_BITS)
+    def all(self) -> tuple[Template, ...]:
+        """The templates one after the other."""
+        return self.templates.all
 
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        return _core.ArcPlan(*self.layout(), reach_of_places(self.templates.all), self.templates.counts, n_labels)
+        return _core.ArcPlan(*self.layout(), self.reach, self.templates.counts, n_labels)
 
 
 def arc_vocabulary(

@@ -7,29 +7,16 @@ have other values, so keys are unpacked, their ids translated string by string, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis import _core
 from trellis._support.arrays import Longs
-from trellis.features.places import MEASURE, Layout
-from trellis.features.vocabulary import ColumnVocabulary, Tables
+from trellis.features.places import MEASURE, PlaceVocabulary
+from trellis.features.vocabulary import ColumnVocabulary
 
 Keys = npt.NDArray[np.uint64]
-
-
-def keys_in_order(tables: Tables) -> list[tuple[Keys, Longs]]:
-    """Of every table its keys by their numbers, and these numbers."""
-    keys, ids, starts = tables
-    found = []
-    for begin, end in pairwise(starts.tolist()):
-        own = np.flatnonzero(ids[begin:end] >= 0) + begin
-        own = own[np.argsort(ids[own], kind="stable")]
-        found.append((keys[own], ids[own].astype(np.int64)))
-    return found
 
 
 def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
@@ -45,22 +32,19 @@ def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
 
 def id_map(old: ColumnVocabulary, new: ColumnVocabulary, view: int, reach: int) -> Longs:
     """The id of every id of a view in a new vocabulary, -1 where it has none."""
-    known, strings = old.strings[view], new.strings[view]
-    asked, found = old.values if known is None else known, new.values if strings is None else strings
-    number = _core.find_strings(*found.arrays, asked.data, asked.starts).astype(np.int64)
+    number = new.said(view).find(old.said(view)).astype(np.int64)
     return np.concatenate([np.arange(2 * reach), np.where(number < 0, -1, number + 2 * reach)])
 
 
-@dataclass(frozen=True, slots=True)
 class Carrier:
-    """Translates keys of an older vocabulary with the same templates."""
+    """Translates keys of an older vocabulary with the same templates; ``measures`` maps those whose ids change."""
 
-    old: Sequence[ColumnVocabulary]
-    new: Sequence[ColumnVocabulary]
-    reach: int
-    old_layout: Layout
-    new_layout: Layout
-    measures: Mapping[int, Longs]  # maps of those measures whose ids change
+    def __init__(
+        self, before: PlaceVocabulary[Any], after: PlaceVocabulary[Any], measures: Mapping[int, Longs] | None = None
+    ) -> None:
+        self.before, self.after, self.measures = before, after, measures or {}
+        (old, self.templates, self.slots, _), (new, *_) = before.layout(), after.layout()
+        self.old_atoms, self.new_atoms = old.tolist(), new.tolist()
 
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
@@ -70,14 +54,14 @@ class Carrier:
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """
         ids, left = list[Longs](), keys
-        atoms = self._atoms(self.old_layout, t)
-        for slot, place, _, bits, fold in atoms[::-1]:
+        first, last = self.templates[t].tolist()
+        for slot, place, _, bits, fold in self.old_atoms[first:last][::-1]:
             ids.insert(0, self._translated((left & np.uint64((1 << bits) - 1)).astype(np.int64), slot, place))
             left = left >> np.uint64(bits)
             left = old_folds[fold][left.astype(np.int64)] if fold >= 0 else left
         kept = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
         packed = np.zeros(len(kept), np.uint64)
-        for (_, _, _, bits, fold), own in zip(self._atoms(self.new_layout, t), ids, strict=True):
+        for (_, _, _, bits, fold), own in zip(self.new_atoms[first:last], ids, strict=True):
             if fold >= 0:
                 numbers, folds[fold] = numbers_of(folds[fold], packed, grows=grows)
                 kept, packed = kept[numbers >= 0], numbers[numbers >= 0].astype(np.uint64)
@@ -87,11 +71,5 @@ class Carrier:
     def _translated(self, ids: Longs, slot: int, place: int) -> Longs:
         if place == MEASURE:
             return self.measures[slot][ids] if slot in self.measures else ids
-        column, view = self.old_layout[2][slot].tolist()
-        return id_map(self.old[column], self.new[column], view, self.reach)[ids]
-
-    @staticmethod
-    def _atoms(layout: Layout, t: int) -> list[list[int]]:
-        atoms, templates, _, _ = layout
-        first, last = templates[t].tolist()
-        return atoms[first:last].tolist()  # type: ignore[no-any-return]
+        column, view = self.slots[slot].tolist()
+        return id_map(self.before.columns[column], self.after.columns[column], view, self.after.reach)[ids]

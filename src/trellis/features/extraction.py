@@ -15,7 +15,7 @@ from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
 from trellis.features.functions import COUNTED, RARE
 from trellis.features.known import entries
-from trellis.features.templates import DictionaryView, Template, derived_names, dictionary_views, vector_file
+from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
     PAIR,
@@ -28,12 +28,14 @@ from trellis.features.vocabulary import (
     Tables,
     View,
     Vocabulary,
-    compile_plan,
+    bits_of,
     derived_columns,
     function_of,
     native_calls,
+    pack_keys,
     reach_of,
     read_lookups,
+    seen_as,
     views_of,
 )
 
@@ -89,7 +91,7 @@ def column_vocabulary(
         dictionary, file = (dictionaries or {}).get(DictionaryView(name, view)), vector_file(view)
         if dictionary is not None or file is not None:
             tokens = dictionary.tokens if dictionary is not None else (vectors or {})[str(file)].words
-            asked = np.append(_core.find_strings(*tokens.arrays, distinct.data, distinct.starts), -1)
+            asked = np.append(tokens.find(distinct), -1)
             numbers, distinct = asked[numbers].astype(np.int32), tokens
         ids[:, j] = np.where(numbers < 0, -1, numbers + 2 * reach)
         strings.append(distinct)
@@ -167,8 +169,16 @@ class Extractor:
             )
             for (name, strings), v in zip(values.items(), views, strict=False)
         ) + derived_columns(derived, reach)
-        n_ids = [[2 * reach + self._n_keys(c, j) for j in range(len(c.views))] for c in self.columns]
-        self.plan = compile_plan(self.templates, names, views, n_ids, reach)
+
+        def atom_of(look: Look) -> tuple[int, int, int]:
+            name, view = seen_as(look)
+            c = names.index(name)
+            j = views[c].index(view)
+            # A key for each string of a view, or for each dimension of its vectors.
+            n, file = len(self.columns[c].strings[j] or self.columns[c].values), vector_file(view)
+            return c, j, bits_of(2 * reach + (n if file is None else max(n, self.vectors[file].matrix.shape[1])))
+
+        self.plan = Plan(*pack_keys(self.templates, atom_of), reach)
         self.parts = [_part(self.plan, 0, self.n_emission), _part(self.plan, self.n_emission, len(self.templates))]
         self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
         self.growing_edges = edges if self.n_emission < len(self.templates) else None
@@ -179,11 +189,6 @@ class Extractor:
             if template.of_vectors
             for width in [self._vectors_of(k).matrix.shape[1]]
         ]
-
-    def _n_keys(self, column: ColumnVocabulary, j: int) -> int:
-        """How many keys a view needs: one for each of its strings, or for each dimension of its vectors."""
-        n, file = len(column.strings[j] or column.values), vector_file(column.views[j])
-        return n if file is None else max(n, self.vectors[file].matrix.shape[1])
 
     def _vectors_of(self, k: int) -> Vectors:
         return self.vectors[str(vector_file(self.templates[k].looks[0].calls))]
@@ -260,7 +265,7 @@ def extract(
     extractor = Extractor(
         [t for t in features.templates if t not in bag_templates],
         {name: column.values for name, column in compacted.items()},
-        lambda name: np.bincount(compacted[name].codes, minlength=len(compacted[name].values)),
+        lambda name: compacted[name].counts(),
         known,
         {} if spans is None else _learned(features.templates, compacted, spans),
     )

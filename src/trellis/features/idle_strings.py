@@ -14,7 +14,7 @@ from trellis._support.arrays import Ints, Ragged, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.known import entries
-from trellis.features.vocabulary import ColumnVocabulary, View, Vocabulary
+from trellis.features.vocabulary import View, Vocabulary
 
 
 def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
@@ -23,7 +23,7 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
     used = _used(vocabulary, found)
     values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()
     for c, column in enumerate(vocabulary.columns):
-        kept = {view: _strings(column, j).take(used[c, j]) for j, view in enumerate(column.views)}
+        kept = {view: column.said(j).take(used[c, j]) for j, view in enumerate(column.views)}
         values[column.name] = kept.pop((), Strings.of([]))
         more[column.name] = {view: strings.tolist() for view, strings in kept.items()}
     extractor = Extractor(vocabulary.templates, values, lambda name: np.empty(0, np.int64), vocabulary, more=more)
@@ -51,11 +51,6 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
     return replace(freeze(extraction, *ranks), bag=vocabulary.bag)
 
 
-def _strings(column: ColumnVocabulary, j: int) -> Strings:
-    """What view j of a column says of its values."""
-    return column.strings[j] or column.values
-
-
 def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
     """The places of a template's looks, with the column and the view of each; none of vectors, which keep all words."""
     first, last, _ = vocabulary.plan.templates[k].tolist()
@@ -78,7 +73,7 @@ def _used(vocabulary: Vocabulary, found: list[tuple[int, Ints, Ints]]) -> dict[t
 def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], kept: Ints) -> Ints:
     """By the old number of a string of a view, its id now; -1 where it is idle."""
     c, j = place
-    old, now = _strings(vocabulary.columns[c], j), _strings(extractor.columns[c], j)
+    old, now = vocabulary.columns[c].said(j), extractor.columns[c].said(j)
     number = {string: i for i, string in enumerate(now)}
     out = np.full(len(old), -1, np.int32)
     out[kept] = [2 * vocabulary.plan.reach + number[string] for string in old.take(kept)]

@@ -40,6 +40,11 @@ def entries(
         yield k, numbers, ids
 
 
+def keys_in_order(tables: Tables) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
+    """Of every table its keys by their numbers, and these numbers."""
+    return [_taken(tables, table) for table in range(len(tables[2]) - 1)]
+
+
 def _taken(tables: Tables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
     """The keys and numbers of a table in the order of the numbers, all or those wanted."""
     keys, ids, starts = tables
@@ -82,7 +87,7 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}=_B+{value - reach + 1}"
     if vector_file(look.calls) is not None:
         return f"{look}={value - 2 * reach}"  # the dimension
-    strings = column.strings[j] or column.values
+    strings = column.said(j)
     if value - 2 * reach >= len(strings):
         raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
     return f"{look}={strings[value - 2 * reach]}"

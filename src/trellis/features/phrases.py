@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import ClassVar
 
 from trellis._support.arrays import Ints
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.phrase_presets import PHRASE_PRESETS
-from trellis.features.places import Coded, ColumnReader, Layout, known_columns, lay_out, reach_of_places
+from trellis.features.places import Coded, PlaceVocabulary, known_columns
 from trellis.features.templates import Call, Look, Template
-from trellis.features.vocabulary import NO_TEMPLATES, ColumnVocabulary, Lookups, TemplateSource, bind, templates_of
+from trellis.features.vocabulary import NO_TEMPLATES, TemplateSource, bind, templates_of
 
-PLACES = {"first": 0, "last": 1, "split": 2}
-MEASURE_BITS = {"length": 4, "outline": 31}
 OUTLINE = (Call("kind"),)  # what an outline says of each word
 Plan = tuple[Ints, Ints, Ints, int, int, int]  # as native code takes it
 
@@ -27,29 +25,24 @@ def phrase_templates(features: TemplateSource, columns: Sequence[str]) -> tuple[
     return tuple(dict.fromkeys(bind(template, columns) for template in templates))
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseVocabulary:
+class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
     """Templates of phrases with what is known of the columns they read."""
 
-    templates: tuple[Template, ...]
-    columns: tuple[ColumnVocabulary, ...]
-    lookups: Lookups
+    __slots__ = ()
+    PLACES: ClassVar = {"first": 0, "last": 1, "split": 2}
+    MEASURE_BITS: ClassVar = {"length": 4, "outline": 31}
 
     @property
-    def reader(self) -> ColumnReader:
-        """Encodes sentences."""
-        return ColumnReader(self.columns, self.lookups, reach_of_places(self.templates))
-
-    def layout(self) -> Layout:
-        """How keys are packed."""
-        return lay_out(self.templates, self.columns, reach_of_places(self.templates), PLACES, MEASURE_BITS)
+    def all(self) -> tuple[Template, ...]:
+        """The templates."""
+        return self.templates
 
     def plan(self) -> Plan:
         """Laid out for native code."""
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             outline = [view for column in self.columns for view in column.views].index(OUTLINE)
-        return *self.layout(), reach_of_places(self.templates), outline
+        return *self.layout(), self.reach, outline
 
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:

@@ -7,7 +7,7 @@ plan with its strings, views and conjunctions, frozen into flat arrays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -346,14 +346,18 @@ class Plan:
         return self.atoms, self.templates, self.n_tables, self.n_folds, self.reach
 
 
-def compile_plan(
-    templates: Sequence[Template],
-    columns: Sequence[str],
-    views: Sequence[Sequence[View]],
-    n_ids: Sequence[Sequence[int]],
-    reach: int,
-) -> Plan:
-    """Lay out keys: ``n_ids[c][j]`` is how many ids view j of column c has, those outside the sentence included."""
+def bits_of(n_ids: int) -> int:
+    """How many bits of a key an id takes."""
+    return max(1, (n_ids - 1).bit_length())
+
+
+def pack_keys(
+    templates: Sequence[Template], atom_of: Callable[[Look], tuple[int, int, int]]
+) -> tuple[Ints, Ints, int, int]:
+    """Lay out keys: atoms [n, 5], templates [n, 3] as in a plan, and how many tables and folds there are.
+
+    ``atom_of`` gives the first two numbers of an atom, and the bits of its ids.
+    """
     atoms, shapes = list[list[int]](), list[list[int]]()
     tables, folds = dict[str, int](), dict[tuple[int, int], int]()
     for number, template in enumerate(templates):
@@ -361,18 +365,15 @@ def compile_plan(
         table = tables.setdefault(template.name or f" {number}", len(tables))
         first, used = len(atoms), 0
         for place, look in enumerate(template.looks):
-            name, view = seen_as(look)
-            c = columns.index(name)
-            j = views[c].index(view)
-            bits = max(1, int(n_ids[c][j] - 1).bit_length())
+            *what, bits = atom_of(look)
             fold = -1
             if used + bits > KEY_BITS:
                 fold, used = folds.setdefault((table, place), len(folds)), FOLD_BITS
             used += bits
-            atoms.append([c, j, look.offset, bits, fold])
+            atoms.append([*what, look.offset, bits, fold])
         shapes.append([first, len(atoms), table])
     arrays = np.array(atoms, np.int32).reshape(-1, 5), np.array(shapes, np.int32).reshape(-1, 3)
-    return Plan(*arrays, len(tables), len(folds), reach)
+    return *arrays, len(tables), len(folds)
 
 
 # ------------------------------------------------------------ the vocabulary
@@ -390,6 +391,11 @@ class ColumnVocabulary:
     values: Strings
     view_ids: Ints  # [n_values, n_views], -1 where a view gives nothing
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
+
+    def said(self, j: int) -> Strings:
+        """The strings of view j."""
+        strings = self.strings[j]
+        return self.values if strings is None else strings
 
 
 def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabulary, ...]:

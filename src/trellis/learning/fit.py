@@ -227,7 +227,7 @@ class Fit:
             "date": time.strftime("%Y-%m-%d", time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))),
             "learner": _described(self.learner),
             "digest": digest,
-            **({"options": self.differing} if self.differing else {}),
+            "options": self.differing,
             **({"metric": _json(self.settings.metric), "dev_score": max(scores)} if scores else {}),
             **facts,
             "history": [event.to_dict() for event in history],

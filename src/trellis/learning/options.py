@@ -93,10 +93,14 @@ def options_of(kind: type) -> dict[str, Option]:
 
 
 def _completed(option: Option, kind: Any) -> Option:
-    """With the parser of its type."""
+    """With what its type says of its text on the command line; only a flag is a switch there."""
     kinds = get_args(kind) or (kind,)
     number = next((one for one in (int, float) if one in kinds and str not in kinds), None)
-    return option if number is None or option.parse is not str else replace(option, parse=number, metavar="N")
+    if number is not None and option.parse is str:
+        return replace(option, parse=number, metavar="N")
+    if option.metavar is None and bool not in kinds:
+        return replace(option, metavar="NAME" if str in kinds and "PathLike" not in str(kind) else "FILE")
+    return option
 
 
 def markdown_table(kind: type, *, shared: bool = True) -> str:

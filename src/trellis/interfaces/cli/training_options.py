@@ -12,7 +12,7 @@ from trellis._support.errors import ArgumentError
 from trellis.interfaces.cli.learner_options import build_learner
 from trellis.interfaces.cli.options import SWITCH, Parser, at_least
 from trellis.learners import LEARNERS
-from trellis.learning.learner import Learner
+from trellis.learning.learner import Learner, flag
 from trellis.learning.options import Option, TrainingOptions, options_of
 from trellis.tasks.model import TASKS, load
 from trellis.tasks.tagging.options import Pruning, Segments, TaggingOptions
@@ -21,7 +21,7 @@ TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words
 # Options with a name or a place of their own on the command line, or with none.
 OWN = ("learner", "n_threads", "info", "observer", "verbose", "sample_weight", "label_costs")
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
-MODELS = ("init", "tagger")  # options whose values are model files
+MODELS, PATHS = ("init", "tagger"), ("dev", "checkpoint")  # options whose values are files
 # Of a reranker, beside the options of its tagger.
 RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"}
 
@@ -131,19 +131,18 @@ def _call(learner: Any) -> str:
 def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     """One option of the table; its value is None where it is not given."""
     help, default = option.help, option.default
-    if default not in (None, False, True, "auto") and "default" not in help:
+    if not (default is None or isinstance(default, bool) or default == "auto" or "default" in help):
         help += f" (default: {default})"
-    more: dict[str, Any] = dict(PARSERS.get(name, {}))
-    if more.get("metavar") != option.metavar or not more:
-        words = re.findall(r"'([^']+)'", option.check.wanted) if option.check is not None else []
-        if option.metavar is None and name not in ("dev", "reranker_features"):
-            more = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
-        elif len(words) > 1 and option.check is not None and " or ".join(map(repr, words)) == option.check.wanted:
-            more = {"choices": tuple(words)}
-        else:
-            more = {"type": option.parse, "metavar": option.metavar or "FILE"}
-            if name == "reranker_features":
-                more = {"type": lambda text: text.split(","), "metavar": "NAMES"}
+    wanted = "" if option.check is None else option.check.wanted
+    words = re.findall(r"'([^']+)'", wanted)
+    if name in PARSERS and option.parse is not float:
+        more: dict[str, Any] = PARSERS[name]
+    elif isinstance(default, bool) or wanted == flag().wanted:
+        more = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
+    elif words and " or ".join(map(repr, words)) == wanted:
+        more = {"choices": tuple(words)}
+    else:
+        more = {"type": option.parse, "metavar": option.metavar or ("FILE" if name in PATHS else "NAME")}
     add(f"--{name.replace('_', '-')}", **more, help=help.replace("%", "%%"))
 
 
@@ -179,5 +178,6 @@ PARSERS: dict[str, dict[str, Any]] = {
     "prune": {"type": _shares, "nargs": "?", "const": True, "metavar": "SHARE[,SHARE]"},
     "segments": {"type": _segments, "nargs": "?", "const": True, "metavar": "LONGEST"},
     "tag_dictionary": {"type": _dictionary, "metavar": "N|smoothed"},
+    "reranker_features": {"type": lambda text: text.split(","), "metavar": "NAMES"},
     "label_weights": {"type": _weight, "action": "append", "metavar": "LABEL=NUMBER"},
 }

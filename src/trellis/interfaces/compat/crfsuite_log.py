@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import trellis
-from trellis.corpus.corpus import Column
+from trellis.evaluation.tagging import complete_sentences, label_scores, right_tokens
 
 
 class LabelScore(NamedTuple):
@@ -17,9 +17,9 @@ class LabelScore(NamedTuple):
     match: int
     model: int
     ref: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
+    precision: float
+    recall: float
+    f1: float
 
 
 class TrainLog:
@@ -69,26 +69,18 @@ class TrainLog:
         """Training has ended; of held-out sentences the scores by label are those of the last iteration."""
         self.featgen_num_features = tagger.model.weights.n_nonzero
         if dev is not None and self.iterations:
-            scores = label_scores(dev.column("label"), tagger.tag_column(dev))
-            known = [one for one in scores.values() if one.f1 is not None]
-            names = ("precision", "recall", "f1")
-            means = {f"avg_{name}": float(np.mean([getattr(one, name) for one in known] or [0.0])) for name in names}
-            report = tagger.evaluate(dev)
-            accuracy = report.sentence_accuracy
+            gold, predicted = dev.column("label"), tagger.tag_column(dev)
+            right = right_tokens(gold, predicted)
+            scores = {
+                label: LabelScore(one.correct, one.predicted, one.gold, one.precision, one.recall, one.f1)
+                for label, one in label_scores(gold, predicted, right).items()
+            }
+            means = {
+                f"avg_{name}": float(np.mean([getattr(one, name) for one in scores.values()] or [0.0]))
+                for name in ("precision", "recall", "f1")
+            }
+            accuracy = complete_sentences(right, dev.starts) / len(dev) if len(dev) else 0.0
             last = {"scores": scores, "instance_accuracy": accuracy, "instance_accuracy_float": accuracy}
             self.iterations[-1] |= last | means
         self.line(f"Total seconds required for training: {self.training_seconds:.3f}")
         self.line("")
-
-
-def label_scores(gold: Column, predicted: Column) -> dict[str, LabelScore]:
-    """Of every label how often it was right, found and there."""
-    out = dict[str, LabelScore]()
-    wanted, found = np.array(gold.tolist()), np.array(predicted.tolist())
-    for label in sorted({*wanted.tolist(), *found.tolist()}):
-        ref, model, match = wanted == label, found == label, (wanted == label) & (found == label)
-        r, m, n = int(ref.sum()), int(model.sum()), int(match.sum())
-        precision, recall = n / m if m else 0.0, n / r if r else 0.0
-        f1 = 2 * n / (m + r) if m + r else 0.0
-        out[label] = LabelScore(n, m, r, precision, recall, f1)
-    return out

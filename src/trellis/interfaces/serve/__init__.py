@@ -1,4 +1,4 @@
-"""Models behind an address: JSON over HTTP (extra ``serve``). ``trellis serve -m MODEL`` runs it, ``make_app`` makes it.
+"""Models over HTTP: JSON (extra ``serve``). ``trellis serve -m MODEL`` runs it, ``make_app`` makes it.
 
 - models.py: the models, and new files taken over while requests go on
 - batching.py: requests that wait are tagged together, while the loop stays free

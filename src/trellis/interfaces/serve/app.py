@@ -65,8 +65,9 @@ def make_app(
     limits, counts = limits or Limits(), RequestCounts()
     work = Shared(models, limits, counts, n_threads)
     questions, pages = ({}, {}) if more is None else more(work)
-    app = App(work, Addresses({**QUESTIONS, **questions}, {**_pages(work), **pages}))
-    return Door(app, limits, counts, token, None if hosts is None else frozenset(hosts))
+    addresses = Addresses({**QUESTIONS, **questions}, {**_pages(work), **pages})
+    paths = [*addresses.questions, *addresses.pages]
+    return Door(App(work, addresses), limits, counts, token, hosts, paths)
 
 
 class App:
@@ -83,8 +84,7 @@ class App:
         try:
             reply = await self._reply(scope, receive)
         except (TrellisError, TurnedAwayError, ValidationError) as error:
-            status, found = problem(error)
-            reply = Reply(json_bytes(found), status=status)
+            reply = _rejection(error)
         length = (b"content-length", b"%d" % len(reply.body))
         headers = [(b"content-type", reply.kind), length, *reply.headers]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -115,18 +115,16 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def problem(error: Exception) -> tuple[int, dict[str, Any]]:
+def _rejection(error: Exception) -> Reply:
     """The status of an error, and its one line."""
+    status, why = getattr(error, "status", 422), str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
-        if first["type"] == "json_invalid":
-            return 400, {"error": "the body is not JSON in UTF-8"}
         place = ".".join(str(part) for part in first["loc"])
-        why = str(first["msg"]).removeprefix("Value error, ")
-        return 422, {"error": " ".join(f"{place + ': ' if place else ''}{why}".split())[:300]}
-    if isinstance(error, TurnedAwayError):
-        return error.status, {"error": str(error)}
-    return 422, {"error": " ".join(str(error).split())}
+        why = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
+        if first["type"] == "json_invalid":
+            status, why = 400, "the body is not JSON in UTF-8"
+    return Reply(json_bytes({"error": " ".join(why.split())}), status=status)
 
 
 def _pages(work: Shared) -> dict[str, Page]:

@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-# Paths that have a count of their own; all others are counted together, so that nobody can make counts without end.
-KNOWN = frozenset(f"/v1/{name}" for name in ("models", "predict", "kbest", "marginals", "spans", "explain"))
-KNOWN |= {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
 HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?")  # name and port
 OPEN = frozenset({"/healthz", "/readyz"})  # for those who watch over it: no token, never turned away
 # Nothing is fetched from elsewhere, nothing in the page runs but the files of the server.
@@ -100,10 +97,18 @@ class Door:
     """The outermost part of the server, around ``app``."""
 
     def __init__(
-        self, app: App, limits: Limits, counts: RequestCounts, token: str | None, hosts: frozenset[str] | None
+        self,
+        app: App,
+        limits: Limits,
+        counts: RequestCounts,
+        token: str | None = None,
+        hosts: Collection[str] | None = None,
+        paths: Collection[str] = (),
     ) -> None:
         self._app, self.limits, self._counts, self._token = app, limits, counts, token
         self._hosts = hosts  # names that it may be asked under; None: any
+        # Paths that have a count of their own; others are counted together, so that nobody can make counts without end.
+        self._paths = frozenset(paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in or turn it away."""
@@ -132,7 +137,7 @@ class Door:
             await _refuse(answered, error.status, str(error), more)
         finally:
             counts.in_flight -= 1
-            counts.note(path if path in KNOWN else "other", status, time.perf_counter() - begun)
+            counts.note(path if path in self._paths else "other", status, time.perf_counter() - begun)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits, headers = self.limits, dict(scope["headers"])

@@ -13,12 +13,10 @@ from typing import Any
 from trellis._support.errors import ArgumentError, ModelError, TrellisError
 from trellis.interfaces.serve.door import TurnedAwayError
 from trellis.tasks.model import TASKS, Model, load
-from trellis.tasks.reranking.model import Reranker
-from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.tagging.model import Tagger
 
 LOG = logging.getLogger("trellis.serve")
-PYTHON_CODE = (*StructuredModel.needs, *Reranker.needs, *Tagger.needs)  # what no file can hold
+PYTHON_CODE = ("problem", "functions", "kernel")  # what no file can hold
 TAGGERS_ALONE = "marginals, spans, allowed labels and labelled corpora are for taggers"
 
 
@@ -40,7 +38,8 @@ class Served:
     @property
     def reader(self) -> Any:
         """What reads its sentences: the model; of a reranker its tagger."""
-        return self.model.tagger if isinstance(self.model, Reranker) else self.model
+        model: Any = self.model
+        return model.tagger if model.task == "rerank" else model
 
     @property
     def columns(self) -> list[str]:
@@ -80,10 +79,17 @@ class Served:
                 raise TurnedAwayError(422, f"sentence {i}: every token must be {what}")
 
     def work(self, n: int) -> int:
-        """What it takes to predict the output of n tokens, in the time of about a microsecond."""
-        if self.model.task in ("parse", "trees"):
-            return n * n * (n + 50) // 20
-        return n * self.model.k if isinstance(self.model, Reranker) else n
+        """What it takes to predict the output of n tokens, in values: of a tagger n, of a parser n cubed."""
+        model: Any = self.model
+        if model.task in ("tag", "words"):
+            return n
+        if model.task == "rerank":
+            return int(5 * n * model.k)  # features of candidates are made in Python
+        arcs = n * n * (n + 50) // 20
+        if model.task == "parse":
+            return arcs
+        rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # a pruner leaves about a tenth of them
+        return int(max(arcs, n**3 * rules // 5000))
 
 
 class Models:
@@ -139,32 +145,23 @@ class Models:
 
     def _open(self, name: str) -> Served:
         path = self._paths[name]
-        self._states[name] = _state(path)
-        if _is_special(path):
+        self._states[name] = state = _state(path)
+        if state and not stat.S_ISREG(state[0]) and not stat.S_ISDIR(state[0]):  # reading a pipe may never end
             raise ModelError(f"{path}: not a regular file; give the file of a model")
         try:
             return Served(name, load(path))
         except ModelError as error:
             if any(f"{need}=" in str(error) for need in PYTHON_CODE):
-                served = ", ".join(f"{one.noun}s" for task, one in TASKS.items() if task != StructuredModel.task)
+                served = ", ".join(f"{one.noun}s" for task, one in TASKS.items() if task != "structured")
                 why = f"cannot be served, as it needs Python code: {error}"
                 raise ModelError(f"{why}; without such code all {served} can") from None
             raise
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What changes when a file is replaced."""
+    """What changes when a file is replaced; its kind first. Nothing if it cannot be read."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):  # loading reports it
         return ()
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _is_special(path: str) -> bool:
-    """Whether it is a pipe or a device, whose reading may never end."""
-    try:
-        mode = Path(path).stat().st_mode
-    except (OSError, ValueError):
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    return status.st_mode, status.st_mtime_ns, status.st_size, status.st_ino

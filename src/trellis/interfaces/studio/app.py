@@ -314,44 +314,34 @@ def _shown(token: Any) -> str:
 
 
 def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:
-    """Where two models differ, and on a corpus with true labels whether by luck."""
+    """Where two taggers differ, and on a corpus with gold labels whether by chance."""
+    taggers, target = [one.tagger, other.tagger], one.tagger.target
     if text is not None:
-        sentences = [[token.text for token in sentence] for sentence in tokenize(text)]
-        left, right = (served.tagger.tag_batch(sentences) for served in (one, other))
-        rows = [
-            {"number": i + 1, "words": words, "one": left[i], "other": right[i]} for i, words in enumerate(sentences)
-        ]
-        rows.sort(key=lambda row: row["one"] == row["other"])
-        return {
-            "sentences": rows[:SHOWN],
-            "differ": sum(row["one"] != row["other"] for row in rows),
-            "total": len(rows),
-        }
+        words = [[token.text for token in sentence] for sentence in tokenize(text)]
+        return _differences(words, *(tagger.tag_batch(words) for tagger in taggers))
+    if other.tagger.target != target:
+        raise TurnedAwayError(422, f"{one.name} predicts {target}, {other.name} {other.tagger.target}")
     read = _needed(corpus)
-    both = [(served, read(served)) for served in (one, other)]
-    if one.tagger.target != other.tagger.target:
-        raise TurnedAwayError(422, f"{one.name} predicts {one.tagger.target}, {other.name} {other.tagger.target}")
-    tagged = [served.tagger.tag_column(some) for served, some in both]
-    given = both[0][1]
-    gold = given.column(one.tagger.target)
-    correct = [right_tokens(gold, labels) for labels in tagged]
-    lists = [labels.tolist() for labels in (*tagged, gold)]
-    words = [str(word) for word in given.column(one.tagger.columns[0]).tolist()]
-    starts, rows = given.starts.tolist(), []
-    for i in range(len(given)):
-        a, b = starts[i], starts[i + 1]
-        if lists[0][a:b] != lists[1][a:b]:
-            row = {"number": i + 1, "words": words[a:b], "one": lists[0][a:b], "other": lists[1][a:b]}
-            rows.append({**row, "gold": lists[2][a:b]})
-    luck = mcnemar(*correct)
-    golds = [some.column(one.tagger.target) for _, some in both]
-    reports = [evaluate_columns(golds[i], tagged[i], both[i][1].starts) for i in range(2)]
+    corpora = [read(served) for served in (one, other)]
+    if corpora[0].starts.tolist() != corpora[1].starts.tolist():
+        raise TurnedAwayError(422, f"{one.name} and {other.name} read the corpus differently; compare them on text")
+    tagged = [tagger.tag_corpus(part) for tagger, part in zip(taggers, corpora, strict=True)]
+    both = [(corpora[0].column(target), part.column(target)) for part in tagged]
+    reports = [evaluate_columns(*columns, corpora[0].starts) for columns in both]
+    test = mcnemar(*(right_tokens(*columns) for columns in both))
+    labels = [part.sentences(target) for part in (*tagged, corpora[0])]
     return {
-        "sentences": rows[:SHOWN],
-        "differ": len(rows),
-        "total": len(given),
+        **_differences(corpora[0].sentences(one.tagger.columns[0]), *labels),
         "scores": [report.headline for report in reports],
         "accuracies": [report.token_accuracy for report in reports],
-        "only_right": [int(luck.a), int(luck.b)],
-        "p": luck.p,
+        "only_right": [int(test.a), int(test.b)],
+        "p": test.p,
     }
+
+
+def _differences(words: list[list[str]], *labels: list[list[str]]) -> dict[str, Any]:
+    """The sentences in which the labels of two taggers differ; a third list has the gold labels."""
+    names = ("words", "one", "other", "gold")
+    lists = enumerate(zip(words, *labels, strict=True), 1)
+    rows = [{"number": i, **dict(zip(names, row, strict=False))} for i, row in lists if row[1] != row[2]]
+    return {"sentences": rows[:SHOWN], "differ": len(rows), "total": len(words)}

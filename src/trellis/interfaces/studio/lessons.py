@@ -63,25 +63,18 @@ def path_features(words: list[str], path: list[str]) -> list[tuple[str, str]]:
 
 def viterbi(words: list[str], labels: list[str], weights: Weights) -> dict[str, Any]:
     """best[t][z] = own[t][z] + max over y of best[t-1][y] + pair[y][z]; the first of equal ones."""
-    table, back, own, pairs = [], [], [], []
+    table, back, own, pairs = list[list[int]](), list[list[int]](), list[list[int]](), list[list[int]]()
     for t in range(len(words)):
-        scores = [sum(weights.get((feature, z), 0) for feature in features(words, t)) for z in labels]
-        if t == 0:
-            pair = [weights.get((f"before={START}", z), 0) for z in labels]
-            table.append([a + b for a, b in zip(scores, pair, strict=True)])
-            back.append([0] * len(labels))
-        else:
-            pair, row, came = [], [], []
-            for z, label in enumerate(labels):
-                ways = [table[-1][y] + weights.get((f"before={labels[y]}", label), 0) for y in range(len(labels))]
-                y = max(range(len(labels)), key=lambda y: (ways[y], -y))
-                pair.append(weights.get((f"before={labels[y]}", label), 0))
-                row.append(ways[y] + scores[z])
-                came.append(y)
-            table.append(row)
-            back.append(came)
-        own.append(scores)
-        pairs.append(pair)
+        own.append([sum(weights.get((feature, z), 0) for feature in features(words, t)) for z in labels])
+        best, before = (table[-1], labels) if t else ([0], [START])
+        for rows in (table, back, pairs):
+            rows.append([])
+        for z, label in enumerate(labels):
+            steps = [weights.get((f"before={one}", label), 0) for one in before]
+            y = max(range(len(before)), key=lambda y: (best[y] + steps[y], -y))
+            table[-1].append(best[y] + steps[y] + own[-1][z])
+            back[-1].append(y)
+            pairs[-1].append(steps[y])
     z = max(range(len(labels)), key=lambda z: (table[-1][z], -z))
     path = [z]
     for t in range(len(words) - 1, 0, -1):

@@ -12,8 +12,8 @@ from trellis._support.arguments import instance
 from trellis._support.arrays import Doubles, Floats, Longs
 from trellis._support.errors import LearnerError
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
-from trellis.features.carried_keys import Carrier, Keys, keys_in_order, numbers_of
-from trellis.features.places import reach_of_places
+from trellis.features.carried_keys import Carrier, Keys, numbers_of
+from trellis.features.known import keys_in_order
 from trellis.tasks.parsing.file import TABLES
 from trellis.tasks.parsing.model import Parser
 
@@ -69,8 +69,7 @@ class ArcStart:
         """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
         parser = self.parser
         old, old_folds = (keys_in_order(_tables(parser, kind)) for kind in ("tables", "folds"))
-        before, after, reach = parser.vocabulary, self.vocabulary, reach_of_places(self.vocabulary.templates.all)
-        carrier = Carrier(before.columns, after.columns, reach, before.layout(), after.layout(), {})
+        carrier = Carrier(parser.vocabulary, self.vocabulary)
         columns = self._columns(len(parser.labels))
         first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
         for t, (own, _) in enumerate(old):

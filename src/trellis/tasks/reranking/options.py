@@ -14,7 +14,7 @@ from trellis.tasks.tagging.model import Tagger
 
 COST = choice("auto", "tokens", "spans")
 FEATURES_HELP = "names of FEATURES, templates, functions of a Candidate (default: all names)"
-TAGGER_HELP = "function that trains a tagger on a corpus; called once per fold, and with the whole corpus"
+TAGGER_HELP = "function that trains a tagger on a corpus, called per fold and with all of it; or a tagger, with lists"
 
 
 class ListOptions(TrainingOptions, total=False):
@@ -29,5 +29,5 @@ class ListOptions(TrainingOptions, total=False):
 class RerankingOptions(ListOptions, total=False):
     """Options of `train` of a reranker."""
 
-    tagger: Annotated[Callable[[Corpus], Tagger], Option(None, None, TAGGER_HELP, "data", offered=False)]
+    tagger: Annotated[Callable[[Corpus], Tagger] | Tagger, Option(None, None, TAGGER_HELP, "data", offered=False)]
     folds: Annotated[int, Option(5, whole(2), "folds of the cross-validation that makes the lists")]

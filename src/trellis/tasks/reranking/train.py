@@ -11,7 +11,7 @@ import numpy as np
 from trellis._support.arguments import instance, items, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.read import read
+from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
 from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
@@ -38,23 +38,28 @@ SHARED = (
 )
 
 
-def train(corpus: Any, y: None = None, **options: Unpack[RerankingOptions]) -> Reranker:
+def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Reranker:
     """Train a tagger and a reranker of its k best label sequences.
 
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes.
+        Corpus, or anything ``trellis.read`` takes; with a trained ``tagger`` lists, such as ``held_out_lists`` gives.
     y
-        None: labels are a column of the corpus.
+        Labels of every sentence, the column ``label``, where ``corpus`` has sentences alone.
     **options
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
-        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus.
+        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
     """
     training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
-    no_targets(y, "labels are a column of the corpus")
     settings = training.settings
-    corpus, held_out = read(corpus), None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
+    if isinstance(settings.tagger, Tagger):
+        no_targets(y, "lists have the right labels")
+        training.reject({"folds": "on lists, which are from folds already"})
+        return fit(settings.tagger, corpus, **rest)
+    corpus = read_examples(corpus, y)
+    held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
     check_update(getattr(settings.learner, "update", None), stepwise=False)
     chosen = GlobalFeatures(settings.features, list(corpus.columns)).chosen
@@ -85,7 +90,7 @@ def held_out_lists(
 
     Sentence i is in fold i modulo ``folds``.
     """
-    corpus = read(corpus)
+    corpus = read_examples(corpus)
     k = whole_number("k", k, 1, MAX_K)
     if len(corpus) < 2:
         raise CorpusError(corpus.source, None, "cross-validation needs two sentences or more")

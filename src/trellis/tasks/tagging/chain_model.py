@@ -93,7 +93,7 @@ class LabelFilter:
             float(header["n_candidates"]),
             levels,
             _expand("filter.edge", tensors, (n_labels + 1, n_labels)) if levels else None,
-            Ngrams.of_tensors(tensors, "filter.ngrams") if levels else None,
+            Ngrams.of_tensors("filter.ngrams", tensors) if levels else None,
         )
 
 

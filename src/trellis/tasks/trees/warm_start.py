@@ -11,9 +11,9 @@ from trellis import _core
 from trellis._support.arguments import instance
 from trellis._support.arrays import Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError
-from trellis.features.carried_keys import Carrier, id_map, keys_in_order, numbers_of
-from trellis.features.phrases import MEASURE_BITS, PhraseVocabulary
-from trellis.features.places import reach_of_places
+from trellis.features.carried_keys import Carrier, id_map, numbers_of
+from trellis.features.known import keys_in_order
+from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import Template
 from trellis.tasks.trees.grammar import Grammar, Markov
 from trellis.tasks.trees.model import TreeParser
@@ -80,9 +80,8 @@ class PhraseStart:
         tables, folds, outlines = map(keys_in_order, self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
-        measures = {list(MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
-        old, new, reach = model.vocabulary, self.vocabulary, reach_of_places(self.vocabulary.templates)
-        carrier = Carrier(old.columns, new.columns, reach, old.layout(), new.layout(), measures)
+        measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
+        carrier = Carrier(model.vocabulary, self.vocabulary, measures)
         out = np.full(model.rows.n_attributes, -1, np.int64)
         for t, (keys, ids) in enumerate(keys_in_order(model.tables)):
             carried, kept = carrier.keys(t, keys, old_folds, fold_keys, grows=False)
@@ -100,7 +99,7 @@ class PhraseStart:
             return out
         column, view = self.vocabulary.layout()[2][slot].tolist()
         before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
-        ids = id_map(before, after, view, reach_of_places(self.vocabulary.templates))
+        ids = id_map(before, after, view, self.vocabulary.reach)
         number = {key: i for i, key in enumerate(outlines.tolist())}
         for i, key in enumerate(old):
             shorter, word = out[key >> 32], ids[key & 0xFFFFFFFF]
