@@ -175,6 +175,11 @@ class Decoder:
             raise CorpusError("", None, "the columns of the sentence have different lengths")
         return list(zip(*lists, strict=True))
 
+    def strings_of(self, sentence: Any, names: Sequence[str]) -> dict[str, list[str]]:
+        """The columns of a sentence that have strings, the first of those that it reads."""
+        rows = self.rows_of(sentence)
+        return {name: [row if isinstance(row, str) else row[c] for row in rows] for c, name in enumerate(names)}
+
     def tag_one(self, sentence: Any) -> list[str]:
         """The labels of one sentence, where the decoder is ``plain``."""
         if self.first is not None:
