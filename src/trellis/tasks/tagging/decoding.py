@@ -20,8 +20,7 @@ from trellis.features.vocabulary import function_of, native_calls
 from trellis.tasks.tagging.chain_model import ChainModel
 
 if TYPE_CHECKING:
-    from trellis.engine.beam import BeamChains
-    from trellis.engine.chain import Chains
+    from trellis.engine.chain import BeamChains, Chains
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.posterior import Measure
@@ -422,7 +421,7 @@ class Decoder:
 
     def _beam(self, batch: _core.Batch, chains: Chains) -> BeamChains:
         """The same with what edge attributes give that are about labels further back."""
-        from trellis.engine.beam import BeamChains
+        from trellis.engine.chain import BeamChains
 
         assert self.far_rows is not None
         lists = self.native.attribute_lists(batch, True)

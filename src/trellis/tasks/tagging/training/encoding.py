@@ -16,7 +16,6 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis._support.memory import free_bytes
 from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
-from trellis.engine.ngram_tables import more_labels
 from trellis.engine.weights import MOST_PAIRS, Rows, dense_cells
 from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
@@ -443,7 +442,7 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
         raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
-        first = more_labels(first, len(init.labels), n)
+        first = first.more_labels(len(init.labels), n)
     gold, starts = setup.labelling.gold, setup.corpus.starts
     if setup.features.far is None:
         seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, settings.order, first), None
