@@ -332,7 +332,7 @@ def test_smoothed_tag_dictionary(here: Path, call) -> None:
 
 
 def test_train_options(here: Path, call) -> None:
-    line = f"train {TRAIN} --no-average --shuffle --seed 3 --cutoff 2 --pairs seen"
+    line = f"train {TRAIN} --no-average --shuffle --seed 3 --min-count 2 --pairs seen"
     done = call(f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet")
     assert done.err == ""
     facts = json.loads(done.out)
@@ -347,7 +347,7 @@ def test_train_options(here: Path, call) -> None:
         "seed": 3,
         "batch": 1,
     }
-    assert (record["options"]["cutoff"], record["options"]["pairs"]) == (2, "seen")
+    assert (record["options"]["min_count"], record["options"]["pairs"]) == (2, "seen")
     assert call("train - --model m2 --quiet", given=COLUMNS).code == 0
     assert call("predict --model m2", given="the DT\n").out == "the DT B-NP\n"
 

@@ -174,6 +174,24 @@ def test_one_token(kind: Kind, model: Any) -> None:
     assert model.explain(kind.token).output == best
 
 
+def test_forms_of_an_input(kind: Kind, model: Any) -> None:
+    """The same input in another form has the same output, and what is no input is an error."""
+    best, ranked = model.predict(kind.inputs[0]), model.kbest(kind.inputs[0], 3)
+    for x in kind.forms:
+        assert model.predict(x) == model.predict_batch([x])[0] == best
+        assert model.kbest(x, 3) == ranked
+        assert model.explain(x).score == pytest.approx(ranked[0][1], rel=1e-5, abs=1e-5)
+    for wrong in (*kind.wrong, *([kind.corpus] if kind.wrong else [])):
+        for ask in (model.predict, lambda x: model.kbest(x, 2), model.explain, lambda x: model.predict_batch([x, x])):
+            with pytest.raises((ArgumentError, CorpusError)) as error:
+                ask(wrong)
+            one_line(error)
+    for wrong in (3, None):
+        with pytest.raises((ArgumentError, CorpusError)) as error:
+            model.predict_batch(wrong)
+        one_line(error)
+
+
 def test_a_batch_is_its_inputs_one_by_one(kind: Kind, model: Any) -> None:
     inputs = [*kind.inputs, kind.token, kind.empty[0]] * 3
     expected = [model.predict(x) for x in inputs]
@@ -330,6 +348,8 @@ def test_summary_and_display(kind: Kind, model: Any) -> None:
     assert repr(model).startswith(f"{kind.model.__name__}(")
     summary = json.loads(json.dumps(model.summary()))
     assert summary["task"] == noun
+    noted = kind.train(info={"task": "mine", "learner": 1}).summary()
+    assert (noted["task"], noted["learner"]) == (noun, summary["learner"])
     page = model._repr_html_()
     assert kind.model.__name__ in page
     assert "<table" in page

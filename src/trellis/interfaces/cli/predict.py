@@ -60,7 +60,7 @@ DEFAULT = "builtin:truecase"
 TREE = "tree"  # the column of constituency trees in tables
 # The tasks that options are for; all others are for every task.
 TASKS_OF = {
-    **dict.fromkeys(("inline", "all_labels", "crf_test", "by", "scheme"), ("tag",)),
+    **dict.fromkeys(("inline", "all_labels", "crf_test", "decode", "scheme"), ("tag",)),
     "confidence": ("tag", "parse"),
     "tagger": ("parse",),
     "no_tags": ("trees",),
@@ -83,7 +83,7 @@ def describe(parser: Parser) -> None:
     add("--confidence", action="store_true", help="probability of each label, as one more column; in JSON also of arcs")
     add("--all-labels", action="store_true", help="probability of every label, a column each: LABEL/0.98")
     add("--crf-test", action="store_true", help="the layout of CRF++: --confidence is its -v1, --all-labels -v2")
-    parser.share("by", "scheme", "tagger", "no-tags", "lenient", "threads", "quiet")
+    parser.share("decode", "scheme", "tagger", "no-tags", "lenient", "threads", "quiet")
     add("--json", action="store_true", help="one JSON line per sentence; with --kbest also scores")
     parser.share_file_options()
 
@@ -301,7 +301,7 @@ def _segment(segmenter: Segmenter, options: Namespace) -> None:
             text, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
             n_skipped += _undecodable(text, line, options)
             line += text.count(b"\n") + len(newline)
-            segmented = segmenter.separate_bytes(text + newline, n_threads=options.threads)
+            segmented = segmenter.segment_bytes(text + newline, n_threads=options.threads)
             out.write(segmented if write is None else write(text))
             send(out)
             if not block:
