@@ -19,17 +19,11 @@ from trellis._support.errors import ArgumentError, CorpusError, LearnerError, Mo
 from trellis.learning.options import options_of
 from trellis.tasks.model import FORMATS, TASKS
 
-# Tests that fail for a kind, with the reason; each is a defect to mend.
-KNOWN_FAILURES: dict[tuple[str, str], str] = {}
-
 
 @pytest.fixture(params=KINDS, ids=str)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Every kind of model."""
-    name = request.node.originalname
     found: Kind = request.param
-    if why := KNOWN_FAILURES.get((name, found.name)):
-        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
     return found
 
 
