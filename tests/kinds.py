@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import numpy as np
 from test_parsing import TEMPLATES, treebank
 from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
@@ -43,6 +45,7 @@ class Kind:
     data: Any  # to train on
     other: Any  # other data of the same size
     inputs: tuple[Any, ...]
+    forms: tuple[Any, ...]  # the first of the inputs in other forms
     token: Any  # an input of one token
     empty: tuple[Any, ...]  # an input without tokens, in all forms
     nothing: Any  # the output of that
@@ -55,6 +58,7 @@ class Kind:
     options: Mapping[str, Any] = field(default_factory=dict)  # of training
     learner: Any = PERCEPTRON
     needs: Mapping[str, Any] = field(default_factory=dict)  # to load it with
+    wrong: tuple[Any, ...] = (3, None, [3], [None], object())  # inputs that are errors
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
     distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
@@ -63,6 +67,7 @@ class Kind:
     seven_epochs: tuple[str, ...] = ("--epochs", "7")  # as an option of trellis train
     words: tuple[str, ...] = ()  # of a sentence on the command line
     no_verbs: tuple[str, ...] = ()  # commands that reject the model
+    lacks: str = ""  # why they do, where it is not the task: what no file can hold
     table: Any = None  # TypedDict of the options of training; at one kind of every task
     changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
@@ -115,6 +120,12 @@ def sentences(*texts: str) -> tuple[list[str], ...]:
     return tuple(text.split() for text in texts)
 
 
+def forms_of(text: str) -> tuple[Any, ...]:
+    """A sentence in all forms that taggers take."""
+    words = text.split()
+    return tuple(words), np.array(words), {"word": words}, [(word,) for word in words], [[word] for word in words]
+
+
 def train_tagger(part: trellis.Corpus) -> trellis.Tagger:
     """The tagger of a reranker."""
     return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=2))
@@ -123,6 +134,17 @@ def train_tagger(part: trellis.Corpus) -> trellis.Tagger:
 def train_other_tagger(part: trellis.Corpus) -> trellis.Tagger:
     """Another one."""
     return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=1), features=["word[0]"])
+
+
+def repeated_labels(candidate: Any) -> dict[str, float]:
+    """A feature of a reranker."""
+    return {"repeated": float(sum(a == b for a, b in itertools.pairwise(candidate.labels)))}
+
+
+def halves(labels: list[str]) -> dict[str, list[str]]:
+    """The labels of two columns."""
+    pairs = [label.partition("|") for label in labels]
+    return {"upos": [first for first, _, _ in pairs], "feats": [second or "_" for _, _, second in pairs]}
 
 
 def share_right(outputs: list[Any], right: list[Any]) -> float:
@@ -154,6 +176,7 @@ def letters_of(length: int) -> str:
 
 TAGGED: dict[str, Any] = {
     "inputs": sentences(*WORDS),
+    "forms": forms_of("ab"),
     "token": ["ab"],
     "empty": ([], (), {"word": []}),
     "nothing": [],
@@ -166,6 +189,14 @@ TAGGED: dict[str, Any] = {
     "file_options": ("--columns", "word,label"),
 }
 OF_CORPUS: dict[str, Any] = {"file": ("data.txt", 2 * lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
+TWO = trellis.read(
+    {
+        "word": CORPUS.sentences("word"),
+        "upos": CORPUS.sentences("label"),
+        "feats": [[f"X={word[-1]}" for word in words] for words in CORPUS.sentences("word")],
+    }
+)
+OF_TWO = ("--columns", ",".join(TWO.columns))
 OF_SPANS: dict[str, Any] = {"file": ("data.txt", lines_of(SPANS, "word", "label")), "words": ("a", "b")}
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),
@@ -174,6 +205,11 @@ PARSED: dict[str, Any] = {
         [("N", "dog"), ("V", "sees")],
         [("N", "dog"), ("V", "likes"), ("D", "the"), ("N", "cat")],
         [("?", "now"), ("N", "?"), ("N", "dog")],
+    ),
+    "forms": (
+        {"pos": ["N", "V"], "word": ["dog", "sees"]},
+        (("N", "dog"), ("V", "sees")),
+        [["N", "dog"], ["V", "sees"]],
     ),
     "token": [("N", "dog")],
     "empty": ([], (), {"pos": [], "word": []}),
@@ -199,6 +235,7 @@ PHRASES: dict[str, Any] = {
     "inputs": sentences(
         "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the the"
     ),
+    "forms": ({"word": ["the", "dog", "saw", "a", "cat", "."]}, ("the", "dog", "saw", "a", "cat", ".")),
     "token": ["go"],
     "empty": ([], (), {"word": []}),
     "nothing": trellis.PhraseTree("TOP"),
@@ -218,6 +255,7 @@ SEGMENTED: dict[str, Any] = {
     "other": [["d"], ["bc", "a"], ["ab", "d"], ["d", "d"]],
     # White space of several kinds, letters in full width, a word of training across a blank.
     "inputs": ("abcd", "bc d\u3000ab", "\ufeffab c\x1fd", "\uff42\uff43\uff44 b c"),
+    "forms": (" abcd", "\ufeffabcd\u3000\n"),
     "token": "a",
     "empty": ("", " ", "\u3000\n"),
     "nothing": [],
@@ -234,7 +272,7 @@ SEGMENTED: dict[str, Any] = {
 }
 OF_CHAINS = {
     "order": Change(1, 2),
-    "cutoff": Change(0, 1),
+    "min_count": Change(0, 1),
     "pairs": Change("all", "seen"),
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),
@@ -246,12 +284,14 @@ STRUCTURED: dict[str, Any] = {
     "data": SENTENCES,
     "other": [*SENTENCES[1:], SENTENCES[-1]],
     "inputs": (("the", "dog"), ("a", "cat", "sees")),
+    "forms": (["the", "dog"],),
     "token": ("dogs",),
     "empty": ((),),
     "nothing": (),
     "hostile": (HOSTILE, "dog"),
     "no_data": [],
     "no_gold": [("the", "dog", "sees")],
+    "wrong": (),  # the problem is the user's
     "corpus": CORPUS,
     "sentences": [],
     "columns": dict,
@@ -263,11 +303,21 @@ STRUCTURED: dict[str, Any] = {
 KINDS = [
     Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, **OF_CORPUS, options={"target": "label"}),
     Kind(
+        "tagger of two columns",
+        trellis.Tagger,
+        TWO,
+        TWO.with_column("upos", OTHER.column("label")),
+        **{**TAGGED, "no_data": {name: [] for name in TWO.columns}, "columns": halves, "file_options": OF_TWO},
+        file=("data.txt", lines_of(TWO, *TWO.columns)),
+        words=("ab", "bc"),
+        options={"target": "upos+feats", "features": ["word[0]", "word[-1]"]},
+    ),
+    Kind(
         "tagger of spans",
         trellis.Tagger,
         SPANS.with_column("other", OTHER_SPANS.column("label")),
         OTHER_SPANS,
-        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz"), "forms": forms_of("a b")},
         **OF_SPANS,
         options={"target": "label", "features": ["word[0]", "word[-1]"]},
         table=TaggingOptions,
@@ -290,7 +340,7 @@ KINDS = [
         trellis.Tagger,
         SPANS,
         OTHER_SPANS,
-        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz")},
+        **{**TAGGED, "inputs": sentences("a b", "c b a", "b zz"), "forms": forms_of("a b")},
         **OF_SPANS,
         options={"target": "label", "segments": True},
         no_effect=("init",),
@@ -391,11 +441,24 @@ KINDS = [
         },
     ),
     Kind(
+        "reranker with a function",
+        trellis.Reranker,
+        CORPUS,
+        OTHER,
+        **TAGGED,
+        **OF_CORPUS,
+        options={**RERANKED, "features": ["score", repeated_labels]},
+        needs={"functions": [repeated_labels]},
+        no_answer=("draw",),
+        no_verbs=VERBS,
+        lacks="functions=",
+    ),
+    Kind(
         "reranker of spans",
         trellis.Reranker,
         SPANS,
         OTHER_SPANS,
-        **{**TAGGED, "inputs": sentences("a b", "c b a")},
+        **{**TAGGED, "inputs": sentences("a b", "c b a"), "forms": forms_of("a b")},
         **OF_SPANS,
         options=RERANKED,
         no_answer=("draw",),

@@ -12,44 +12,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from kinds import DECLARED, HOSTILE, KINDS, Change, Kind, model_of
+from contract import answers, kind, model, one_line
+from kinds import DECLARED, HOSTILE, KINDS, Kind, model_of
 
 import trellis
-from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TrellisError
-from trellis.learning.options import options_of
+from trellis._support.errors import ArgumentError, CorpusError, ModelError, TrellisError
 from trellis.tasks.model import FORMATS, TASKS
 
-# Tests that fail for a kind, with the reason; each is a defect to mend.
-KNOWN_FAILURES: dict[tuple[str, str], str] = {}
-
-
-@pytest.fixture(params=KINDS, ids=str)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    """Every kind of model."""
-    name = request.node.originalname
-    found: Kind = request.param
-    if why := KNOWN_FAILURES.get((name, found.name)):
-        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
-    return found
-
-
-@pytest.fixture
-def model(kind: Kind) -> Any:
-    """The model of a kind."""
-    return model_of(kind.name)
-
-
-def one_line(error: pytest.ExceptionInfo[BaseException]) -> str:
-    """The message of an error, which is one line."""
-    message = str(error.value)
-    assert message
-    assert "\n" not in message
-    return message
-
-
-def answers(kind: Kind, model: Any) -> list[Any]:
-    """What a model says of the inputs of its kind."""
-    return [model.kbest(x, 3) for x in (*kind.inputs, kind.token, kind.empty[0])]
+__all__ = ["kind", "model"]
 
 
 def test_every_task_has_a_kind() -> None:
@@ -172,6 +142,24 @@ def test_one_token(kind: Kind, model: Any) -> None:
     assert best == model.predict(kind.token)
     assert math.isfinite(score)
     assert model.explain(kind.token).output == best
+
+
+def test_forms_of_an_input(kind: Kind, model: Any) -> None:
+    """The same input in another form has the same output, and what is no input is an error."""
+    best, ranked = model.predict(kind.inputs[0]), model.kbest(kind.inputs[0], 3)
+    for x in kind.forms:
+        assert model.predict(x) == model.predict_batch([x])[0] == best
+        assert model.kbest(x, 3) == ranked
+        assert model.explain(x).score == pytest.approx(ranked[0][1], rel=1e-5, abs=1e-5)
+    for wrong in (*kind.wrong, *([kind.corpus] if kind.wrong else [])):
+        for ask in (model.predict, lambda x: model.kbest(x, 2), model.explain, lambda x: model.predict_batch([x, x])):
+            with pytest.raises((ArgumentError, CorpusError)) as error:
+                ask(wrong)
+            one_line(error)
+    for wrong in (3, None):
+        with pytest.raises((ArgumentError, CorpusError)) as error:
+            model.predict_batch(wrong)
+        one_line(error)
 
 
 def test_a_batch_is_its_inputs_one_by_one(kind: Kind, model: Any) -> None:
@@ -330,6 +318,8 @@ def test_summary_and_display(kind: Kind, model: Any) -> None:
     assert repr(model).startswith(f"{kind.model.__name__}(")
     summary = json.loads(json.dumps(model.summary()))
     assert summary["task"] == noun
+    noted = kind.train(info={"task": "mine", "learner": 1}).summary()
+    assert (noted["task"], noted["learner"]) == (noun, summary["learner"])
     page = model._repr_html_()
     assert kind.model.__name__ in page
     assert "<table" in page
@@ -352,185 +342,3 @@ def test_markup_is_escaped(kind: Kind) -> None:
     for page in pages:
         assert "<script" not in page
     assert "&lt;script&gt;" in pages[0]
-
-
-# ------------------------------------------------------------ training
-
-
-def test_notes_and_record(kind: Kind, tmp_path: Path) -> None:
-    notes = {"history": "mine", "learner": 1, "sentences": None, "corpus": [1], "user": {}}
-    model = kind.train(info=notes)
-    assert model.info == notes
-    assert model.training["version"] == trellis.__version__
-    assert model.training["digest"] != kind.train(kind.other).training["digest"]
-    assert json.loads(json.dumps(model.training)) == model.training
-    name = kind.learner if isinstance(kind.learner, str) else type(kind.learner).__name__
-    assert model.training["learner"]["name"] == name
-    model.save(tmp_path / "model")
-    again = trellis.load(tmp_path / "model", **kind.needs)
-    assert (again.info, again.training) == (notes, model.training)
-    for info in (5, {"a": object()}, {"a": "\ud800"}, {"a": math.nan}):
-        with pytest.raises(LearnerError, match="info must be") as error:
-            kind.train(info=info)
-        one_line(error)
-
-
-def effective(kind: Kind, name: str, value: Any) -> bool:
-    """Whether an option has an effect on the kind; if not, that is said in one line."""
-    if name not in kind.no_effect:
-        return True
-    with pytest.raises(LearnerError, match=name) as error:
-        kind.train(**{name: value})
-    one_line(error)
-    return False
-
-
-def plain(epochs: int) -> trellis.Perceptron:
-    """A learner whose weights depend on nothing but those of the epoch before."""
-    return trellis.Perceptron(epochs=epochs, average=False, shuffle=False)
-
-
-def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
-    """StopTrainingError in the observer, which is how Ctrl-C ends a training, is like a training of fewer epochs."""
-    events = list[trellis.Event]()
-
-    def stop(event: trellis.Event) -> None:
-        events.append(event)
-        if len(events) == 3:
-            raise trellis.StopTrainingError
-
-    if not kind.has_epochs:
-        assert kind.train(observer=stop).training["history"] == events == []
-        return
-    for options in ({}, {"dev": kind.other}):
-        events.clear()
-        stopped = kind.train(learner=plain(5), observer=stop, **options)
-        assert len(events) == len(stopped.training["history"]) == 3
-        assert answers(kind, stopped) == answers(kind, kind.train(learner=plain(3), **options))
-
-    def interrupt(event: trellis.Event) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        kind.train(observer=interrupt)
-
-
-def test_the_best_epoch_on_dev_is_kept(kind: Kind) -> None:
-    if not effective(kind, "dev", kind.other):
-        return
-    events = list[trellis.Event]()
-    model = kind.train(learner=plain(4), dev=kind.other, observer=events.append)
-    scores = [event.dev_score or 0.0 for event in events]
-    best = scores.index(max(scores)) + 1
-    assert answers(kind, model) == answers(kind, kind.train(learner=plain(best)))
-    assert model.evaluate(kind.other).headline == pytest.approx(max(scores))
-    assert model.training["dev_score"] == max(scores)
-    patient = kind.train(learner=plain(4), dev=kind.other, patience=1)
-    assert len(patient.training["history"]) == next((n for n in range(1, 4) if scores[n] <= max(scores[:n])), 3) + 1
-
-
-def test_warm_start(kind: Kind, model: Any) -> None:
-    """An epoch and one more from its model are two."""
-    if not effective(kind, "init", model):
-        return
-    first = kind.train(learner=plain(1))
-    again = kind.train(learner=plain(1), init=first)
-    assert (answers(kind, again) == answers(kind, kind.train(learner=plain(2)))) == kind.resumes
-    other = kind.train(kind.other, learner=plain(1))
-    assert answers(kind, kind.train(learner=plain(1), init=other)) != answers(kind, first)
-    for init in (next(model_of(one.name) for one in KINDS if one.model is not kind.model), 3):
-        with pytest.raises((LearnerError, ArgumentError), match="init") as error:
-            kind.train(init=init)
-        one_line(error)
-
-
-def test_sample_weights(kind: Kind, model: Any) -> None:
-    n = len(kind.data)
-    if not effective(kind, "sample_weight", [1.0] * n):
-        return
-    assert answers(kind, kind.train(sample_weight=[1.0] * n)) == answers(kind, model)
-    few = kind.train(sample_weight=[1.0] + [0.0] * (n - 1))
-    assert all(event["updates"] <= 1 for event in few.training["history"])
-    for wrong in ([1.0], "x", [-1.0] * n, [0.0] * n, [math.inf] * n):
-        with pytest.raises((LearnerError, ArgumentError), match="sample_weight") as error:
-            kind.train(sample_weight=wrong)
-        one_line(error)
-
-
-def test_a_checkpoint_continues_with_more_epochs(kind: Kind, tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint"
-    if not effective(kind, "checkpoint", path):
-        return
-    kind.train(learner=plain(3), checkpoint=path)
-    again = kind.train(learner=plain(5), checkpoint=path)
-    assert answers(kind, again) == answers(kind, kind.train(learner=plain(5)))
-    assert len(again.training["history"]) == 5
-    with pytest.raises(ModelError, match="a checkpoint after 5 epochs, more than the 3 of this training") as error:
-        kind.train(learner=plain(3), checkpoint=path)
-    one_line(error)
-    with pytest.raises(ModelError, match="a checkpoint of another training") as error:
-        kind.train(kind.other, learner=plain(5), checkpoint=path)
-    one_line(error)
-    with pytest.raises(ModelError, match="a checkpoint; training continues from it with checkpoint="):
-        trellis.load(path)
-
-
-def changes_of(kind: Kind) -> dict[str, Change]:
-    """Two values of every option of the task but the checkpoint itself."""
-    n = len(kind.data)
-    return {
-        "learner": Change(plain(3), trellis.Perceptron(epochs=3)),
-        "dev": Change(kind.data, kind.other),
-        "patience": Change(8, 9, {"dev": kind.other}),
-        "checkpoint_every": Change(1, 2),
-        "observer": Change(None, lambda event: None),
-        "verbose": Change(False, True),
-        "n_threads": Change(1, 2),
-        "sample_weight": Change(None, [2.0, *[1.0] * (n - 1)]),
-        "init": Change(None, model_of(kind.name)),
-        "info": Change(None, {"note": "another"}),
-        **kind.changes,
-    }
-
-
-def learnt(model: trellis.Model) -> Any:
-    """All of a model but its notes and records."""
-    tensors, header = model._content()
-    rest = {key: value for key, value in header.items() if key not in ("info", "training", "cost", "tagger")}
-    return {name: array.tobytes() for name, array in tensors.items() if name != "tagger"}, json.dumps(rest)
-
-
-@pytest.mark.parametrize("declared", DECLARED, ids=str)
-def test_every_option_is_changed_once(declared: Kind) -> None:
-    assert {*changes_of(declared), "checkpoint"} == {*options_of(declared.table)}
-
-
-@pytest.mark.parametrize(
-    ("declared", "name"),
-    [(kind, name) for kind in DECLARED for name in options_of(kind.table) if name != "checkpoint"],
-    ids=str,
-)
-def test_every_option_is_in_the_digest_of_a_checkpoint(declared: Kind, name: str, tmp_path: Path) -> None:
-    """With one option changed it is rejected; or epochs are the same, and so is the model."""
-    change, option = changes_of(declared)[name], options_of(declared.table)[name]
-    same = {**change.beside, "checkpoint": tmp_path / "checkpoint"}
-    first = declared.train(**{**same, name: change.first})
-    if option.role == "run" or not change.why:
-        assert learnt(declared.train(**{**same, name: change.then})) == learnt(first)
-        return
-    with pytest.raises((ModelError, LearnerError, ArgumentError), match=change.why) as error:
-        declared.train(**{**same, name: change.then})
-    one_line(error)
-
-
-def test_empty_data_is_an_error(kind: Kind) -> None:
-    for options in ({}, {"dev": kind.no_data}) if effective(kind, "dev", kind.other) else ({},):
-        with pytest.raises((CorpusError, ArgumentError)) as error:
-            kind.train(kind.data if options else kind.no_data, **options)
-        one_line(error)
-
-
-def test_unknown_options_are_named(kind: Kind) -> None:
-    with pytest.raises(TrellisError, match="patiense") as error:
-        kind.train(patiense=3)
-    assert "patience" in one_line(error)

@@ -204,14 +204,15 @@ class Model:
     # ------------------------------------------------------------ what it is
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, for people: the task, how it was trained, sizes."""
+        """What is in it, for people: the task, how it was trained, sizes, the notes in ``info``."""
         training = self.training
         learner = dict(training.get("learner", {}))
         facts = {"task": TASKS[self.task].noun, **self._facts()}
         if learner:
             facts["learner"] = f"{learner.pop('name', '')}({', '.join(f'{k}={v}' for k, v in learner.items())})"
         kept = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
-        return {**facts, **{name: training[name] for name in kept if training.get(name) is not None}, **self.info}
+        facts |= {name: training[name] for name in kept if training.get(name) is not None}
+        return facts | {f"info {name}" if name in facts else name: value for name, value in self.info.items()}
 
     def _facts(self) -> dict[str, Any]:
         """What is special of the task: columns, labels, number of weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import instance, thread_count, whole_number
+from trellis._support.arguments import instance, items, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
@@ -82,7 +83,7 @@ class Parser(Model):
 
     def parse(self, sentence: Any, *, probabilities: bool = False) -> DependencyTree:
         """The best tree of a sentence; on request with the probability of each of its arcs, with its label."""
-        corpus = self._corpus([sentence])
+        corpus = self._one(sentence)
         [tree] = self.parse_batch(corpus, n_threads=1)
         if not flag().check("probabilities", probabilities):
             return tree
@@ -117,7 +118,7 @@ class Parser(Model):
 
     def kbest(self, sentence: Any, k: int) -> KBest:
         """The ``k`` best trees with their scores, best first; they differ in heads, and have the best labels."""
-        corpus, k = self._corpus([sentence]), whole_number("k", k, 1, 10**6)
+        corpus, k = self._one(sentence), whole_number("k", k, 1, 10**6)
         if not corpus.n_tokens:
             return KBest((tree, tree.score) for tree in self.parse_batch(corpus, n_threads=1))
         data = self._data(corpus)
@@ -133,7 +134,7 @@ class Parser(Model):
         Probabilities are those of a log-linear model over trees; those of a parser that was trained by another loss
         than the log loss only say how far apart scores are.
         """
-        corpus = self._corpus([sentence])
+        corpus = self._one(sentence)
         data = self._data(corpus)
         with short_sentences(corpus):
             _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
@@ -141,7 +142,7 @@ class Parser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
-        corpus, explanation = self._corpus([sentence]), None
+        corpus, explanation = self._one(sentence), None
         for tree, _ in reversed(self.kbest(corpus, 2)):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
             explanation = Explanation(tree, float(sum(term.weight for term in terms)), terms, explanation)
@@ -153,7 +154,7 @@ class Parser(Model):
 
         Words count from 1, and head 0 is the root. With another head the arc has the label that is best there.
         """
-        corpus = self._corpus([sentence])
+        corpus = self._one(sentence)
         n = corpus.n_tokens
         word = whole_number("word", word, 1, n)
         [tree] = self.parse_batch(corpus, n_threads=1)
@@ -217,14 +218,21 @@ class Parser(Model):
 
     # ------------------------------------------------------------ details
 
+    def _one(self, sentence: Any) -> Corpus:
+        """A sentence as a corpus."""
+        corpus = sentence if isinstance(sentence, Corpus) else self._corpus([sentence])
+        if len(corpus) != 1:
+            raise CorpusError(corpus.source, None, f"a corpus of {len(corpus):,} sentences, not one; see predict_batch")
+        return corpus
+
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):
             return sentences
-        if isinstance(sentences, list) and len(sentences) == 1 and isinstance(sentences[0], Corpus):
-            return sentences[0]
         if isinstance(sentences, Mapping):
             return read(sentences, columns=self.columns)
-        rows = list(sentences)
+        rows = items(sentences)
+        if rows is None:
+            raise CorpusError("", None, f"sentences must be a list or a Corpus, not {reprlib.repr(sentences)}")
         if all(isinstance(row, list | tuple) and not row for row in rows):
             return read(dict.fromkeys(self.columns, rows))  # no token says how many columns there are
         records = all(isinstance(row, Mapping) for row in rows)

@@ -111,21 +111,13 @@ def kbest_lists(
     return lists
 
 
-def _columns(tagger: Tagger, sentences: Any) -> list[dict[str, Sequence[str]]]:
+def _columns(tagger: Tagger, sentences: Any) -> Sequence[Mapping[str, Sequence[str]]]:
     """The columns of every sentence; sentences are such as the tagger takes."""
     names = text_columns(tagger)
     if isinstance(sentences, Corpus):
         lists = [sentences.sentences(name) for name in names]
         return [dict(zip(names, one, strict=True)) for one in zip(*lists, strict=True)] or [{} for _ in sentences]
-    out = list[dict[str, Sequence[str]]]()
-    for sentence in sentences:
-        if isinstance(sentence, Mapping):
-            out.append({name: list(sentence[name]) for name in names})
-        elif len(tagger.columns) == 1:
-            out.append({name: list(sentence) for name in names})
-        else:
-            out.append({name: [row[c] for row in sentence] for c, name in enumerate(names)})
-    return out
+    return [tagger._decoder.strings_of(sentence, names) for sentence in sentences]
 
 
 # ------------------------------------------------------------ costs

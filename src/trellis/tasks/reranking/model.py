@@ -127,8 +127,8 @@ class Reranker(Model):
     predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
 
     def kbest(self, sentence: Any, k: int | None = None) -> KBest:
-        """The candidates with their scores, best first: all, or the k best of them."""
-        most = self.k if k is None else whole_number("k", k, 1, self.k, ", the length of the lists")
+        """The candidates of the tagger with their scores, best first: all, or the k best of them."""
+        most = self.k if k is None else whole_number("k", k, 1, MAX_K)
         (found,) = self._lists([sentence], 1)
         return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, most))
 

@@ -80,7 +80,10 @@ class StructuredModel(Model):
     def predict_batch(self, xs: Any, *, n_threads: int | None = None) -> list[Any]:
         """The best outputs of many inputs, one after the other: a problem is Python's own code."""
         thread_count(n_threads)
-        return [self.predict(x) for x in xs]
+        inputs = items(xs)
+        if inputs is None:
+            raise ArgumentError(f"inputs must be a list, not {xs!r}")
+        return [self.predict(x) for x in inputs]
 
     def kbest(self, x: Any, k: int) -> KBest:
         """The ``k`` best outputs with their scores, best first."""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from trellis.engine.chain import BeamChains, Chains
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
-    from trellis.tasks.tagging.posterior import Measure
+    from trellis.tasks.tagging.posterior import ProbabilityKind
     from trellis.tasks.tagging.segments.chains import SegmentChains
     from trellis.tasks.tagging.segments.decoding import SegmentDecoder
 
-By = Literal["path", "label"]
+Decode = Literal["viterbi", "posterior"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
 
 # What tagging remembers of words it met: views and summed weights, for this many bytes at most.
@@ -132,7 +132,7 @@ class Decoder:
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 
     @property
-    def measure(self) -> Measure:
+    def probability_kind(self) -> ProbabilityKind:
         """What its marginals are."""
         return "confidence" if self.model.family == "scores" else "probability"
 
@@ -173,6 +173,11 @@ class Decoder:
         if len({len(values) for values in lists}) > 1:
             raise CorpusError("", None, "the columns of the sentence have different lengths")
         return list(zip(*lists, strict=True))
+
+    def strings_of(self, sentence: Any, names: Sequence[str]) -> dict[str, list[str]]:
+        """The columns of a sentence that have strings, the first of those that it reads."""
+        rows = self.rows_of(sentence)
+        return {name: [row if isinstance(row, str) else row[c] for row in rows] for c, name in enumerate(names)}
 
     def tag_one(self, sentence: Any) -> list[str]:
         """The labels of one sentence, where the decoder is ``plain``."""
@@ -376,16 +381,18 @@ class Decoder:
 
     # ------------------------------------------------------------ labels out
 
-    def best_codes(self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int) -> tuple[Ints, Longs]:
+    def best_codes(
+        self, sentences: Any, decode: Decode, allowed: Constraints | None, n_threads: int
+    ) -> tuple[Ints, Longs]:
         """The numbers of the best labels, one per token, and where sentences begin."""
-        if by not in get_args(By):
-            raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
-        if by == "label" or self.segments is not None or self.about is not None:
+        if decode not in get_args(Decode):
+            raise ArgumentError(f"decode must be 'viterbi' or 'posterior', not {decode!r}")
+        if decode == "posterior" or self.segments is not None or self.about is not None:
             from trellis.tasks.tagging.constraints import require_possible
             from trellis.tasks.tagging.posterior import best_labels
 
             lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
-            if by == "label":
+            if decode == "posterior":
                 for summed in self.pieces(sentences, allowed, n_threads):
                     found.append(best_labels(summed, self.model.temperature, n_threads))
                     lengths.append(np.diff(summed.starts))

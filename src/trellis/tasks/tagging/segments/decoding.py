@@ -50,10 +50,8 @@ class SegmentDecoder:
         if isinstance(sentences, Corpus):
             views = self.symbols.of_columns({name: sentences.column(name) for name in self.names})
         else:
-            rows = [token for sentence in sentences for token in decoder.rows_of(sentence)]
-            single = len(decoder.columns) == 1
-            texts = {name: rows if single else [row[c] for row in rows] for c, name in enumerate(self.names)}
-            views = self.symbols.of(texts)
+            texts = [decoder.strings_of(sentence, self.names) for sentence in sentences]
+            views = self.symbols.of({name: [word for one in texts for word in one[name]] for name in self.names})
         found, ids = self.native.extract(views, starts, self.longest, n_threads)
         return found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32)
 
