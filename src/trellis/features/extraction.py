@@ -12,7 +12,7 @@ from trellis import _core
 from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
+from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, read_dictionary
 from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
@@ -201,7 +201,8 @@ class Extractor:
             c = next(i for i, column in enumerate(self.columns) if column.name == view.column)
             ids = self.columns[c].view_ids[:, self.columns[c].views.index(view.calls)]
             symbols = np.maximum(ids - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
-            said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
+            who = asks if view.path is None else None
+            said[view] = list(dictionary.native.match(symbols, starts, who, n_threads))  # as MATCHED numbers them
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
     def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:

@@ -20,7 +20,7 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Bytes, Floats, Ints, Longs
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.features.dictionaries import VALUES, Dictionary, derived_ids
+from trellis.features.dictionaries import VALUES, Dictionary
 from trellis.features.functions import COUNTED, FILED, PLAIN, SIZED, Function, Lookups, function_named, read_lookup
 from trellis.features.templates import (
     MEASURES,
@@ -360,8 +360,10 @@ class ColumnVocabulary:
 
 
 def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabulary, ...]:
-    """The columns that dictionaries make."""
-    return tuple(ColumnVocabulary(name, ((),), VALUES, derived_ids(reach), (None,)) for name in derived)
+    """The columns that dictionaries make; one of their values is silent."""
+    ids = np.arange(len(VALUES), dtype=np.int32)[:, None] + np.int32(2 * reach)
+    ids[_core.DICTIONARY_SILENT] = -1
+    return tuple(ColumnVocabulary(name, ((),), VALUES, ids, (None,)) for name in derived)
 
 
 @dataclass(frozen=True, slots=True)
