@@ -84,9 +84,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        raise TemplateError(
-            f"template {str(arc)!r} is about arcs of trees; a tagger's templates look at tokens, as word[0]"
-        )
+        why = "is about arcs of trees; a tagger's templates look at tokens, as word[0]"
+        raise TemplateError(f"template {str(arc)!r} {why}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Labels alone have weights by the order.
@@ -139,10 +138,8 @@ def templates_of(
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
-            raise TemplateError(
-                f"no preset and no file {str(features)!r}; the presets are {', '.join(known)}, "
-                "templates themselves go in a list"
-            )
+            why = f"the presets are {', '.join(known)}, templates themselves go in a list"
+            raise TemplateError(f"no preset and no file {str(features)!r}; {why}")
         try:
             entries = lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:

@@ -13,7 +13,9 @@ from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import COUNTED, FILED, Lookups
 from trellis.features.templates import Call, Look, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, View
+from trellis.features.vocabulary import ColumnVocabulary
+
+_OUTSIDE = (Call("outside"),)
 
 
 def strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
@@ -43,7 +45,11 @@ def column_tensors(columns: Sequence[ColumnVocabulary]) -> Arrays:
 
 def columns_header(columns: Sequence[ColumnVocabulary]) -> list[dict[str, Any]]:
     """Their names and views, as JSON."""
-    return [{"name": column.name, "views": [_view_text(view) for view in column.views]} for column in columns]
+    # A view is written as a look at offset 0, a place outside the sentence as its own word.
+    return [
+        {"name": c.name, "views": ["outside" if v[:1] == _OUTSIDE else str(Look("value", 0, v)) for v in c.views]}
+        for c in columns
+    ]
 
 
 def columns_of(header: Sequence[dict[str, Any]], tensors: Tensors) -> tuple[ColumnVocabulary, ...]:
@@ -51,9 +57,7 @@ def columns_of(header: Sequence[dict[str, Any]], tensors: Tensors) -> tuple[Colu
     columns = list[ColumnVocabulary]()
     for c, entry in enumerate(header):
         texts, name = entry["views"], f"column{c}"
-        views = tuple(
-            (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in texts
-        )
+        views = tuple(_OUTSIDE if text == "outside" else parse_template(text).looks[0].calls for text in texts)
         strings = tuple(strings_of(f"{name}.view{j}", tensors) if view else None for j, view in enumerate(views))
         ids = tensors[f"{name}.view_ids"]
         columns.append(ColumnVocabulary(str(entry["name"]), views, strings_of(name, tensors), ids, strings))
@@ -105,8 +109,3 @@ def check_lookups(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> None
             of = str(call.arguments[0]) if call.name in FILED else column.name
             if (call.name, of) not in lookups:
                 raise ValueError(f"no look-up for {call.name} of {of}")
-
-
-def _view_text(view: View) -> str:
-    """A view written as a look at offset 0 (a place outside the sentence: its own word)."""
-    return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
