@@ -1,4 +1,4 @@
-"""The command line's ways of decoding: --by, --scheme, --confidence, calibrate, explain."""
+"""The command line's ways of decoding: --decode, --scheme, --confidence, calibrate, explain."""
 
 from __future__ import annotations
 
