@@ -64,7 +64,7 @@ def truecaser() -> tuple[Tagger, Corpus]:
     training, test = corpora()
     learner = CRF(c1=1.0, c2=0.0, epochs=200)
     about = {"text": "the manual of Python, pydoc_data.topics", "licence": "PSF-2.0"}
-    return train(training, target="case", features=FEATURES, learner=learner, cutoff=2, info=about), test
+    return train(training, target="case", features=FEATURES, learner=learner, min_count=2, info=about), test
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ class Twin:
         corpus: Corpus,
         *,
         order: int = 1,
-        cutoff: int = 0,
+        min_count: int = 0,
         pairs: str = "all",
         tag_dictionary: int = 0,
     ) -> None:
@@ -149,11 +149,11 @@ class Twin:
         for (key, _, _), count in edge_occurrences.items():
             most[key] = max(count, most.get(key, 0))
         self.has = (
-            (lambda key, z: occurrences[(key, z)] >= max(1, cutoff))
+            (lambda key, z: occurrences[(key, z)] >= max(1, min_count))
             if pairs == "seen"
-            else (lambda key, z: occurrences[key] >= max(1, cutoff))
+            else (lambda key, z: occurrences[key] >= max(1, min_count))
         )
-        self.has_edge = lambda key: most[key] >= max(1, cutoff)
+        self.has_edge = lambda key: most[key] >= max(1, min_count)
         self.tags = self.dictionary(tag_dictionary)
         self.weights: dict[Key, float] = {}
         self.total: dict[Key, float] = {}

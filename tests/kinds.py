@@ -276,7 +276,7 @@ SEGMENTED: dict[str, Any] = {
 }
 OF_CHAINS = {
     "order": Change(1, 2),
-    "cutoff": Change(0, 1),
+    "min_count": Change(0, 1),
     "pairs": Change("all", "seen"),
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),

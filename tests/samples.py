@@ -130,14 +130,14 @@ KINDS = {
     ),
     "edges": Kind(("word[0]", "label[-1] & pos[0]", "label[-1] & word[-1] & suffix(word[0], 1)")),
     "edges 2": Kind(("word[0]", "label[-1] & pos[1]", "pos[0] & pos[1]"), {"order": 2}),
-    "edges cut-off": Kind(("word[0]", "label[-1] & word[0]", "label[-1] & pos[-1]"), {"cutoff": 3}),
+    "edges cut-off": Kind(("word[0]", "label[-1] & word[0]", "label[-1] & pos[-1]"), {"min_count": 3}),
     "tag dictionary": Kind(options={"tag_dictionary": 3}),
     "tag dictionary 2": Kind(options={"tag_dictionary": 2, "order": 2}),
     "bag": Kind(("attributes[0]",), bag=True),
     "bag and columns": Kind(("word[0]", "attributes[0]", "word[-1] & pos[0]", "bias"), bag=True),
     "pairs seen": Kind(options={"pairs": "seen"}),
-    "cut-off": Kind(options={"cutoff": 3}),
-    "seen cut-off": Kind(options={"cutoff": 2, "pairs": "seen"}),
+    "cut-off": Kind(options={"min_count": 3}),
+    "seen cut-off": Kind(options={"min_count": 2, "pairs": "seen"}),
     "shared": Kind(("near: word[-1]", "near: word[1]", "two: pos[-1] & pos[0]", "two: pos[0] & pos[1]", "word[0]")),
     "folds": Kind(
         (
@@ -166,5 +166,5 @@ PART_KINDS = {
     "parts 2": Kind(("word[0]", "label[-1] & pos[1]", "pos[0] & pos[1]"), {"label_parts": "|", "order": 2}, **PARTS),
     "parts and a dictionary": Kind(options={"label_parts": "|", "tag_dictionary": 2}, **PARTS),
     "parts and bags": Kind(("word[0]", "attributes[0]"), {"label_parts": "|"}, bag=True, **PARTS),
-    "parts seen": Kind(options={"label_parts": "|", "pairs": "seen", "cutoff": 2}, **PARTS),
+    "parts seen": Kind(options={"label_parts": "|", "pairs": "seen", "min_count": 2}, **PARTS),
 }

@@ -115,11 +115,11 @@ def test_the_loss_is_the_least(name: str) -> None:
 
 def test_confidences_of_a_perceptron(corpus: Corpus, tmp_path: Path) -> None:
     tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=trellis.Perceptron(epochs=5))
-    assert tagger.measure == "confidence"
+    assert tagger.probability_kind == "confidence"
     fitted = tagger.calibrated(noisy_corpus(1, 200))
     before, after = (one.reliability(noisy_corpus(2, 200)) for one in (tagger, fitted))
     assert after.tokens.ece < before.tokens.ece
-    assert after.measure == "confidence"
+    assert after.probability_kind == "confidence"
     assert after.tokens.accuracy == before.tokens.accuracy
     fitted.save(tmp_path / "model")
     again = trellis.load(tmp_path / "model")

@@ -292,6 +292,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
         ("train train.txt --set average=maybe --model m", ["average must be True or False, not 'maybe'"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
+        ("train train.txt --task structured --model m", ["structured models learn from Python objects"]),
         ("train train.txt --set =3 --model m", ["no parameter ''"]),
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),
@@ -327,11 +328,11 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
 def test_smoothed_tag_dictionary(here: Path, call) -> None:
     assert call(f"train {TRAIN} --tag-dictionary smoothed --set epochs=1 --model m --quiet").err == ""
     assert trellis.load("m").model.endings is not None
-    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "--tag-dictionary", "smooth")
+    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "tag_dictionary", "smooth")
 
 
 def test_train_options(here: Path, call) -> None:
-    line = f"train {TRAIN} --no-average --shuffle --seed 3 --cutoff 2 --pairs seen"
+    line = f"train {TRAIN} --no-average --shuffle --seed 3 --min-count 2 --pairs seen"
     done = call(f"{line} --tag-dictionary 2 --threads 1 --set epochs=3 --dev test.txt --model m --json --quiet")
     assert done.err == ""
     facts = json.loads(done.out)
@@ -346,7 +347,7 @@ def test_train_options(here: Path, call) -> None:
         "seed": 3,
         "batch": 1,
     }
-    assert (record["options"]["cutoff"], record["options"]["pairs"]) == (2, "seen")
+    assert (record["options"]["min_count"], record["options"]["pairs"]) == (2, "seen")
     assert call("train - --model m2 --quiet", given=COLUMNS).code == 0
     assert call("predict --model m2", given="the DT\n").out == "the DT B-NP\n"
 
@@ -451,9 +452,12 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
         ("train x --task prase --model m", "--task: invalid choice: 'prase'"),
         (
             "train train.txt --model m --prune abc",
-            "argument --prune: must be numbers, as 0.997 or 0.997,0.99, or off, not 'abc'",
+            "argument --prune: must be SHARE[,SHARE], not 'abc'",
         ),
-        ("train train.txt --model m --label-weights PER=x", "must be LABEL=NUMBER, as PER=5, not 'PER=x'"),
+        (
+            "train train.txt --model m --label-weights PER=x",
+            "argument --label-weights: must be LABEL=NUMBER, not 'PER=x'",
+        ),
         ("train", "required: FILE, --model/-m"),
         ("train train.txt --mod m", "--model"),
         ("predict --model m a b", "b"),

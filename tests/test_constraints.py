@@ -47,7 +47,7 @@ def test_allowed_labels(tagger: Tagger) -> None:
             for t, z in itertools.product(range(len(sentence)), tagger.labels):
                 share = sum(p for path, p in paths.items() if path[t] == z)
                 assert node[t][z] == pytest.approx(share, rel=1e-6, abs=1e-9)
-            by_label = tagger.tag(sentence, by="label", allowed=allowed)
+            by_label = tagger.tag(sentence, decode="posterior", allowed=allowed)
             assert by_label == [max(tagger.labels, key=node[t].__getitem__) for t in range(len(sentence))]
         explained = tagger.explain(sentence, allowed=chosen)
         assert tuple(explained.output) == ranked[0]
@@ -57,7 +57,7 @@ def test_a_label_alone_is_forced(tagger: Tagger) -> None:
     for sentence in sentences(4):
         for t, label in itertools.product(range(len(sentence)), tagger.labels):
             assert tagger.tag(sentence, allowed={t: label})[t] == label
-            assert tagger.tag(sentence, by="label", allowed={t: [label]})[t] == label
+            assert tagger.tag(sentence, decode="posterior", allowed={t: [label]})[t] == label
         if sentence:
             forced = [tagger.labels[t % 3] for t in range(len(sentence))]
             assert tagger.tag(sentence, allowed=forced) == forced
@@ -76,10 +76,10 @@ def test_nothing_said_changes_nothing(tagger: Tagger) -> None:
 def test_batches(tagger: Tagger) -> None:
     many = list(sentences(4))
     allowed = [{len(s) - 1: tagger.labels[i % 3]} if s else None for i, s in enumerate(many)]
-    for by in ("path", "label"):
-        alone = [tagger.tag(s, by=by, allowed=a) for s, a in zip(many, allowed, strict=True)]
+    for decode in ("viterbi", "posterior"):
+        alone = [tagger.tag(s, decode=decode, allowed=a) for s, a in zip(many, allowed, strict=True)]
         for given_sentences in (many, trellis.read({"word": many})):
-            assert tagger.tag_batch(given_sentences, by=by, allowed=allowed, n_threads=2) == alone
+            assert tagger.tag_batch(given_sentences, decode=decode, allowed=allowed, n_threads=2) == alone
     found = tagger.marginals_batch(many, allowed=allowed, n_threads=2)
     for s, a, one in zip(many, allowed, found, strict=True):
         assert one.node.tolist() == tagger.marginals(s, allowed=a).node.tolist()
@@ -109,9 +109,9 @@ def test_senseless_constraints(allowed: Any, message: str) -> None:
 def test_impossible_constraints() -> None:
     tagger = random_tagger(0, LABELS["iob2"]).constrained("iob2")
     impossible = {0: "O", 1: "I-X"}
-    for by in ("path", "label"):
+    for decode in ("viterbi", "posterior"):
         with pytest.raises(ConstraintError, match="no label sequence"):
-            tagger.tag(["a", "b"], by=by, allowed=impossible)
+            tagger.tag(["a", "b"], decode=decode, allowed=impossible)
     with pytest.raises(ConstraintError, match="no label sequence"):
         tagger.kbest(["a", "b"], 3, allowed=impossible)
     with pytest.raises(ConstraintError, match="no label sequence"):
@@ -143,9 +143,9 @@ SCHEMED = {
 @given(st.sampled_from(sorted(SCHEMED)), st.lists(st.sampled_from(["a", "b", "c", "new"]), max_size=9))
 def test_no_illegal_sequence_ever(which: tuple[str, str], sentence: list[str]) -> None:
     scheme, tagger = which[0], SCHEMED[which]
-    answers = [tagger.tag(sentence), tagger.tag(sentence, by="label")]
+    answers = [tagger.tag(sentence), tagger.tag(sentence, decode="posterior")]
     answers += [path for path, _ in tagger.kbest(sentence, 5)]
-    answers += tagger.tag_batch([sentence, sentence]) + tagger.tag_batch([sentence], by="label")
+    answers += tagger.tag_batch([sentence, sentence]) + tagger.tag_batch([sentence], decode="posterior")
     answers.append(tagger.tag_column(trellis.read({"word": [sentence]})).tolist())
     answers.append(tagger.explain(sentence).output)
     assert answers[0] == answers[2]
@@ -168,7 +168,7 @@ def test_the_best_of_what_is_legal(scheme: str, order: int) -> None:
             assert node[t][z] == pytest.approx(share, rel=1e-6, abs=1e-9)
         # The best labels one by one: the legal sequence with the most labels expected to be right.
         right = {path: sum(node[t][z] for t, z in enumerate(path)) for path in legal}
-        assert right[tuple(tagger.tag(sentence, by="label"))] == pytest.approx(max(right.values()))
+        assert right[tuple(tagger.tag(sentence, decode="posterior"))] == pytest.approx(max(right.values()))
 
 
 def test_the_model_keeps_it(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_dictionary_gives_way() -> None:
     )
     assert tagger.tag(["y"]) == ["I-X"]
     kept = tagger.constrained("iob2")
-    for answer in (kept.tag(["y"]), kept.tag(["y"], by="label"), kept.kbest(["y"], 1)[0][0]):
+    for answer in (kept.tag(["y"]), kept.tag(["y"], decode="posterior"), kept.kbest(["y"], 1)[0][0]):
         assert schemes.check(answer, "iob2") is None
     assert kept.tag_batch([["x", "y"], ["y"], ["x"]])[0] == ["B-X", "I-X"]
     assert kept.tag(["y", "y"], allowed={1: "I-X"})[1] == "I-X"

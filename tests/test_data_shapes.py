@@ -122,7 +122,7 @@ def test_sentences_and_labels_that_do_not_fit(X: Any, y: Any, message: str) -> N
 KINDS: dict[str, dict[str, Any]] = {
     "chain": {"learner": trellis.CRF()},
     "segments": {"learner": LEARNER, "segments": True},
-    "two passes": {"learner": LEARNER, "document_features": True},
+    "two passes": {"learner": LEARNER, "documents": True},
 }
 SENTENCES: dict[str, Callable[[list[str]], Any]] = {
     "iterator": iter,
@@ -132,7 +132,7 @@ SENTENCES: dict[str, Callable[[list[str]], Any]] = {
 }
 VERBS: dict[str, Callable[[trellis.Tagger, Any], Any]] = {
     "tag": lambda tagger, words: tagger.tag(words),
-    "by label": lambda tagger, words: tagger.tag(words, by="label"),
+    "by label": lambda tagger, words: tagger.tag(words, decode="posterior"),
     "allowed": lambda tagger, words: tagger.tag(words, allowed={1: "O"}),
     "kbest": lambda tagger, words: tagger.kbest(words, 3),
     "marginals": lambda tagger, words: tagger.marginals(words).node.tolist(),

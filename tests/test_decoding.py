@@ -23,7 +23,11 @@ def test_marginals(tagger: Tagger) -> None:
     for sentence in sentences():
         found, paths = tagger.marginals(sentence, edges=True), all_paths(tagger, sentence)
         assert len(found) == len(sentence) == len(list(found))
-        assert found.measure == tagger.measure == ("confidence" if tagger.model.family == "scores" else "probability")
+        assert (
+            found.probability_kind
+            == tagger.probability_kind
+            == ("confidence" if tagger.model.family == "scores" else "probability")
+        )
         node = np.zeros((len(sentence), len(tagger.labels)))
         pairs: list[dict[tuple[str, str], float]] = [{} for _ in sentence]
         for path, p in paths.items():
@@ -43,8 +47,8 @@ def test_best_label_at_each_position(tagger: Tagger) -> None:
         for t in range(len(sentence)):
             share = {z: sum(p for path, p in paths.items() if path[t] == z) for z in tagger.labels}
             expected.append(max(tagger.labels, key=share.__getitem__))
-        assert tagger.tag(sentence, by="label") == expected
-        assert tuple(tagger.tag(sentence, by="path")) == max(paths, key=paths.__getitem__)
+        assert tagger.tag(sentence, decode="posterior") == expected
+        assert tuple(tagger.tag(sentence, decode="viterbi")) == max(paths, key=paths.__getitem__)
 
 
 def test_they_can_differ() -> None:
@@ -53,7 +57,7 @@ def test_they_can_differ() -> None:
     for seed in range(20):
         tagger = random_tagger(seed, spread=1.5)
         for sentence in sentences():
-            different += tagger.tag(sentence) != tagger.tag(sentence, by="label")
+            different += tagger.tag(sentence) != tagger.tag(sentence, decode="posterior")
     assert different > 0
 
 
@@ -61,7 +65,7 @@ def test_batches(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [*sentences(4), [], ["b"] * 9]
     corpus = trellis.read({"word": many})
     alone = [tagger.marginals(sentence, edges=True) for sentence in many]
-    by_label = [tagger.tag(sentence, by="label") for sentence in many]
+    by_label = [tagger.tag(sentence, decode="posterior") for sentence in many]
     for piece_bytes in (1, 4000, trellis.tasks.tagging.decoding.PIECE_BYTES):
         monkeypatch.setattr(trellis.tasks.tagging.decoding, "PIECE_BYTES", piece_bytes)
         for given, n_threads in itertools.product((many, corpus), (1, 2)):
@@ -74,18 +78,18 @@ def test_batches(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
             nodes = tagger.marginals_batch(given, n_threads=n_threads)
             assert all(one.edge is None for one in nodes)
             assert [one.node.tolist() for one in nodes] == [one.node.tolist() for one in alone]
-            assert tagger.tag_batch(given, by="label", n_threads=n_threads) == by_label
+            assert tagger.tag_batch(given, decode="posterior", n_threads=n_threads) == by_label
         flat = [label for labels in by_label for label in labels]
-        assert tagger.tag_column(corpus, by="label").tolist() == flat
+        assert tagger.tag_column(corpus, decode="posterior").tolist() == flat
     assert tagger.marginals_batch([]) == []
-    assert tagger.tag_batch([], by="label") == []
-    assert tagger.tag_batch(iter(many), by="label") == by_label
+    assert tagger.tag_batch([], decode="posterior") == []
+    assert tagger.tag_batch(iter(many), decode="posterior") == by_label
 
 
 def test_marginals_are_the_same_after_a_file(tagger: Tagger, tmp_path) -> None:
     tagger.save(tmp_path / "model")
     again = trellis.load(tmp_path / "model")
-    assert again.measure == tagger.measure
+    assert again.probability_kind == tagger.probability_kind
     assert again.temperature == tagger.temperature
     assert again.marginals(["a", "b"]).node.tolist() == tagger.marginals(["a", "b"]).node.tolist()
 
@@ -103,7 +107,7 @@ def test_a_temperature_flattens() -> None:
 def test_as_data() -> None:
     posterior = random_tagger(0).marginals(["a"])
     data = posterior.to_dict()
-    assert data["measure"] == "probability"
+    assert data["probability_kind"] == "probability"
     assert sum(data["tokens"][0].values()) == pytest.approx(1.0)
     with pytest.raises(ValueError, match="edges=True"):
         posterior.edges(0)
@@ -113,16 +117,16 @@ def test_as_data() -> None:
 
 def test_evaluation_by_label() -> None:
     tagger, corpus = random_tagger(5, spread=2.0), corpus_of(("P", "Q", "R"), 3, 40)
-    guessed = tagger.tag_column(corpus, by="label").tolist()
+    guessed = tagger.tag_column(corpus, decode="posterior").tolist()
     right = np.mean([a == b for a, b in zip(guessed, corpus.column("label").tolist(), strict=True)])
-    assert tagger.evaluate(corpus, by="label").token_accuracy == pytest.approx(right)
+    assert tagger.evaluate(corpus, decode="posterior").token_accuracy == pytest.approx(right)
 
 
 def test_unknown_ways() -> None:
     tagger = random_tagger(0)
     for question in (
-        lambda: tagger.tag(["a"], by="best"),
-        lambda: tagger.tag_column(corpus_of(("P", "Q", "R")), by="x"),
+        lambda: tagger.tag(["a"], decode="best"),
+        lambda: tagger.tag_column(corpus_of(("P", "Q", "R")), decode="x"),
     ):
-        with pytest.raises(ValueError, match="by must be 'path' or 'label'"):
+        with pytest.raises(ValueError, match="decode must be 'viterbi' or 'posterior'"):
             question()

@@ -49,7 +49,7 @@ SENTENCES = [["a"], ["b", "new"], ["c", "a", "d"]]
 
 
 def test_every_question(tagger: Tagger) -> None:
-    assert tagger.measure == ("confidence" if tagger.model.family == "scores" else "probability")
+    assert tagger.probability_kind == ("confidence" if tagger.model.family == "scores" else "probability")
     for sentence in SENTENCES:
         paths = {path: p for path, p in all_paths(tagger, sentence).items() if p > 0}
         assert all(schemes.check(path, "iob2") is None for path in paths)
@@ -68,9 +68,9 @@ def test_every_question(tagger: Tagger) -> None:
         for span, p in tagger.tag_spans(sentence):
             share = sum(q for path, q in paths.items() if span in schemes.spans(path))
             assert p == pytest.approx(share, rel=1e-6, abs=1e-9)
-        for by in ("path", "label"):
-            assert schemes.check(tagger.tag(sentence, by=by), "iob2") is None
-            assert tagger.tag(sentence, by=by, allowed={0: "O"})[0] == "O"
+        for decode in ("viterbi", "posterior"):
+            assert schemes.check(tagger.tag(sentence, decode=decode), "iob2") is None
+            assert tagger.tag(sentence, decode=decode, allowed={0: "O"})[0] == "O"
         if tagger.model.weights.expansion is None:
             check_sums(tagger, sentence, tagger.explain(sentence))
         else:  # a kernel model has no weights of features

@@ -234,7 +234,7 @@ def test_learners_threads_checkpoints_warm_starts_and_files(learner: Any, tmp_pa
 
 def test_a_dictionary_parts_and_pruning_combine() -> None:
     examples = sentences(4, 40)
-    for more in ({"tag_dictionary": 1}, {"prune": True}, {"cutoff": 2}):
+    for more in ({"tag_dictionary": 1}, {"prune": True}, {"min_count": 2}):
         given: Any = more
         tagger = train(examples, ["word[0]", "label[-2] & word[0]", "label[any]"], beam=8, **given)
         assert tagger.tag(["a", "b", "zz"]) == tagger.kbest(["a", "b", "zz"], 2)[0][0]
@@ -278,7 +278,7 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "beam": 4}
         ),
         (lambda e: train(e, ["word[0]"], trellis.Perceptron(update="early")), "update has an effect only with a beam"),
         (lambda e: train(e, **GIVEN).marginals(["a"]), "marginals and other sums .* need exact search"),
-        (lambda e: train(e, **GIVEN).tag(["a"], by="label"), "marginals and other sums .* need exact search"),
+        (lambda e: train(e, **GIVEN).tag(["a"], decode="posterior"), "marginals and other sums .* need exact search"),
         (lambda e: train(e, **GIVEN).calibrated(corpus_of(e)), "marginals and other sums .* need exact search"),
     ],
 )
@@ -317,7 +317,7 @@ def test_hostile_files_are_rejected(tmp_path: Path) -> None:
 
 def test_templates_that_a_cutoff_leaves_nothing_of() -> None:
     examples = sentences(1)
-    tagger = train(examples, features=["word[0]", "label[-4] & word[0] & word[-1] & word[-2]"], beam=4, cutoff=5)
+    tagger = train(examples, features=["word[0]", "label[-4] & word[0] & word[-1] & word[-2]"], beam=4, min_count=5)
     assert tagger.model.weights.edge_rows is None
     assert len(tagger.tag(["a", "b", "a"])) == 3
 

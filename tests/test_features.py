@@ -196,9 +196,9 @@ def test_threads_give_the_same_bits() -> None:
 # ---------------------------------------------------------------------------- selection
 
 
-@pytest.mark.parametrize("cutoff", [0, 1, 2, 5])
+@pytest.mark.parametrize("min_count", [0, 1, 2, 5])
 @pytest.mark.parametrize("pairs", ["all", "seen"])
-def test_cut_offs_and_numbering(cutoff: int, pairs: Any) -> None:
+def test_cut_offs_and_numbering(min_count: int, pairs: Any) -> None:
     corpus = random_corpus(3, 40)
     templates = ["word[0]", "word[-1] & pos[0]", "suffix(word[0], 1)"]
     extraction = extracted(corpus, templates)
@@ -208,8 +208,8 @@ def test_cut_offs_and_numbering(cutoff: int, pairs: Any) -> None:
     count = Counter(key for token in tokens for key in token)
     with_label = Counter((key, int(z)) for token, z in zip(tokens, gold, strict=True) for key in token)
     seen = [Seen(extraction.lists, np.arange(len(gold)), gold)]
-    rank, rows = select(extraction.lists, seen, extraction.n_attributes, cutoff, pairs, np.empty(0, np.int32))
-    least = max(1, cutoff)
+    rank, rows = select(extraction.lists, seen, extraction.n_attributes, min_count, pairs, np.empty(0, np.int32))
+    least = max(1, min_count)
     if pairs == "all":
         alive = {key for key in count if count[key] >= least}
         assert rows is None
@@ -338,7 +338,7 @@ def test_files(tmp_path: Path) -> None:
     expected = {"bank": "0110", "Bank": "0111", "café": "10"}
     for file in (plain, packed):
         assert functions.read_lookup("cluster", str(file)) == expected
-    cut = functions.from_lookup(expected, 3)
+    cut = functions.function_named("cluster", ("f", 3), {("cluster", "f"): expected}, "word")
     assert [cut(w) for w in ("bank", "café", "river")] == ["011", "10", None]
     plain.write_text(" New York \n\nBerlin\n")
     assert functions.read_lookup("listed", str(plain)) == {"New York": "yes", "Berlin": "yes"}

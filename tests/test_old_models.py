@@ -66,7 +66,7 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
     return {
         "labels": tagger.tag_batch(sentences_for(tagger)),
         "scores": [score for _, score in best],
-        "measure": tagger.measure,
+        "measure": tagger.probability_kind,
     }
 
 

@@ -87,5 +87,5 @@ def test_texts_of_the_command_line() -> None:
     assert declared["tag_dictionary"].parse("3") == 3
     assert options_of(TreeOptions)["prune"].parse("0.5") == 0.5
     assert [name for name, option in declared.items() if option.metavar == "N"] == [
-        *("order", "cutoff", "beam", "bagging", "patience", "checkpoint_every", "n_threads")
+        *("order", "min_count", "beam", "bagging", "patience", "checkpoint_every", "n_threads")
     ]

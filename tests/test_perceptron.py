@@ -153,7 +153,7 @@ def test_labels_that_only_dev_has() -> None:
         {"learner": lambda: Perceptron(shuffle=True, seed=-1)},
         {"learner": lambda: Perceptron(epochs=2.5)},
         {"learner": lambda: Perceptron(shuffle=True, seed="1")},
-        {"cutoff": -1},
+        {"min_count": -1},
         {"tag_dictionary": -2},
         {"order": 100},
         {"order": -1},

@@ -40,16 +40,16 @@ def test_what_is_gathered(tagger: trellis.Tagger) -> None:
     json.dumps(found.to_dict())
 
 
-@pytest.mark.parametrize("by", ["path", "label"])
+@pytest.mark.parametrize("decode", ["viterbi", "posterior"])
 def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
-    tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch, by: Any
+    tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch, decode: Any
 ) -> None:
     """And the figures are those of the tagger's own questions, however the corpus is cut into pieces."""
     corpus = trellis.read({"word": WORDS, "chunk": GOLD})
-    found = find_errors(tagger, corpus, by=by)
+    found = find_errors(tagger, corpus, decode=decode)
     assert (found.report, found.error_analysis) == (
-        tagger.evaluate(corpus, by=by),
-        tagger.error_analysis(corpus, by=by),
+        tagger.evaluate(corpus, decode=decode),
+        tagger.error_analysis(corpus, decode=decode),
     )
     assert found.calibration == tagger.reliability(corpus)
     calls = Counter[str]()
@@ -61,10 +61,10 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
             return method(decoder, *options)
 
         monkeypatch.setattr(Decoder, name, counted)
-    find_errors(tagger, corpus, by=by)
-    assert calls == ({"best_codes": 1, "_encoded": 2} if by == "path" else {"best_codes": 2, "_encoded": 3})
+    find_errors(tagger, corpus, decode=decode)
+    assert calls == ({"best_codes": 1, "_encoded": 2} if decode == "viterbi" else {"best_codes": 2, "_encoded": 3})
     monkeypatch.setattr("trellis.tasks.tagging.decoding.PIECE_BYTES", 1)
-    assert find_errors(tagger, corpus, by=by).calibration == found.calibration
+    assert find_errors(tagger, corpus, decode=decode).calibration == found.calibration
     assert calls["_encoded"] > 4
 
 

@@ -45,7 +45,7 @@ def blanks(text: str) -> list[bool]:
 @few
 @given(TEXTS)
 def test_only_blanks_are_put_in(segmenter: trellis.Segmenter, text: str) -> None:
-    out = segmenter.separate(text)
+    out = segmenter.segment_text(text)
     # Walk both: what is more in the output is a blank between two characters that had none.
     at, is_blank = 0, blanks(text)
     for i, c in enumerate(out):
@@ -57,7 +57,7 @@ def test_only_blanks_are_put_in(segmenter: trellis.Segmenter, text: str) -> None
         assert not is_blank[at - 1]
         assert not is_blank[at]
     assert at == len(text)
-    assert segmenter.separate_bytes(text.encode()) == out.encode()
+    assert segmenter.segment_bytes(text.encode()) == out.encode()
     words = segmenter.segment(text)
     assert words == out.replace("\ufeff", " ").split()
     assert "".join(words) == "".join(c for c, blank in zip(text, is_blank, strict=True) if not blank)
@@ -72,21 +72,21 @@ def test_many_texts_are_each_by_itself(segmenter: trellis.Segmenter, texts: list
 @few
 @given(st.binary(max_size=40))
 def test_any_bytes_come_out_again(segmenter: trellis.Segmenter, text: bytes) -> None:
-    assert segmenter.separate_bytes(text).replace(b" ", b"") == text.replace(b" ", b"")
+    assert segmenter.segment_bytes(text).replace(b" ", b"") == text.replace(b" ", b"")
 
 
 def test_words(segmenter: trellis.Segmenter) -> None:
     assert segmenter.segment("我们是学生") == ["我们", "是", "学生"]
-    assert segmenter.separate("我们是\u3000学生\r\n\n他的书") == "我们 是\u3000学生\r\n\n他 的 书"
+    assert segmenter.segment_text("我们是\u3000学生\r\n\n他的书") == "我们 是\u3000学生\r\n\n他 的 书"
     assert segmenter.segment("") == []
     assert segmenter.segment(" \n") == []
     assert segmenter.segment_batch([]) == []
-    assert segmenter.separate("") == ""
+    assert segmenter.segment_text("") == ""
 
 
 def test_long_texts_are_coded_as_short_ones(segmenter: trellis.Segmenter) -> None:
     line = "我们是学生，他２ "
-    assert segmenter.separate(line * 3000) == segmenter.separate(line) * 3000
+    assert segmenter.segment_text(line * 3000) == segmenter.segment_text(line) * 3000
     points = to_points(line * 3000)
     long, short = characters(points), characters(points[: len(line)])
     assert long.values.tolist() == short.values.tolist()
@@ -168,7 +168,7 @@ def test_one_file(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
     wide = {word for line in LINES for word in line.split()}
     assert copy.known_words == wide - {"２０２６年", "，"} | {"2026年", ","}
     text = "他们读书，２０２７年的学生"
-    assert copy.separate(text) == segmenter.separate(text)
+    assert copy.segment_text(text) == segmenter.segment_text(text)
     assert "他们" in copy.segment(text)
 
 
@@ -178,7 +178,7 @@ def test_one_file(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
 def test_other_models(more: dict[str, object]) -> None:
     found = trellis.Segmenter.train(LINES, **more)
     assert found.segment("我们是学生") == ["我们", "是", "学生"]
-    assert found.separate("") == ""
+    assert found.segment_text("") == ""
 
 
 def test_words_of_one_kind() -> None:
@@ -238,6 +238,8 @@ def test_commands(words: Path, call: Callable[..., Done]) -> None:
     assert done.code == 0, done.err
     assert json.loads(done.out)["known words"] == 13
     assert "18 lines" in done.err
+    assert "% of characters violating the margin" in done.err
+    assert "% of characters violating the margin" in call("info -m m").out
     done = call("predict --model m text.txt --output out.txt")
     assert (done.code, done.out) == (0, "")
     assert (words / "out.txt").read_bytes() == "我们 是 学生\r\n\n \u3000\n他 的 书".encode()

@@ -314,7 +314,7 @@ def test_a_tagger_of_segments_in_all_its_ways(tmp_path: Any) -> None:
     node = tagger.marginals(sentence).node
     np.testing.assert_allclose(node.sum(axis=1), 1)
     assert tagger.span_probability(sentence, ("N", 1, 3)) == pytest.approx(tagger.marginals(sentence)[2]["I-N"])
-    assert tagger.tag(sentence, by="label") == tagger.tag(sentence)
+    assert tagger.tag(sentence, decode="posterior") == tagger.tag(sentence)
     assert tagger.tag(sentence, allowed={4: "B-N"})[4:6] in (["B-N", "I-N"], ["B-N", "O"])
     with pytest.raises(ConstraintError):
         tagger.tag(sentence, allowed={0: "I-N"})

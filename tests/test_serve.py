@@ -72,7 +72,7 @@ TEXT = "Ann lives in Rome. Bob saw New York."
 def test_models(client: TestClient) -> None:
     found = client.get("/v1/models").json()["models"]
     assert [one["name"] for one in found] == ["ner", "pairs.v1", "bags"]
-    assert (found[0]["target"], found[0]["measure"], found[2]["attributes"]) == ("ner", "probability", True)
+    assert (found[0]["target"], found[0]["probability_kind"], found[2]["attributes"]) == ("ner", "probability", True)
 
 
 def test_predict(client: TestClient, ner: trellis.Tagger) -> None:

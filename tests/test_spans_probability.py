@@ -81,19 +81,19 @@ TAGGERS = {
 }
 
 
-@pytest.mark.parametrize("by", ["path", "label"])
+@pytest.mark.parametrize("decode", ["viterbi", "posterior"])
 @pytest.mark.parametrize("name", MODELS)
-def test_batches(name: str, by: str) -> None:
+def test_batches(name: str, decode: str) -> None:
     tagger = random_tagger(4, LABELS["iob2"], **MODELS[name])
     many = [*sentences(4), ["a", "b"] * 8, []]
-    alone = [tagger.tag_spans(sentence, by=by) for sentence in many]
+    alone = [tagger.tag_spans(sentence, decode=decode) for sentence in many]
     assert any(alone)
     for sentence, found in zip(many, alone, strict=True):
-        assert [span for span, _ in found] == spans(tagger.tag(sentence, by=by))
+        assert [span for span, _ in found] == spans(tagger.tag(sentence, decode=decode))
         assert [p for _, p in found] == [tagger.span_probability(sentence, span) for span, _ in found]
     for n_threads in (1, 2):
-        assert tagger.tag_spans_batch(many, by=by, n_threads=n_threads) == alone
-        assert tagger.tag_spans_batch(trellis.read({"word": many}), by=by, n_threads=n_threads) == alone
+        assert tagger.tag_spans_batch(many, decode=decode, n_threads=n_threads) == alone
+        assert tagger.tag_spans_batch(trellis.read({"word": many}), decode=decode, n_threads=n_threads) == alone
 
 
 def test_huge_scores() -> None:

@@ -51,7 +51,7 @@ def test_blocks_give_the_bytes_of_the_whole(name: str, order: int, cuts: tuple[i
     [
         {"features": [*FEATURES, "label[-1] & word[0]", "rare_suffix(word[0], 2)"]},
         {"features": "default"},
-        {"cutoff": 2},
+        {"min_count": 2},
         {"dev": random_corpus(2, 6)},
         {"dev": random_corpus(2, 6), "patience": 1, "metric": "token"},
         {"learner": trellis.MIRA(epochs=2, shuffle=False), "label_costs": {"L0": 3.0}},
@@ -191,8 +191,8 @@ def test_command_line(here: Path, call: Any) -> None:
         ({"tag_dictionary": True}, "tag_dictionary needs the whole corpus"),
         ({"pairs": "seen"}, "pairs needs the whole corpus"),
         ({"init": trellis.train(random_corpus(1), target="label")}, "init needs the whole corpus"),
-        ({"features": ["label[-1] & word[0]"], "cutoff": 2}, "cutoff on templates of label pairs"),
-        ({"cutoff": 1000}, "leaves no feature"),
+        ({"features": ["label[-1] & word[0]"], "min_count": 2}, "min_count on templates of label pairs"),
+        ({"min_count": 1000}, "leaves no feature"),
     ],
 )
 def test_what_needs_the_whole_corpus_is_rejected(more: dict[str, Any], said: str) -> None:

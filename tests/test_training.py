@@ -169,7 +169,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "features": (FEATURES, [*FEATURES, "label[-1] & word[0]"]),
     "learner": (trellis.MIRA(epochs=3), trellis.MIRA(epochs=3, C=0.2)),
     "order": (3, 2),
-    "cutoff": (0, 12),
+    "min_count": (0, 12),
     "pairs": ("all", "seen"),
     "tag_dictionary": (False, 2),
     "beam": (None, 3),
@@ -577,7 +577,7 @@ def test_learners_that_are_none(learner: Any) -> None:
 
 def test_a_cutoff_that_leaves_nothing() -> None:
     with pytest.raises(LearnerError, match="leaves no feature"):
-        train(corpus_of(0), cutoff=100_000)
+        train(corpus_of(0), min_count=100_000)
 
 
 def test_unannotated_conllu(tmp_path: Path) -> None:
@@ -591,7 +591,7 @@ def test_unannotated_conllu(tmp_path: Path) -> None:
 def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     """As parameters and in info; what JSON cannot hold is an error before training begins."""
     corpus = corpus_of(0)
-    options: dict[str, Any] = {"order": np.int64(2), "cutoff": np.int32(1), "tag_dictionary": np.int64(2)}
+    options: dict[str, Any] = {"order": np.int64(2), "min_count": np.int32(1), "tag_dictionary": np.int64(2)}
     numbers = {"info": {"n": np.int64(1), "share": np.float32(0.5), "yes": np.bool_(True)}}
     tagger = train(corpus, **options, **numbers, dev=corpus_of(1), patience=np.int64(3))
     tagger.save(tmp_path / "model")
@@ -610,8 +610,8 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"cutoff": -1}, "cutoff must be a whole number from 0 on, not -1"),
-        ({"cutoff": 1.5}, "cutoff must be a whole number"),
+        ({"min_count": -1}, "min_count must be a whole number from 0 on, not -1"),
+        ({"min_count": 1.5}, "min_count must be a whole number"),
         ({"tag_dictionary": -1}, "tag_dictionary must be"),
         ({"tag_dictionary": "yes"}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),

@@ -41,7 +41,7 @@ def first_rounds(setting: Setting, bound: Literal["loose", "tight", "exact"], cu
         wsj(setting).train,
         target="pos",
         features="altun-s2",
-        cutoff=cutoff,
+        min_count=cutoff,
         learner=learner,
         n_threads=setting.n_threads,
     )

@@ -70,7 +70,7 @@ def curve(
         features=features,
         learner=learner(kind, iterations),
         order=ORDER,
-        cutoff=cutoff,
+        min_count=cutoff,
         dev=parts.dev,
         prune=prune,
         n_threads=setting.n_threads,
@@ -97,7 +97,7 @@ def chosen(
         features=features,
         learner=learner(method.kind, iterations),
         order=ORDER,
-        cutoff=method.cutoff,
+        min_count=method.cutoff,
         prune=prune,
         n_threads=setting.n_threads,
     )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trellis._support.arguments import file_path
-from trellis._support.errors import CorpusError
+from trellis._support.arguments import file_path, instance, items
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
@@ -49,14 +49,8 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
-    reader, found = _Reader(name), Treebank([])
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        for error in reader.read(number, line.removesuffix("\r"), found.trees):
-            if not lenient:
-                raise error
-            found.skipped.append(error)
-    if reader.open:
-        error = reader.unclosed("the file ends")
+    found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
+    for error in _Reader(name).read_lines(text, found.trees):
         if not lenient:
             raise error
         found.skipped.append(error)
@@ -65,7 +59,10 @@ def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Tr
 
 def write_trees(trees: Iterable[PhraseTree], path: str | os.PathLike[str]) -> None:
     """Write trees, one per line; the file is there whole or not at all."""
-    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in trees).encode())
+    listed = items(trees)
+    if listed is None or not all(isinstance(tree, PhraseTree) for tree in listed):
+        raise ArgumentError(f"trees must be a list of trees, not {type(trees).__name__}")
+    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in listed).encode())
 
 
 @dataclass(slots=True)
@@ -92,8 +89,14 @@ class _Reader:
         what = "1 bracket is" if n == 1 else f"{n} brackets are"
         return CorpusError(self.name, self.begun, f"{what} not closed before {when}; close the tree")
 
-    def read(self, number: int, line: str, trees: list[PhraseTree]) -> Iterator[CorpusError]:
-        """One line; mistakes come one after the other, and what they spoil is skipped."""
+    def read_lines(self, text: str, trees: list[PhraseTree]) -> Iterator[CorpusError]:
+        """Adds the trees of a text; mistakes come one after the other, and what they spoil is skipped."""
+        for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+            yield from self._read(number, line.removesuffix("\r"), trees)
+        if self.open:
+            yield self.unclosed("the file ends")
+
+    def _read(self, number: int, line: str, trees: list[PhraseTree]) -> Iterator[CorpusError]:
         if line.startswith("("):  # within a tree lines are indented
             self.skipping = False
             if self.open:
@@ -117,7 +120,11 @@ class _Reader:
             if not self.open:
                 raise _NoTreeError("a closing bracket without an opening one; remove it")
             bracket = self.open.pop()
-            tree = _closed(bracket, is_empty_sentence=not self.open and bracket.label == ROOT)
+            is_empty_sentence = not self.open and bracket.label == ROOT
+            if bracket.word is None and not bracket.children and not is_empty_sentence:
+                what = "an empty bracket" if bracket.label is None else f"{bracket} stands over nothing"
+                raise _NoTreeError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
+            tree = PhraseTree(bracket.label or "", tuple(bracket.children), bracket.word)
             if self.open and self.open[-1].word is not None:
                 raise _NoTreeError(f"{self.open[-1]} stands over a word and a bracket; give the word a tag")
             (self.open[-1].children if self.open else trees).append(tree)
@@ -141,10 +148,3 @@ class _Reader:
 
 class _NoTreeError(Exception):
     """What is wrong with a line."""
-
-
-def _closed(bracket: _Open, *, is_empty_sentence: bool) -> PhraseTree:
-    if bracket.word is None and not bracket.children and not is_empty_sentence:
-        what = "an empty bracket" if bracket.label is None else f"{bracket} stands over nothing"
-        raise _NoTreeError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
-    return PhraseTree(bracket.label or "", tuple(bracket.children), bracket.word)

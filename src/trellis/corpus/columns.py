@@ -98,7 +98,11 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
     names = layout.names or (layout.naming(len(coded)) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
-    return Corpus(columns, starts, source, lines, _extras(text, asides))
+    extras = None
+    if len(asides):  # lines that are no tokens
+        said = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
+        extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), said)
+    return Corpus(columns, starts, source, lines, extras)
 
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -139,13 +143,6 @@ def _evened(text: bytes, layout: Layout) -> tuple[bytes, int]:
     return b"\n".join(lines), n + has_labels
 
 
-def _extras(text: bytes, asides: Longs) -> Extras | None:
-    if not len(asides):
-        return None
-    lines = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
-    return Extras(asides[:, 0].copy(), asides[:, 1].copy(), lines)
-
-
 def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
     if trouble == "utf8":
         return NOT_UTF8
@@ -153,8 +150,5 @@ def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
     if layout.n_inputs:
         wanted = f"at least {layout.n_inputs}, those that the model reads"
     between = "single tabs" if layout.tabs else "blanks or tabs"
-    return f"{_fields(found)} between {between}, expected {wanted}; correct the row or name all columns there are"
-
-
-def _fields(n: int) -> str:
-    return f"{n} field" if n == 1 else f"{n} fields"
+    fields = "1 field" if found == 1 else f"{found} fields"
+    return f"{fields} between {between}, expected {wanted}; correct the row or name all columns there are"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import BagColumn, Column, Corpus
-from trellis.corpus.files import NOT_UTF8
+from trellis.corpus.files import decoded
 from trellis.corpus.objects import Origin, from_mapping
 
 COLUMNS = ("attributes", "label")
@@ -23,25 +23,19 @@ _VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")  # a colon that no backslash escapes
 def parse_crfsuite(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:
     """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
     if names is not None and len(names) != 2:
-        raise CorpusError(
-            source, None, f"{len(names)} names; data files of CRFsuite have two columns: attributes,label"
-        )
+        why = f"{len(names)} names; data files of CRFsuite have two columns: attributes,label"
+        raise CorpusError(source, None, why)
     attributes, labels = names or COLUMNS
     bags, found = list[list[dict[str, float]]](), list[list[str]]()
     lines, ended = list[int](), True
-    for number, raw in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            line = raw.decode().removesuffix("\r")
-        except UnicodeDecodeError:
-            raise CorpusError(source, number, NOT_UTF8) from None
-        if not line:
+    for number, line in enumerate(decoded(text, source).split("\n"), 1):
+        label, *fields = line.removesuffix("\r").split("\t")
+        if not label and not fields:
             ended = True
             continue
-        label, *fields = line.split("\t")
         if label.startswith("@"):
-            raise CorpusError(
-                source, number, f"{label}: weights of sentences are not read here; give train(sample_weight=...)"
-            )
+            why = f"{label}: weights of sentences are not read here; give train(sample_weight=...)"
+            raise CorpusError(source, number, why)
         if ended:
             bags.append([])
             found.append([])
@@ -57,8 +51,7 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
     bag: dict[str, float] = {}
     for field in fields:
         name, value = field, 1.0
-        colon = _VALUE.search(field)
-        if colon is not None:
+        if colon := _VALUE.search(field):
             name, said = field[: colon.end() - 1], field[colon.end() :]
             try:
                 value = float(said)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from itertools import pairwise
 
-from trellis._support.arrays import Longs
+import numpy as np
+
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import NOT_UTF8
+from trellis.corpus.files import decoded
 from trellis.corpus.objects import Origin, from_mapping
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
@@ -65,14 +65,10 @@ def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: s
 
 def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
     """The rows of the file, and the line at which each begins."""
-    try:
-        decoded = text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = 1 + text.count(b"\n", 0, error.start)
-        raise CorpusError(source, line, NOT_UTF8) from None
-    first = decoded.partition("\n")[0]
+    content = decoded(text, source)
+    first = content.partition("\n")[0]
     separator = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
     rows, lines, at = list[list[str]](), list[int](), 1
     try:
         for row in reader:
@@ -93,12 +89,9 @@ def format_csv(corpus: Corpus, sentence: str | None = None) -> str:
     quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     lists = {name: corpus.column(name).tolist() for name in corpus.columns}
     if sentence not in lists and not any(name.lower() in SENTENCE for name in lists):
-        lists = {"sentence": [str(n) for n in _numbers(corpus.starts, 1)], **lists}
+        numbers = np.repeat(np.arange(1, len(corpus) + 1), np.diff(corpus.starts))
+        lists = {"sentence": list(map(str, numbers.tolist())), **lists}
     for row in ([*lists], *zip(*lists.values(), strict=True)):
         # The writer itself puts fields with its own line ends in quotes, but not those with others.
         (quoting if any("\r" in field for field in row) else writer).writerow(row)
     return out.getvalue()
-
-
-def _numbers(starts: Longs, first: int) -> list[int]:
-    return [first + i for i, (a, b) in enumerate(pairwise(starts.tolist())) for _ in range(b - a)]

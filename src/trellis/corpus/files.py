@@ -60,9 +60,8 @@ def reading(path: str) -> Iterator[BinaryIO]:
     except EOFError:
         raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise CorpusError(
-            name, None, "not a valid gzip file; drop the .gz from its name or compress it again"
-        ) from None
+        why = "not a valid gzip file; drop the .gz from its name or compress it again"
+        raise CorpusError(name, None, why) from None
     except OSError as error:
         raise CorpusError(name, None, f"cannot be read: {error.strerror or error}") from None
 
@@ -75,6 +74,14 @@ def read_bytes(path: str) -> bytes:
         except MemoryError:
             why = "does not fit into memory; read it block by block with trellis.stream"
             raise CorpusError(message_name(path), None, why) from None
+
+
+def decoded(text: bytes, source: str) -> str:
+    """The text of a file without its byte order mark; CorpusError that names the line if it is not UTF-8."""
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(source, 1 + text.count(b"\n", 0, error.start), NOT_UTF8) from None
 
 
 def writing_whole(path: str) -> AbstractContextManager[Path]:

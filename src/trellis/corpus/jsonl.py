@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
 
@@ -16,11 +15,10 @@ def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus
     """The corpus in the bytes of a file of JSON lines; blank lines are skipped."""
     records: list[dict[str, object]] = []
     lines: list[int] = []
-    for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        records.append(_parse_line(line, source, number))
-        lines.append(number)
+    for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            records.append(_parse_line(line, source, number))
+            lines.append(number)
     if not records:
         raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
     return from_records(records, names, Origin(source, lines))
@@ -45,10 +43,4 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
 
 def format_jsonl(corpus: Corpus) -> str:
     """The corpus as JSON lines; bags of attributes become objects from name to weight."""
-    columns = {name: column.tolist() for name, column in corpus.columns.items()}
-    ends = corpus.starts.tolist()
-    out = []
-    for a, b in itertools.pairwise(ends):
-        record = {name: values[a:b] for name, values in columns.items()}
-        out.append(json.dumps(record, ensure_ascii=False, separators=(", ", ": ")))
-    return "".join(f"{line}\n" for line in out)
+    return "".join(f"{json.dumps(sentence, ensure_ascii=False)}\n" for sentence in corpus)

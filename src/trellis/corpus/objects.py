@@ -53,7 +53,8 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
             starts = ends
         elif not np.array_equal(starts, ends):
             raise _uneven(chosen[0], starts, name, ends, origin)
-    return Corpus(encoded, starts, origin.source, _token_lines(starts, origin))
+    lines = None if origin.lines is None else np.repeat(np.asarray(origin.lines, np.int64), np.diff(starts))
+    return Corpus(encoded, starts, origin.source, lines)
 
 
 def from_records(records: Sequence[Mapping[str, Any]], names: Sequence[str] | None, origin: Origin = _MEMORY) -> Corpus:
@@ -165,18 +166,14 @@ def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[st
     return default if names is None else names
 
 
-def _sparse_rows(matrix: Any) -> list[dict[str, float]]:
-    """The rows as dicts, numbers called as those of dense vectors are (bind/attributes.hpp)."""
-    places, values = matrix.indices.tolist(), matrix.data.tolist()
-    return [{f"[{places[k]}]": values[k] for k in range(a, b)} for a, b in pairwise(matrix.indptr.tolist())]
-
-
 _BAGS = (dict, list, tuple, set, frozenset, np.ndarray)  # what the attributes of a token may be
 
 
 def _as_list(sentence: Any, i: int, origin: Origin, column: str = "") -> list[Any]:
-    if hasattr(sentence, "tocsr"):  # a sparse matrix of SciPy: a row is a token
-        return _sparse_rows(sentence.tocsr())
+    if hasattr(sentence, "tocsr"):  # a sparse matrix of SciPy: a row is a token, with the names of dense vectors
+        rows = sentence.tocsr()
+        named = [(f"[{place}]", value) for place, value in zip(rows.indices.tolist(), rows.data.tolist(), strict=True)]
+        return [dict(named[a:b]) for a, b in pairwise(rows.indptr.tolist())]
     tokens = sentence if isinstance(sentence, list) else items(sentence)
     if tokens is None:
         place = f"column {column!r}: " if column else ""
@@ -236,7 +233,3 @@ def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
     return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match")
-
-
-def _token_lines(starts: Longs, origin: Origin) -> Longs | None:
-    return None if origin.lines is None else np.repeat(np.asarray(origin.lines, np.int64), np.diff(starts))

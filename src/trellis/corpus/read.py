@@ -15,18 +15,11 @@ from trellis.corpus.files import extension, message_name, name_of, read_bytes
 
 FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {
-    ".conllu": "conllu",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
+    **{".conllu": "conllu", ".csv": "csv"},
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
 }
-
-
 # The formats on which an option of ``read`` has an effect, if not on all.
 FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
 
@@ -180,25 +173,26 @@ def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, A
 
 def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: str | None = None) -> Corpus:
     if not isinstance(text, bytes):
-        why = "opened as text; open it in binary mode, for example open(name, 'rb')"
-        raise CorpusError(source, None, why)
-    if format == "jsonl":
+        raise CorpusError(source, None, "opened as text; open it in binary mode, for example open(name, 'rb')")
+    if format == "conll":
+        corpus = parse_text(text, source, layout)
+    elif format == "conllu":
+        corpus = choose(parse_text(text, source, CONLLU), layout.names)
+    elif format == "jsonl":
         from trellis.corpus.jsonl import parse_jsonl
 
-        return _with_tokens(parse_jsonl(text, source, layout.names))
-    if format == "csv":
+        corpus = parse_jsonl(text, source, layout.names)
+    elif format == "csv":
         from trellis.corpus.csv_files import parse_csv
 
-        return _with_tokens(parse_csv(text, source, layout.names, sentence))
-    if format == "crfsuite":
+        corpus = parse_csv(text, source, layout.names, sentence)
+    elif format == "crfsuite":
         from trellis.corpus.crfsuite_data import parse_crfsuite
 
-        return _with_tokens(parse_crfsuite(text, source, layout.names))
-    if format == "conllu":
-        return _with_tokens(choose(parse_text(text, source, CONLLU), layout.names))
-    if format != "conll":
+        corpus = parse_crfsuite(text, source, layout.names)
+    else:
         raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
-    return _with_tokens(parse_text(text, source, layout))
+    return _with_tokens(corpus)
 
 
 def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:

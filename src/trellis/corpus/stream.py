@@ -7,8 +7,8 @@ import select
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 
 from trellis import _core
 from trellis.corpus.columns import Layout, fix_names, parse_text
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Some whole sentences of a file of columns, with the bytes they were read from."""
 
     corpus: Corpus  # may have no tokens, where the file has only comments or blank lines
@@ -49,18 +48,21 @@ def map_pieces(
     with reading(path) as file:
         try:
             for text in _texts(file, piece_bytes, first=min(piece_bytes, 1 << 16)):
-                if not pending and (text.pauses or text.ends):  # a thread would have nobody to work beside
+                alone = not pending and (text.pauses or text.ends)  # a thread would have nobody to work beside
+                if alone or (layout.names is None and not layout.n_inputs):  # names are those of the first rows
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
-                    yield work(piece)
-                    continue
-                pool = pool or _threads(n_threads)
-                if layout.names is None and not layout.n_inputs:  # names are those of the first rows: read these first
-                    piece = _piece(text, source, layout)
-                    layout = fix_names(layout, piece.corpus)
-                    pending.append(_submit(pool, work, piece))
+                    task = partial(work, piece)
                 else:
-                    pending.append(_submit(pool, parse_and_work, text, layout))
+                    task = partial(parse_and_work, text, layout)
+                if alone:
+                    yield task()
+                    continue
+                if pool is None:
+                    from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
+
+                    pool = ThreadPoolExecutor(n_threads)
+                pending.append(_submit(pool, task))
                 while pending and (text.pauses or len(pending) > n_threads + 1):
                     yield pending.popleft().result()
             while pending:
@@ -70,22 +72,16 @@ def map_pieces(
                 pool.shutdown(cancel_futures=True)
 
 
-def _threads(n: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
-
-    return ThreadPoolExecutor(n)
-
-
-def _submit(pool: ThreadPoolExecutor, work: Callable[..., T], *given: object) -> Future[T]:
-    """``work`` by the pool; by this thread where the system gives no other."""
+def _submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
+    """The task by the pool; by this thread where the system gives no other."""
     from concurrent.futures import Future
 
     try:
-        return pool.submit(work, *given)
+        return pool.submit(task)
     except RuntimeError:  # the pool could not start a thread; a thread that it has may do the work twice
         done = Future[T]()
         try:
-            done.set_result(work(*given))
+            done.set_result(task())
         except Exception as error:
             done.set_exception(error)
         return done
@@ -114,8 +110,7 @@ def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int
         yield piece
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(NamedTuple):
     """The bytes of a piece."""
 
     text: bytes

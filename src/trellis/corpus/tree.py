@@ -52,21 +52,16 @@ class PhraseTree:
 
     def spans(self) -> list[tuple[str, int, int]]:
         """The phrases: label, first word, and the word after the last one; a phrase before those within it."""
-        found, counts = list[tuple[str, int, int]](), dict[int, int]()
-        ordered = list(self.nodes())
-        for node in reversed(ordered):
-            counts[id(node)] = 1 if node.is_tag else sum(counts[id(child)] for child in node.children)
-        open_ = [(self, 0)]
+        found, at, open_ = list[tuple[str, int, int]](), 0, list[PhraseTree | int]([self])
         while open_:
-            node, at = open_.pop()
-            if node.is_tag:
-                continue
-            found.append((node.label, at, at + counts[id(node)]))
-            below = list[tuple[PhraseTree, int]]()
-            for child in node.children:
-                below.append((child, at))
-                at += counts[id(child)]
-            open_.extend(reversed(below))
+            node = open_.pop()
+            if isinstance(node, int):  # all below this phrase is done
+                found[node] = (*found[node][:2], at)
+            elif node.is_tag:
+                at += 1
+            else:
+                open_ += [len(found), *reversed(node.children)]
+                found.append((node.label, at, at))
         return found
 
     def pieces(self) -> list[str]:

@@ -26,11 +26,9 @@ LABELS = ("B", "M", "E", "S")
 Points = npt.NDArray[np.uint32]
 
 _MARK = "\ufeff"
-_BLANKS = [point for point in range(0x3001) if chr(point).isspace()] + [
-    ord(_MARK)
-]  # none is beyond U+3000 but the mark
 _IS_BLANK = np.zeros(0x110000, bool)
-_IS_BLANK[_BLANKS] = True
+_IS_BLANK[[point for point in range(0x3001) if chr(point).isspace()]] = True  # none is beyond U+3000 but the mark
+_IS_BLANK[ord(_MARK)] = True
 _IS_BLANK[0xDC80:0xDD00] = True  # bytes that are not UTF-8, where those are let through
 _WIDE = 0xFF01, 0xFF5E, 0xFEE0  # ASCII in full width: the first, the last, how far from ASCII
 

@@ -84,8 +84,10 @@ def format_conllu(corpus: Corpus) -> str:
     if unknown := next((name for name in corpus.columns if name not in CONLLU_NAMES), None):
         why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}: choose with columns="
         raise CorpusError(corpus.source, None, why)
-    lists = [_fields(corpus, name, True) if name in corpus.columns else _filler(corpus, name) for name in CONLLU_NAMES]
-    rows = ["\t".join(fields) for fields in zip(*lists, strict=True)]
+    fillers = dict.fromkeys(CONLLU_NAMES, ["_"] * corpus.n_tokens)
+    fillers["id"] = [str(i) for a, b in itertools.pairwise(corpus.starts.tolist()) for i in range(1, b - a + 1)]
+    lists = fillers | {name: _fields(corpus, name, True) for name in corpus.columns}
+    rows = ["\t".join(fields) for fields in zip(*lists.values(), strict=True)]
     return _join(corpus, rows, lambda line: True)
 
 
@@ -100,13 +102,6 @@ def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
             why = f"column {name!r} has the value {value!r}, which columns cannot hold; write jsonl"
             raise CorpusError(corpus.source, None, why)
     return column.tolist()
-
-
-def _filler(corpus: Corpus, name: str) -> list[str]:
-    if name != "id":
-        return ["_"] * corpus.n_tokens
-    ends = corpus.starts.tolist()
-    return [str(i) for a, b in itertools.pairwise(ends) for i in range(1, b - a + 1)]
 
 
 def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str:

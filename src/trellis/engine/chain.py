@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Bools, Bytes, Doubles, Floats, Ints, LabelSets, Longs, starts_of
+from trellis._support.arrays import Bools, Bytes, Doubles, Floats, Ints, LabelSets, Lists, Longs, starts_of
 
 Scores = Doubles | Floats
 
@@ -203,3 +203,32 @@ class Chains(NamedTuple):
     def doubles(self) -> Chains:
         """The same in double precision."""
         return self._replace(tables=self.tables.doubles)
+
+
+class BeamChains(NamedTuple):
+    """The same with edge attributes about labels further back: best paths by a beam (core/engine/beam.hpp)."""
+
+    tables: Tables
+    starts: Longs  # [n_sentences + 1]
+    allowed: LabelSets | None
+    width: int  # of the beam
+    lists: Lists  # edge attributes of every token
+    rows: _core.FarRows  # their weights, and which labels they are about
+    same: Ints  # [n_tokens] the last token with the same word, within its sentence; -1: none
+
+    @property
+    def _far(self) -> tuple[Lists, _core.FarRows, Ints]:
+        return self.lists, self.rows, self.same
+
+    def best(self, n_threads: int) -> PathBatch:
+        """The best path of every sentence that the beam finds."""
+        paths, scores, _ = self.kbest(1, n_threads)
+        return PathBatch(paths, scores[:, 0])
+
+    def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
+        """The k best as arrays, as `Chains.kbest` has them."""
+        return _core.beam_paths(self.tables, self.starts, self.allowed, self._far, self.width, k, n_threads)
+
+    def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
+        """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
+        return _core.beam_scores(self.tables, self.starts, self._far, paths, n_threads)

@@ -14,6 +14,8 @@ a lattice, and a derivation a path. All answers are functions of scores, one per
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,18 +153,10 @@ class Hypergraph:
 
     def _exact_count(self, scores: npt.NDArray[Any]) -> int:
         """By Python's whole numbers, which have no end."""
-        counts = [0] * self.n_nodes
-        is_leaf = np.bincount(self.heads, minlength=self.n_nodes) == 0
-        heads, starts, tails = self.heads.tolist(), self.tail_starts.tolist(), self.tails.tolist()
-        order = np.argsort(self.heads, kind="stable").tolist()
-        for node in np.flatnonzero(is_leaf).tolist():
-            counts[node] = 1
-        for e in order:
+        counts: list[int] = (np.bincount(self.heads, minlength=self.n_nodes) == 0).astype(int).tolist()  # 1 of leaves
+        for e in np.argsort(self.heads, kind="stable").tolist():
             if scores[e] > -np.inf:
-                ways = 1
-                for tail in tails[starts[e] : starts[e + 1]]:
-                    ways *= counts[tail]
-                counts[heads[e]] += ways
+                counts[self.heads[e]] += math.prod(counts[tail] for tail in self.tails_of(e))
         return counts[self.goal]
 
     def expectation(self, scores: npt.ArrayLike, values: npt.ArrayLike) -> float:
@@ -232,15 +226,14 @@ class Hypergraphs:
     def best(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[Derivation | None]:
         """The best derivation of each; None where every derivation is forbidden."""
         totals, starts, edges = self.native.best(*self.flat(scores), thread_count(n_threads))
-        found = _derivations(totals, starts, edges)
-        return [one if one.score > -np.inf else None for one in found]
+        return [one if one.score > -np.inf else None for one in _derivations(totals, starts, edges)]
 
     def kbest(self, scores: Sequence[npt.ArrayLike], k: int, n_threads: int | None = None) -> list[list[Derivation]]:
         """The ``k`` best derivations of each, best first."""
         k = whole_number("k", k, 1, 2**31 - 1)
         starts, found = self.native.k_best(*self.flat(scores), k, thread_count(n_threads))
         derivations = _derivations(*found)
-        return [derivations[begin:end] for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+        return [derivations[begin:end] for begin, end in itertools.pairwise(starts.tolist())]
 
     def log_z(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> Doubles:
         """log Z of each."""
@@ -262,8 +255,7 @@ class Hypergraphs:
 
 
 def _derivations(totals: Doubles, starts: Longs, edges: Longs) -> list[Derivation]:
-    runs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    numbers = edges.tolist()
+    numbers, runs = edges.tolist(), itertools.pairwise(starts.tolist())
     return [Derivation(score, tuple(numbers[a:b])) for score, (a, b) in zip(totals.tolist(), runs, strict=True)]
 
 
@@ -300,7 +292,7 @@ def _nodes(name: str, given: npt.ArrayLike) -> Ints:
     try:
         nodes = np.asarray(given)
     except ValueError:
-        raise ArgumentError(wanted) from None
+        nodes = np.zeros(1)
     if nodes.size == 0:
         return np.empty(0, np.int32)
     if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
@@ -312,32 +304,27 @@ def _nodes(name: str, given: npt.ArrayLike) -> Ints:
 
 
 def _starts(given: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
-    wanted = f"tail_starts must be {n_edges + 1} whole numbers from 0 to {n_tails}, which never fall"
     try:
         starts = np.asarray(given)
     except ValueError:
-        raise ArgumentError(wanted) from None
-    if starts.shape != (n_edges + 1,) or starts.dtype.kind not in "iu":
-        raise ArgumentError(wanted)
-    if starts[0] != 0 or starts[-1] != n_tails or (np.diff(starts.astype(np.int64)) < 0).any():
-        raise ArgumentError(wanted)
+        starts = np.empty(0)
+    fits = starts.shape == (n_edges + 1,) and starts.dtype.kind in "iu"
+    if not fits or starts[0] != 0 or starts[-1] != n_tails or (np.diff(starts.astype(np.int64)) < 0).any():
+        wanted = f"{n_edges + 1} whole numbers from 0 to {n_tails}, which never fall"
+        raise ArgumentError(f"tail_starts must be {wanted}")
     return np.ascontiguousarray(starts, np.int64)
 
 
 def _tail_arrays(tails: Any, n_edges: int) -> tuple[Longs, Ints]:
     """Where the tails of each edge begin, and all of them."""
-    wanted = f"tails must have one entry per edge, {n_edges}"
     lists = None if isinstance(tails, np.ndarray) else items(tails)
     if isinstance(tails, np.ndarray) and tails.ndim == 2:
         sizes, flat = np.full(len(tails), tails.shape[1]), _nodes("tails", tails.reshape(-1))
     elif lists is not None and not any(np.ndim(one) == 0 for one in lists):
-        sizes, flat = (
-            np.array([len(one) for one in lists], np.int64),
-            _nodes("tails", [u for one in lists for u in one]),
-        )
+        sizes, flat = np.array(list(map(len, lists)), np.int64), _nodes("tails", [u for one in lists for u in one])
     else:
         flat = _nodes("tails", tails)
         sizes = np.ones(len(flat), np.int64)
     if len(sizes) != n_edges:
-        raise ArgumentError(f"{wanted}, not {len(sizes)}")
+        raise ArgumentError(f"tails must have one entry per edge, {n_edges}, not {len(sizes)}")
     return starts_of(sizes), flat

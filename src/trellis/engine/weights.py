@@ -174,6 +174,34 @@ class Ngrams(Stored):
             out[at[found]] = self.weights[here[found]]
         return out
 
+    def more_labels(self, n_old: int, n_labels: int) -> Ngrams:
+        """The same n-grams where there are more labels: START and all n-grams of two labels and more move up."""
+        parents = self.parents.astype(np.int64)
+        parents[parents > n_old] += n_labels - n_old
+        return replace(self, parents=parents.astype(np.uint32))
+
+    @classmethod
+    def of_table(cls, tri: Floats, n_labels: int) -> tuple[Ngrams, Floats]:
+        """The triples of a table that have a weight, and what a first label has after START and START: [n_labels]."""
+        n = n_labels
+        x, y, z = np.nonzero(tri[:, :n, :n])  # START as the middle label stands for the first token alone
+        pairs = np.unique(np.concatenate([x * n + y, y * n + z]))
+        first, second = np.divmod(pairs, n)
+        number = np.zeros((n + 1) * n, np.int64)
+        number[pairs] = n + 2 + np.arange(len(pairs))
+        parents = np.concatenate([first + 1, number[x * n + y]]).astype(np.uint32)
+        labels = np.concatenate([second, z]).astype(np.uint16)
+        weights = np.concatenate([np.zeros(len(pairs)), tri[x, y, z]]).astype(np.float32)
+        return cls(parents, labels, weights), tri[n, n, :n]
+
+    def table(self, n_labels: int) -> Floats:
+        """[L + 1, L + 1, stride] with the weights of all n-grams of three labels; there are no longer ones."""
+        tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
+        long = np.flatnonzero(self.lengths(n_labels) == 3)
+        pairs = self.parents[long].astype(np.int64) - (n_labels + 2)
+        tri[self.parents[pairs].astype(np.int64) - 1, self.labels[pairs], self.labels[long]] = self.weights[long]
+        return tri
+
     def native(self, n_labels: int, order: int, beam: int = 0) -> _core.Ngrams:
         """Checked for native code; ValueError if they make no sense."""
         return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)

@@ -92,7 +92,7 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
 class Calibration(Tables):
     """The reliability of a tagger's labels, and of its spans where labels mark spans."""
 
-    measure: str  # "probability" or "confidence": what the tagger's figures are
+    probability_kind: str  # "probability" or "confidence": what the tagger's figures are
     temperature: float
     tokens: Reliability
     spans: Reliability | None
@@ -104,5 +104,5 @@ class Calibration(Tables):
     def _tables(self) -> Iterable[tuple[str, Table | None]]:
         for name, table in (("tokens", self.tokens), ("spans", self.spans)):
             if table is not None:
-                yield f"Reliability ({name}), {self.measure}, temperature {self.temperature:.4g}", None
+                yield f"Reliability ({name}), {self.probability_kind}, temperature {self.temperature:.4g}", None
                 yield from table._tables()

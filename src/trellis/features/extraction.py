@@ -13,7 +13,7 @@ from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_o
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
-from trellis.features.functions import COUNTED, RARE
+from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
@@ -22,7 +22,6 @@ from trellis.features.vocabulary import (
     Bag,
     ColumnVocabulary,
     FeatureSet,
-    Lookups,
     Plan,
     Sources,
     Tables,
@@ -116,20 +115,6 @@ class Extraction:
 class Extractor:
     """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
 
-    __slots__ = (
-        "columns",
-        "dictionaries",
-        "growing",
-        "growing_edges",
-        "lookups",
-        "n_emission",
-        "parts",
-        "plan",
-        "templates",
-        "valued",
-        "vectors",
-    )
-
     def __init__(
         self,
         templates: Sequence[Template],
@@ -159,8 +144,7 @@ class Extractor:
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
-        valued = [template for template in self.templates if template.of_vectors]
-        self.vectors: Files = (read_files(valued) if valued else {}) if known is None else known.vectors
+        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
@@ -270,11 +254,10 @@ def extract(
         {} if spans is None else _learned(features.templates, compacted, spans),
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
-    old = [_seed(known, 0, growing, extractor.parts)]
-    old.append(Seeds() if growing_edges is None else _seed(known, 1, growing_edges, extractor.parts))
+    old = [known_numbers(known, which, own, extractor.parts) for which, own in enumerate((growing, growing_edges))]
     codes, asks = [column.codes for column in compacted.values()], None if spans is None else spans.asks
     lists, edge_lists = extractor.lists(codes, corpus.starts, n_threads, asks)
-    old_numbers = [_numbers(growing, old[0]), _numbers(growing_edges or growing, old[1])]
+    old_numbers = [numbers_there() for numbers_there in old]
 
     n_attributes, n_edges, bag = growing.n_attributes, growing_edges.n_attributes if growing_edges else 0, None
     if bags:
@@ -338,34 +321,33 @@ def frequent_words(
     return found
 
 
-# Of each table: its number, old numbers of attributes, numbers within it.
-Seeds = list[tuple[int, Ints, Ints]]
-
-
-def _seed(
+def known_numbers(
     known: Vocabulary | None,
     which: int,
-    vocabulary: _core.GrowingVocabulary,
+    growing: _core.GrowingVocabulary | None,
     parts: Sequence[tuple[Ints, Ints, int, int, int]],
-) -> Seeds:
-    """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others."""
-    seeds = Seeds()
-    if known is None:
-        return seeds
-    first = known.n_emission if which else 0
-    for template, numbers, ids in entries(known, on_edge=bool(which)):
-        table = int(known.plan.templates[template, 2])
-        seeds.append((table, numbers, vocabulary.add(parts[which], template - first, ids)))
-    return seeds
+    renamed: Callable[[int, Ints], Ints] = lambda k, ids: ids,
+) -> Callable[[], Ints]:
+    """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others.
 
+    Returns a function that gives the number there of each, -1 for none, once all attributes are there: tables follow
+    one another. ``renamed`` gives the view ids of a template's attributes there.
+    """
+    seeds = list[tuple[int, Ints, Ints]]()  # of each table: its number, old numbers of attributes, numbers within it
+    if known is not None and growing is not None:
+        first = known.n_emission if which else 0
+        for k, numbers, ids in entries(known, on_edge=bool(which)):
+            own = growing.add(parts[which], k - first, np.ascontiguousarray(renamed(k, ids)))
+            seeds.append((int(known.plan.templates[k, 2]), numbers, own))
 
-def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> Ints:
-    """The number here of each old attribute: tables follow one another."""
-    base = starts_of(vocabulary.table_sizes)
-    out = np.empty(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), np.int32)
-    for table, numbers, local in seeds:
-        out[numbers] = base[table] + local
-    return out
+    def numbers_there() -> Ints:
+        out = np.full(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), -1, np.int32)
+        for table, numbers, own in seeds:
+            assert growing is not None
+            out[numbers] = starts_of(growing.table_sizes)[table] + own
+        return out
+
+    return numbers_there
 
 
 def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:

@@ -21,22 +21,7 @@ from trellis._support.arrays import Bytes, Floats, Ints, Longs
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
 from trellis.features.dictionaries import VALUES, Dictionary, derived_ids
-from trellis.features.functions import (
-    COUNTED,
-    FILED,
-    MATCHED,
-    OWN,
-    PATTERNED,
-    PLAIN,
-    SIZED,
-    VECTORS,
-    Function,
-    Lookup,
-    from_lookup,
-    own_function,
-    rare_suffix,
-    read_lookup,
-)
+from trellis.features.functions import COUNTED, FILED, PLAIN, SIZED, Function, Lookups, function_named, read_lookup
 from trellis.features.templates import (
     MEASURES,
     Call,
@@ -246,7 +231,6 @@ FOLD_BITS = 32
 
 # "calls" of a look on one column; the empty tuple is the value itself.
 View = tuple[Call, ...]
-Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
 def seen_as(look: Look) -> tuple[str, View]:
@@ -289,7 +273,7 @@ def is_counted(template: Template) -> bool:
 
 def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
     """The view of a column as one Python function of a string."""
-    steps = [_step(call, lookups, column) for call in view]
+    steps = [function_named(call.name, call.arguments, lookups, column) for call in view]
     if len(steps) == 1:
         return steps[0]
 
@@ -309,25 +293,6 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
     if not all(call.name in PLAIN or call.name in SIZED or call.name == "outside" for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
-
-
-def _step(call: Call, lookups: Lookups, column: str) -> Function:
-    if call.name == "outside":  # applies only where there is no token
-        return lambda value: None
-    if call.name in MATCHED or call.name in VECTORS:  # the token as entries and vectors have it
-        return lambda value: value
-    if call.name in PLAIN:
-        return PLAIN[call.name]
-    if call.name in OWN:
-        return own_function(call.name)
-    if call.name in SIZED:
-        return SIZED[call.name](int(call.arguments[0]))
-    if call.name in PATTERNED:
-        return PATTERNED[call.name](str(call.arguments[0]))
-    if call.name in COUNTED:
-        return rare_suffix(lookups[call.name, column], int(call.arguments[0]))
-    length = int(call.arguments[1]) if len(call.arguments) > 1 else None
-    return from_lookup(lookups[call.name, str(call.arguments[0])], length)
 
 
 @dataclass(frozen=True, slots=True)

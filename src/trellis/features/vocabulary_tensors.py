@@ -9,9 +9,9 @@ from trellis import _core
 from trellis._support.arrays import Arrays
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
-from trellis.features.functions import COUNTED, FILED
+from trellis.features.functions import COUNTED, FILED, Lookups
 from trellis.features.templates import Call, Look, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, Lookups, View
+from trellis.features.vocabulary import ColumnVocabulary, View
 
 
 def strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
@@ -46,7 +46,16 @@ def columns_header(columns: Sequence[ColumnVocabulary]) -> list[dict[str, Any]]:
 
 def columns_of(header: Sequence[dict[str, Any]], tensors: Tensors) -> tuple[ColumnVocabulary, ...]:
     """The columns again."""
-    return tuple(_column(c, entry, tensors) for c, entry in enumerate(header))
+    columns = list[ColumnVocabulary]()
+    for c, entry in enumerate(header):
+        texts, name = entry["views"], f"column{c}"
+        views = tuple(
+            (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in texts
+        )
+        strings = tuple(strings_of(f"{name}.view{j}", tensors) if view else None for j, view in enumerate(views))
+        ids = tensors[f"{name}.view_ids"]
+        columns.append(ColumnVocabulary(str(entry["name"]), views, strings_of(name, tensors), ids, strings))
+    return tuple(columns)
 
 
 def lookup_tensors(lookups: Lookups) -> Arrays:
@@ -88,13 +97,3 @@ def check_strings(columns: Sequence[ColumnVocabulary]) -> None:
 def _view_text(view: View) -> str:
     """A view written as a look at offset 0 (a place outside the sentence: its own word)."""
     return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
-
-
-def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary:
-    views = tuple(
-        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in entry["views"]
-    )
-    strings = tuple(strings_of(f"column{c}.view{j}", tensors) if view else None for j, view in enumerate(views))
-    return ColumnVocabulary(
-        str(entry["name"]), views, strings_of(f"column{c}", tensors), tensors[f"column{c}.view_ids"], strings
-    )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # The tasks that options are for; all others are for every task.
 TASKS_OF = {
-    **dict.fromkeys(("label_parts", "calibration", "error_analysis", "errors", "by", "scheme"), ("tag",)),
+    **dict.fromkeys(("label_parts", "calibration", "error_analysis", "errors", "decode", "scheme"), ("tag",)),
     "target": ("tag", "rerank"),
     "tagger": ("parse",),
     "no_subtypes": ("parse",),
@@ -71,7 +71,7 @@ def describe(parser: Parser) -> None:
         help="scores per label, confusions, known words, partial matches of spans",
     )
     add("--errors", metavar="FILE", help="write the tokens with a wrong label, as a table")
-    parser.share("by", "scheme", "tagger")
+    parser.share("decode", "scheme", "tagger")
     add("--no-subtypes", action="store_true", help="of dependency parsers: nsubj:pass counts as nsubj")
     parser.share("no-tags")
     add("--longest", type=at_least(1), metavar="N", help="of constituency parsers: only sentences of up to N words")
@@ -136,12 +136,12 @@ def _of_model(options: Namespace) -> _Outcome:
 
 
 def _of_tagger(tagger: Any, corpus: Corpus, options: Namespace) -> _Outcome:
-    how, by = {"target": options.target, "n_threads": options.threads}, options.by or "path"
-    report = tagger.evaluate(corpus, by=by, label_parts=options.label_parts, **how)
-    analysis = partial(tagger.error_analysis, corpus, by=by, **how)
+    how, decode = {"target": options.target, "n_threads": options.threads}, options.decode or "viterbi"
+    report = tagger.evaluate(corpus, decode=decode, label_parts=options.label_parts, **how)
+    analysis = partial(tagger.error_analysis, corpus, decode=decode, **how)
     calibration = tagger.reliability(corpus, **how) if options.calibration else None
     gold = corpus.column(options.target or tagger.target)
-    tagged = partial(tagger.tag_column, corpus, by=by, n_threads=options.threads)
+    tagged = partial(tagger.tag_column, corpus, decode=decode, n_threads=options.threads)
     return _Outcome(report, analysis, corpus, gold, tagged, tagger.columns[0], calibration)
 
 
@@ -149,7 +149,7 @@ def _of_files(options: Namespace) -> _Outcome:
     """The figures of one file by another."""
     if options.gold is None or options.predicted is None or options.source is not None:
         raise ArgumentError("give --model and a file with gold outputs, or --gold and --predicted, two files")
-    for name in ("calibration", "scheme", "by", "tagger", "no_tags", "lenient", "threads"):
+    for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
         if getattr(options, name):
             raise ArgumentError(f"--{name.replace('_', '-')} needs a model; give --model, or omit it")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")

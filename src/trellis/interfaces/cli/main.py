@@ -119,7 +119,7 @@ def reporting_errors() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         _leave(f"{place}{error.strerror or error}", USER_ERROR)
     except MemoryError:
-        _leave("not enough memory; train with --cutoff or --pairs seen, predict with a smaller --kbest", USER_ERROR)
+        _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for
         _leave("interrupted", INTERRUPTED)

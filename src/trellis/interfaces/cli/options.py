@@ -111,9 +111,9 @@ SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
 SHORT = {"model": ("-m",), "output": ("-o",), "quiet": ("-q",)}
 SHARED: dict[str, dict[str, Any]] = {
     "model": {"required": True, "metavar": "MODEL", "help": "model file"},
-    "by": {
-        "choices": ("path", "label"),
-        "help": "path: the best label sequence; label: the most probable label of each token (default: path)",
+    "decode": {
+        "choices": ("viterbi", "posterior"),
+        "help": "viterbi: the best label sequence; posterior: the most probable label of each token (default: viterbi)",
     },
     "label-parts": {"metavar": "CHARACTER", "help": "separator of the parts of a label: | in NOUN|Case=Nom"},
     "target": {"metavar": "NAME", "help": "column of gold labels (default: the model's target)"},

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ DEFAULT = "builtin:truecase"
 TREE = "tree"  # the column of constituency trees in tables
 # The tasks that options are for; all others are for every task.
 TASKS_OF = {
-    **dict.fromkeys(("inline", "all_labels", "crf_test", "by", "scheme"), ("tag",)),
+    **dict.fromkeys(("inline", "all_labels", "crf_test", "decode", "scheme"), ("tag",)),
     "confidence": ("tag", "parse"),
     "tagger": ("parse",),
     "no_tags": ("trees",),
@@ -82,7 +83,7 @@ def describe(parser: Parser) -> None:
     add("--confidence", action="store_true", help="probability of each label, as one more column; in JSON also of arcs")
     add("--all-labels", action="store_true", help="probability of every label, a column each: LABEL/0.98")
     add("--crf-test", action="store_true", help="the layout of CRF++: --confidence is its -v1, --all-labels -v2")
-    parser.share("by", "scheme", "tagger", "no-tags", "lenient", "threads", "quiet")
+    parser.share("decode", "scheme", "tagger", "no-tags", "lenient", "threads", "quiet")
     add("--json", action="store_true", help="one JSON line per sentence; with --kbest also scores")
     parser.share_file_options()
 
@@ -104,6 +105,9 @@ def command(options: Namespace) -> None:
         return
     if options.text:
         reject_file_options(options, "--text: running text has no columns")
+        columns = () if model.task == "trees" else tagger_of(model).columns
+        if len(columns) > 1 and options.tagger is None:
+            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
     brackets = sentences_of_trees(options.source, options) if model.task == "trees" and not options.text else None
     if model.task == "trees" and brackets is None and options.lenient:
         raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
@@ -116,20 +120,16 @@ def command(options: Namespace) -> None:
         write(model, options, _Files(options, model, shape, wanted, count, brackets))
 
 
+@dataclass(slots=True)
 class _Files:
     """What is read, and what is written."""
 
-    def __init__(
-        self,
-        options: Namespace,
-        model: Any,
-        shape: FileShape,
-        wanted: FileShape,
-        count: Callable[[int], None],
-        corpus: Corpus | None,
-    ) -> None:
-        self.options, self.model, self.shape, self.wanted, self.count = options, model, shape, wanted, count
-        self.corpus = corpus  # of a file in brackets
+    options: Namespace
+    model: Any
+    shape: FileShape
+    wanted: FileShape  # of the output
+    count: Callable[[int], None]
+    corpus: Corpus | None  # of a file in brackets
 
     def corpora(self) -> Iterable[Corpus]:
         """The input, piece by piece."""
@@ -139,8 +139,6 @@ class _Files:
         if not options.text:
             return corpora(options.source, options.columns, model, self.shape)
         columns = ["word"] if model.task == "trees" else tagger_of(model).columns
-        if len(columns) > 1 and getattr(options, "tagger", None) is None:
-            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
         pieces = text_pieces(options, whole=model.task == "tag" and model.model.first is not None)
         return (text_corpus(sentences, columns[0]) for _, _, sentences in pieces if sentences)
 
@@ -193,8 +191,6 @@ def _tag(model: Any, options: Namespace, files: _Files) -> None:
         else:  # one piece at a time: only the tagger's part of the work is native, and threads are of use there
             write_labelled(lambda _: labels, model, options, (files.shape, files.wanted), files.count, 1)
     elif options.text and ((options.json and options.kbest is None) or options.inline):
-        if len(model.columns) > 1:
-            raise ArgumentError(f"--text: the model reads {', '.join(model.columns)}; running text has only words")
         with writing(options.output) as out:
             for lines, n_tokens in labelled_texts(options, model):
                 out.write(lines.encode())
@@ -305,7 +301,7 @@ def _segment(segmenter: Segmenter, options: Namespace) -> None:
             text, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
             n_skipped += _undecodable(text, line, options)
             line += text.count(b"\n") + len(newline)
-            segmented = segmenter.separate_bytes(text + newline, n_threads=options.threads)
+            segmented = segmenter.segment_bytes(text + newline, n_threads=options.threads)
             out.write(segmented if write is None else write(text))
             send(out)
             if not block:

@@ -70,7 +70,7 @@ def _watch_epochs(quiet: bool, what: str) -> Iterator[Observer | None]:
             shown = [f"{what}: {_number(event)}", describe(event)]
             if event.seconds:
                 spent.append(event.seconds)
-                shown.append(f"{event.tokens / event.seconds:,.0f} tokens/s")
+                shown.append(f"{event.tokens / event.seconds:,.0f} {event.unit}/s")
             if spent and event.objective is None:  # an objective may converge long before the last epoch
                 left = round((event.epochs - event.epoch) * sum(spent) / len(spent))
                 shown.append(f"{left // 60}:{left % 60:02} left")
@@ -144,16 +144,16 @@ def _number(event: Event) -> str:
 
 def describe(event: Event) -> str:
     """An epoch in words."""
-    said = list[str]()
+    parts = list[str]()
     if (wrong := event.wrong_text()) is not None:
-        said.append(wrong)
+        parts.append(wrong)
     if event.objective is not None:
-        said.append(f"objective {event.objective:,.3f}")
+        parts.append(f"objective {event.objective:,.3f}")
     if event.dev_score is not None:
-        said.append(f"dev {100 * event.dev_score:.2f}{' (best)' if event.best else ''}")
+        parts.append(f"dev {100 * event.dev_score:.2f}{' (best)' if event.best else ''}")
     if event.seconds is not None:
-        said.append(f"{event.seconds:.1f} s")
-    return ", ".join(said)
+        parts.append(f"{event.seconds:.1f} s")
+    return ", ".join(parts)
 
 
 def write_over(text: str) -> None:

@@ -70,7 +70,12 @@ def labelled_texts(options: Namespace, tagger: Tagger) -> Iterator[tuple[str, in
         if sentences:
             wanted = options.confidence and options.json
             tagged = tag_sentences(
-                tagger, text, sentences, confidence=wanted, by=options.by or "path", n_threads=options.threads
+                tagger,
+                text,
+                sentences,
+                confidence=wanted,
+                decode=options.decode or "viterbi",
+                n_threads=options.threads,
             )
             lines = _json(tagged, base) if options.json else map(tagged.inline, tagged)
             yield "".join(f"{line}\n" for line in lines), sum(map(len, sentences))

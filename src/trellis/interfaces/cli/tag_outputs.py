@@ -14,7 +14,7 @@ from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.interfaces.cli.labelled_files import Label, check_place
 
 if TYPE_CHECKING:
-    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.decoding import Decode
     from trellis.tasks.tagging.model import Tagger
 
 NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
@@ -23,9 +23,9 @@ NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label seq
 def check_outputs(options: Namespace, tagger: Tagger, format: str) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
-    if options.kbest is not None and (options.by == "label" or (sure and not options.crf_test)):
+    if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
         raise ArgumentError("--kbest gives the best paths with their scores; omit --by and --confidence")
-    if options.crf_test and (options.json or options.inline or options.by is not None):
+    if options.crf_test and (options.json or options.inline or options.decode is not None):
         raise ArgumentError("--crf-test is a layout of its own; omit --json, --inline and --by")
     if options.inline and (not options.text or options.json or sure or options.kbest is not None):
         raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
@@ -45,7 +45,7 @@ def label_columns(tagger: Tagger, options: Namespace, n_threads: int | None) -> 
     if options.confidence or options.all_labels:
         return lambda corpus: _sure_columns(tagger, corpus, options, n_threads)
     if options.kbest is None:
-        return lambda corpus: [tagger.tag_column(corpus, by=options.by or "path", n_threads=n_threads)]
+        return lambda corpus: [tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)]
     k, values = options.kbest, Strings.of((*tagger.labels, NO_PATH))
     number = {label: i for i, label in enumerate(tagger.labels)}
 
@@ -64,7 +64,7 @@ def label_columns(tagger: Tagger, options: Namespace, n_threads: int | None) -> 
 
 def _sure_columns(tagger: Tagger, corpus: Corpus, options: Namespace, n_threads: int | None) -> list[Column]:
     """The labels, the probability of each, and with --all-labels that of all others."""
-    labels = tagger.tag_column(corpus, by=options.by or "path", n_threads=n_threads)
+    labels = tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)
     if not corpus.n_tokens:
         return [labels]
     node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])
@@ -91,8 +91,8 @@ def inputs_of(model: Any, corpus: Corpus) -> Iterable[dict[str, Any]]:
 
 def tag_records(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[dict[str, Any]]:
     """The labels of every sentence; with confidence that of each, and spans with theirs."""
-    by: By = options.by or "path"
-    tagged = tagger.tag_batch(corpus, by=by, n_threads=options.threads)
+    decode: Decode = options.decode or "viterbi"
+    tagged = tagger.tag_batch(corpus, decode=decode, n_threads=options.threads)
     if not (options.confidence or options.all_labels):
         yield from ({"labels": labels} for labels in tagged)
         return
@@ -102,7 +102,9 @@ def tag_records(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=options.threads)
     has_spans = guess_scheme(tagger.labels) is not None
-    spans = tagger.tag_spans_batch(corpus, by=by, n_threads=options.threads) if has_spans else [[]] * len(tagged)
+    spans = (
+        tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads) if has_spans else [[]] * len(tagged)
+    )
     for labels, posterior, own in zip(tagged, marginals, spans, strict=True):
         confidence = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, "confidence": confidence}

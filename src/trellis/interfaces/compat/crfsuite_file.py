@@ -169,7 +169,7 @@ def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Seque
         parts.append(_references(chunk, lists, more, at))
     size = at + len(parts[-1])
     if size >= 1 << 32:
-        raise ModelError("a CRFsuite model cannot have 4 GiB; train with --cutoff")
+        raise ModelError("a CRFsuite model cannot have 4 GiB; train with --min-count")
     head = _HEADER.pack(MAGIC, size, b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
     return head + b"".join(parts)
 

@@ -145,7 +145,7 @@ class ModelFacts(BaseModel):
     target: str | None = None
     labels: list[str] | None = None
     order: int | None = None
-    measure: str | None = Field(
+    probability_kind: str | None = Field(
         None, description="what confidence is: the exact 'probability', or a 'confidence', the softmax of path scores"
     )
 
@@ -193,7 +193,7 @@ class Marginals(BaseModel):
     """Of each sentence, of each token, how probable every label is."""
 
     model: str
-    measure: str
+    probability_kind: str
     marginals: list[list[dict[str, float]]]
 
 
@@ -213,7 +213,7 @@ class Spans(BaseModel):
     """The spans of each sentence."""
 
     model: str
-    measure: str
+    probability_kind: str
     spans: list[list[FoundSpan]]
 
 

@@ -59,7 +59,7 @@ class Served:
     def facts(self) -> dict[str, Any]:
         """What clients may know: nothing of the server's files."""
         about = {"name": self.name, "task": self.model.task, "columns": self.columns}
-        known = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "measure")}
+        known = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "probability_kind")}
         known = {name: value for name, value in known.items() if value is not None}
         return {**about, **known, "attributes": self.reads_attributes}
 

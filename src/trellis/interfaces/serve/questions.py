@@ -163,7 +163,7 @@ async def marginals(given: messages.Request, work: Shared) -> bytes:
     def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
         return list(map(list, tagger.marginals_batch(some, allowed=allowed, n_threads=work.n_threads)))
 
-    fields = {"model": served.name, "measure": tagger.measure}
+    fields = {"model": served.name, "probability_kind": tagger.probability_kind}
     return json_object(fields, "marginals", await work.answers(served, inputs, answer))
 
 
@@ -184,7 +184,7 @@ async def spans(given: messages.Request, work: Shared) -> bytes:
             for pairs, here in zip(found, [next(rest) for _ in found], strict=True)
         ]
 
-    fields = {"model": served.name, "measure": tagger.measure}
+    fields = {"model": served.name, "probability_kind": tagger.probability_kind}
     return json_object(fields, "spans", await work.answers(served, inputs, answer))
 
 

@@ -298,7 +298,7 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
         spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
     return {
         "labels": list(tagger.labels),
-        "measure": tagger.measure,
+        "probability_kind": tagger.probability_kind,
         "best": [index[label] for label in paths[0][0]],
         "node": posterior.node.tolist(),
         "edges": edges,

@@ -60,7 +60,7 @@ def measure_reliability(
         begin += len(node)
     tokens = reliability(np.concatenate(of_tokens), codes == _codes(decoder, gold), n_bins)
     return Calibration(
-        decoder.measure,
+        decoder.probability_kind,
         decoder.model.temperature,
         tokens,
         _span_reliability(decoder, corpus, gold, codes, of_spans, n_bins) if has_spans else None,

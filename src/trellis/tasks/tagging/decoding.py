@@ -20,15 +20,14 @@ from trellis.features.vocabulary import function_of, native_calls
 from trellis.tasks.tagging.chain_model import ChainModel
 
 if TYPE_CHECKING:
-    from trellis.engine.beam import BeamChains
-    from trellis.engine.chain import Chains
+    from trellis.engine.chain import BeamChains, Chains
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
-    from trellis.tasks.tagging.posterior import Measure
+    from trellis.tasks.tagging.posterior import ProbabilityKind
     from trellis.tasks.tagging.segments.chains import SegmentChains
     from trellis.tasks.tagging.segments.decoding import SegmentDecoder
 
-By = Literal["path", "label"]
+Decode = Literal["viterbi", "posterior"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
 
 # What tagging remembers of words it met: views and summed weights, for this many bytes at most.
@@ -133,7 +132,7 @@ class Decoder:
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 
     @property
-    def measure(self) -> Measure:
+    def probability_kind(self) -> ProbabilityKind:
         """What its marginals are."""
         return "confidence" if self.model.family == "scores" else "probability"
 
@@ -382,16 +381,18 @@ class Decoder:
 
     # ------------------------------------------------------------ labels out
 
-    def best_codes(self, sentences: Any, by: By, allowed: Constraints | None, n_threads: int) -> tuple[Ints, Longs]:
+    def best_codes(
+        self, sentences: Any, decode: Decode, allowed: Constraints | None, n_threads: int
+    ) -> tuple[Ints, Longs]:
         """The numbers of the best labels, one per token, and where sentences begin."""
-        if by not in get_args(By):
-            raise ArgumentError(f"by must be 'path' or 'label', not {by!r}")
-        if by == "label" or self.segments is not None or self.about is not None:
+        if decode not in get_args(Decode):
+            raise ArgumentError(f"decode must be 'viterbi' or 'posterior', not {decode!r}")
+        if decode == "posterior" or self.segments is not None or self.about is not None:
             from trellis.tasks.tagging.constraints import require_possible
             from trellis.tasks.tagging.posterior import best_labels
 
             lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
-            if by == "label":
+            if decode == "posterior":
                 for summed in self.pieces(sentences, allowed, n_threads):
                     found.append(best_labels(summed, self.model.temperature, n_threads))
                     lengths.append(np.diff(summed.starts))
@@ -422,7 +423,7 @@ class Decoder:
 
     def _beam(self, batch: _core.Batch, chains: Chains) -> BeamChains:
         """The same with what edge attributes give that are about labels further back."""
-        from trellis.engine.beam import BeamChains
+        from trellis.engine.chain import BeamChains
 
         assert self.far_rows is not None
         lists = self.native.attribute_lists(batch, True)

@@ -67,7 +67,7 @@ def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
 
 def completed(corpus: Corpus, first: Decoder, n_threads: int) -> Corpus:
     """The corpus with the columns that a first pass gives."""
-    codes, _ = first.best_codes(corpus, "path", None, n_threads)
+    codes, _ = first.best_codes(corpus, "viterbi", None, n_threads)
     return with_columns(corpus, word_column(first.model), Column(codes, Strings.of(first.labels)))
 
 

@@ -14,7 +14,7 @@ from trellis.evaluation.reliability import Calibration
 from trellis.evaluation.tagging import TaggingReport, right_tokens
 
 if TYPE_CHECKING:
-    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.decoding import Decode
     from trellis.tasks.tagging.model import Tagger
 
 SHOWN = 20  # sentences of each confusion that are kept
@@ -76,12 +76,12 @@ class ErrorsFound:
 
 
 def find_errors(
-    tagger: Tagger, source: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+    tagger: Tagger, source: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: int | None = None
 ) -> ErrorsFound:
     """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
     corpus, gold = tagger._labelled(source, target)
-    predicted = tagger.tag_column(corpus, by=by, n_threads=n_threads)
-    best = predicted if by == "path" else tagger.tag_column(corpus, n_threads=n_threads)
+    predicted = tagger.tag_column(corpus, decode=decode, n_threads=n_threads)
+    best = predicted if decode == "viterbi" else tagger.tag_column(corpus, n_threads=n_threads)
     try:
         calibration = tagger._reliability(corpus, gold, best, n_threads=n_threads)
     except ModelError:  # searched by a beam

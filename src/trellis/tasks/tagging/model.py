@@ -18,7 +18,7 @@ from trellis.corpus.files import extension
 from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import By, Decoder, one
+from trellis.tasks.tagging.decoding import Decode, Decoder, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trellis.tasks.explanation import Term
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.explain import TaggingExplanation
-    from trellis.tasks.tagging.posterior import Measure, Posterior
+    from trellis.tasks.tagging.posterior import Posterior, ProbabilityKind
     from trellis.tasks.tagging.temperature import Loss
     from trellis.tasks.tagging.text import TaggedText
 
@@ -87,48 +87,48 @@ class Tagger(Model):
         return self._model
 
     @property
-    def measure(self) -> Measure:
+    def probability_kind(self) -> ProbabilityKind:
         """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
-        return self._decoder.measure
+        return self._decoder.probability_kind
 
     @property
     def temperature(self) -> float:
         """By which scores are divided before they become probabilities or confidences; see ``calibrated``."""
         return self._model.temperature
 
-    def tag(self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None) -> list[str]:
-        """The best labels of one sentence: the best path, or by="label" the most probable label at each position.
+    def tag(self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None) -> list[str]:
+        """The best labels of a sentence: the best path, or with decode="posterior" the best label of each token.
 
         ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
         overrules the tag dictionary. ConstraintError if no label sequence is left.
         """
-        if by == "path" and allowed is None and self._decoder.plain:
+        if decode == "viterbi" and allowed is None and self._decoder.plain:
             return self._decoder.tag_one(sentence)
-        return self.tag_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
+        return self.tag_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_batch(
         self,
         sentences: Sequence[Sentence] | Corpus,
         *,
-        by: By = "path",
+        decode: Decode = "viterbi",
         allowed: Sequence[AllowedLabels | None] | None = None,
         n_threads: int | None = None,
     ) -> list[list[str]]:
         """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
         n_threads, decoder = thread_count(n_threads), self._decoder
-        if by == "path" and allowed is None and decoder.plain:
+        if decode == "viterbi" and allowed is None and decoder.plain:
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
-        return decoder.named(*decoder.best_codes(sentences, by, allowed, n_threads))
+        return decoder.named(*decoder.best_codes(sentences, decode, allowed, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Corpus:
+    def tag_corpus(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Corpus:
         """The corpus with the best labels as its column ``target``, without a Python string per token."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        return corpus.with_column(self.target, self.tag_column(corpus, by=by, n_threads=n_threads))
+        return corpus.with_column(self.target, self.tag_column(corpus, decode=decode, n_threads=n_threads))
 
-    def tag_column(self, corpus: Corpus, *, by: By = "path", n_threads: int | None = None) -> Column:
+    def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Column:
         """The best labels of a corpus as a column."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        codes, _ = self._decoder.best_codes(corpus, by, None, thread_count(n_threads))
+        codes, _ = self._decoder.best_codes(corpus, decode, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
     predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
@@ -139,7 +139,7 @@ class Tagger(Model):
         *,
         sentence: str | None = None,
         column: str | None = None,
-        by: By = "path",
+        decode: Decode = "viterbi",
         n_threads: int | None = None,
     ) -> Any:
         """A table of pandas, polars or pyarrow with the labels as a column more, called ``column`` (default: "label").
@@ -149,10 +149,16 @@ class Tagger(Model):
         """
         from trellis.tasks.tagging.tables import tagged_table
 
-        return tagged_table(self, table, sentence, column or "label", by, n_threads)
+        return tagged_table(self, table, sentence, column or "label", decode, n_threads)
 
     def tag_text(
-        self, text: str, *, lines: bool = False, confidence: bool = False, by: By = "path", n_threads: int | None = None
+        self,
+        text: str,
+        *,
+        lines: bool = False,
+        confidence: bool = False,
+        decode: Decode = "viterbi",
+        n_threads: int | None = None,
     ) -> TaggedText:
         """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
 
@@ -162,7 +168,7 @@ class Tagger(Model):
         from trellis.tasks.tagging.text import tag_sentences
 
         found = tokenize(text, lines=lines)
-        return tag_sentences(self, text, found, confidence=confidence, by=by, n_threads=n_threads)
+        return tag_sentences(self, text, found, confidence=confidence, decode=decode, n_threads=n_threads)
 
     def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> KBest:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
@@ -186,7 +192,7 @@ class Tagger(Model):
         """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
 
         With ``edges`` also of label pairs. They are probabilities, or of a learner that has none (perceptron)
-        confidences, the softmax of path scores at the model's temperature: ``measure`` says which.
+        confidences, the softmax of path scores at the model's temperature: ``probability_kind`` says which.
         """
         return self.marginals_batch([sentence], edges=edges, allowed=one(allowed), n_threads=1)[0]
 
@@ -227,23 +233,23 @@ class Tagger(Model):
         return span_probability(self._decoder, sentence, span, one(allowed))
 
     def tag_spans(
-        self, sentence: Sentence, *, by: By = "path", allowed: AllowedLabels | None = None
+        self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None
     ) -> list[tuple[Span, float]]:
         """The spans of the best labels, each with its confidence: the exact probability where ``measure`` says so."""
-        return self.tag_spans_batch([sentence], by=by, allowed=one(allowed), n_threads=1)[0]
+        return self.tag_spans_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_spans_batch(
         self,
         sentences: Sequence[Sentence] | Corpus,
         *,
-        by: By = "path",
+        decode: Decode = "viterbi",
         allowed: Sequence[AllowedLabels | None] | None = None,
         n_threads: int | None = None,
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their confidences."""
         from trellis.tasks.tagging.posterior import spans_of
 
-        return spans_of(self._decoder, sentences, by, allowed, thread_count(n_threads))
+        return spans_of(self._decoder, sentences, decode, allowed, thread_count(n_threads))
 
     def constrained(self, scheme: str) -> Tagger:
         """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
@@ -344,7 +350,7 @@ class Tagger(Model):
         y: Any = None,
         *,
         target: str | None = None,
-        by: By = "path",
+        decode: Decode = "viterbi",
         label_parts: str | None = None,
         n_threads: int | None = None,
     ) -> TaggingReport:
@@ -356,7 +362,7 @@ class Tagger(Model):
         ``|`` where it labels two columns, ``upos+feats``).
         """
         corpus, gold = self._labelled(corpus, target, y)
-        predicted = self.tag_column(corpus, by=by, n_threads=n_threads)
+        predicted = self.tag_column(corpus, decode=decode, n_threads=n_threads)
         return self._report(corpus, gold, predicted, target, label_parts)
 
     def _report(
@@ -371,11 +377,11 @@ class Tagger(Model):
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def error_analysis(
-        self, corpus: Any, *, target: str | None = None, by: By = "path", n_threads: int | None = None
+        self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: int | None = None
     ) -> ErrorAnalysis:
         """Scores per label, confusions, accuracy of known and unknown words, partial matches of spans."""
         corpus, gold = self._labelled(corpus, target)
-        return self._error_analysis(corpus, gold, self.tag_column(corpus, by=by, n_threads=n_threads))
+        return self._error_analysis(corpus, gold, self.tag_column(corpus, decode=decode, n_threads=n_threads))
 
     def _error_analysis(self, corpus: Corpus, gold: Column, predicted: Column) -> ErrorAnalysis:
         from trellis.evaluation.error_analysis import error_analysis_of

@@ -136,7 +136,7 @@ class ChainOptions(TrainingOptions, total=False):
     """Options of chains of labels."""
 
     order: Annotated[int | None, Option(None, whole(0, MAX_ORDER), ORDER_HELP)]
-    cutoff: Annotated[int, Option(0, whole(), "minimum count of features")]
+    min_count: Annotated[int, Option(0, whole(), "minimum count of features")]
     pairs: Annotated[Pairs | None, Option(None, choice("seen", "all"), PAIRS_HELP)]
     tag_dictionary: Annotated[
         int | bool | Literal["smoothed"], Option(False, DICTIONARY, DICTIONARY_HELP, metavar="N|smoothed", parse=_count)

@@ -17,11 +17,11 @@ from trellis.engine.chain import Chains, Potentials
 from trellis.engine.weights import START
 from trellis.evaluation.spans import SpanReading
 from trellis.tasks.tagging.constraints import require_possible, rules_of
-from trellis.tasks.tagging.decoding import By, Constraints, Decoder, listed
+from trellis.tasks.tagging.decoding import Constraints, Decode, Decoder, listed
 from trellis.tasks.tagging.segments.chains import SegmentChains
 
 # A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
-Measure = Literal["probability", "confidence"]
+ProbabilityKind = Literal["probability", "confidence"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class Posterior:
     labels: tuple[str, ...]
     node: Doubles  # [T, L] of label z at t
     edge: Doubles | None  # [T, L+1, L] of y at t-1 and z at t, if asked for; row L stands before the sentence
-    measure: Measure  # what the figures are
+    probability_kind: ProbabilityKind  # what the figures are
 
     def __len__(self) -> int:
         return len(self.node)
@@ -53,7 +53,7 @@ class Posterior:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        return {"measure": self.measure, "tokens": list(self)}
+        return {"probability_kind": self.probability_kind, "tokens": list(self)}
 
 
 def posteriors(
@@ -69,7 +69,7 @@ def posteriors(
             log_z, node = chains.marginals(n_threads, decoder.model.temperature)
         require_possible(log_z)
         found += [
-            Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.measure)
+            Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.probability_kind)
             for a, b in pairwise(chains.starts.tolist())
         ]
     return found
@@ -145,12 +145,12 @@ def span_probability(
 
 
 def spans_of(
-    decoder: Decoder, sentences: Any, by: By, allowed: Constraints | None, n_threads: int
+    decoder: Decoder, sentences: Any, decode: Decode, allowed: Constraints | None, n_threads: int
 ) -> list[list[tuple[Span, float]]]:
     """The spans of the best labels of every sentence, with their probabilities."""
     SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
     sentences = listed(sentences)
-    codes, starts = decoder.best_codes(sentences, by, allowed, n_threads)
+    codes, starts = decoder.best_codes(sentences, decode, allowed, n_threads)
     found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
     for chains in decoder.pieces(sentences, allowed, n_threads):
         some = found[len(out) : len(out) + len(chains.starts) - 1]

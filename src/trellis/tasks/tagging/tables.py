@@ -9,11 +9,13 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.read import read
 
 if TYPE_CHECKING:
-    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.decoding import Decode
     from trellis.tasks.tagging.model import Tagger
 
 
-def tagged_table(tagger: Tagger, table: Any, sentence: str | None, name: str, by: By, n_threads: int | None) -> Any:
+def tagged_table(
+    tagger: Tagger, table: Any, sentence: str | None, name: str, decode: Decode, n_threads: int | None
+) -> Any:
     """The same kind of table; where a row is a sentence, the new cells are lists of labels, else labels."""
     kind = type(table).__module__.partition(".")[0]
     if kind == "polars" and hasattr(table, "collect"):
@@ -31,7 +33,7 @@ def tagged_table(tagger: Tagger, table: Any, sentence: str | None, name: str, by
     if absent is not None:
         raise ArgumentError(f"the table has no column {absent!r}, which the model reads; it has {', '.join(names)}")
     corpus = read(table, columns=list(tagger.columns), sentence=sentence)
-    flat = tagger.tag_column(corpus, by=by, n_threads=n_threads).tolist()
+    flat = tagger.tag_column(corpus, decode=decode, n_threads=n_threads).tolist()
     labels: list[Any] = flat if sentence else [flat[a:b] for a, b in pairwise(corpus.starts.tolist())]
     if kind == "pandas":
         import pandas as pd

@@ -11,7 +11,7 @@ from trellis.corpus.schemes import Span, guess_scheme, spans
 from trellis.corpus.tokens import Token
 
 if TYPE_CHECKING:
-    from trellis.tasks.tagging.decoding import By
+    from trellis.tasks.tagging.decoding import Decode
     from trellis.tasks.tagging.model import Tagger
 
 
@@ -46,7 +46,7 @@ class TaggedText:
 
     text: str
     sentences: list[TaggedSentence]
-    measure: str  # what confidences are: exact, "probability", or a softmax of scores, "confidence"
+    probability_kind: str  # what confidences are: exact, "probability", or a softmax of scores, "confidence"
 
     def __iter__(self) -> Iterator[TaggedSentence]:
         return iter(self.sentences)
@@ -114,7 +114,7 @@ def tag_sentences(
     sentences: Sequence[list[Token]],
     *,
     confidence: bool,
-    by: By = "path",
+    decode: Decode = "viterbi",
     n_threads: int | None = None,
 ) -> TaggedText:
     """Label the sentences of a text whose words are known."""
@@ -123,7 +123,7 @@ def tag_sentences(
             f"the model reads {', '.join(tagger.columns)}, and running text has words alone; tag a file or lists"
         )
     words = [[token.text for token in sentence] for sentence in sentences]
-    tagged = tagger.tag_batch(words, by=by, n_threads=n_threads)
+    tagged = tagger.tag_batch(words, decode=decode, n_threads=n_threads)
     confidences: list[list[float]] | None = None
     marks_spans = guess_scheme(tagger.labels) is not None
     if confidence:
@@ -134,14 +134,14 @@ def tag_sentences(
             for posterior, labels in zip(posteriors, tagged, strict=True)
         ]
     found: list[TaggedSentence] = []
-    sure = tagger.tag_spans_batch(words, by=by, n_threads=n_threads) if marks_spans and confidence else None
+    sure = tagger.tag_spans_batch(words, decode=decode, n_threads=n_threads) if marks_spans and confidence else None
     for i, (tokens, labels) in enumerate(zip(sentences, tagged, strict=True)):
         here: list[TextSpan] | None = None
         if marks_spans:
             pairs = [(span, None) for span in spans(labels)] if sure is None else sure[i]
             here = [text_span(span, p, text, tokens) for span, p in pairs]
         found.append(TaggedSentence(tokens, labels, None if confidences is None else confidences[i], here))
-    return TaggedText(text, found, tagger.measure)
+    return TaggedText(text, found, tagger.probability_kind)
 
 
 def text_span(span: Span, confidence: float | None, text: str, tokens: Sequence[Token]) -> TextSpan:

@@ -123,7 +123,7 @@ class Segmenter(Model):
         """The n weights farthest from zero (None: all), of features of characters with their labels."""
         return self.tagger.top_features(n)
 
-    def separate(self, text: str, *, n_threads: int | None = None) -> str:
+    def segment_text(self, text: str, *, n_threads: int | None = None) -> str:
         """The text with a blank between two words that have none; nothing else is changed.
 
         Lines are segmented one by one, and so is what stands between blanks.
@@ -132,7 +132,7 @@ class Segmenter(Model):
         points = to_points(text)
         return _separated(points, self._cuts(points, n_threads))
 
-    def separate_bytes(self, text: bytes, *, n_threads: int | None = None) -> bytes:
+    def segment_bytes(self, text: bytes, *, n_threads: int | None = None) -> bytes:
         """The same of UTF-8; bytes that are not UTF-8 end a word, and come out as they are."""
         points = to_points(text.decode("utf-8", "surrogateescape"))
         return _separated(points, self._cuts(points, n_threads)).encode("utf-8", "surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Unpack
 
 from trellis._support.arguments import instance
@@ -11,6 +12,8 @@ from trellis.learning.fit import Fit, no_targets
 from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter
 from trellis.tasks.words.options import WordsOptions
+
+UNIT = "characters"  # what is counted in the history of training
 
 
 def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsOptions]) -> Segmenter:
@@ -36,5 +39,10 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
     if settings.init is not None:
         older = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
         settings.init, settings.features = older, options.get("features")
+    if (observer := settings.observer) is not None:
+        settings.observer = lambda event: observer(replace(event, unit=UNIT))
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
-    return Segmenter(train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared))
+    tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
+    for epoch in tagger.training["history"]:
+        epoch["unit"] = UNIT
+    return Segmenter(tagger)

@@ -118,7 +118,7 @@ export function look(view, state) {
     for (const one of marks) {
       if (one.start_token > at) parts.push(`${words(at, one.start_token)} `);
       parts.push(make("mark", { class: `${colour.get(one.label)} ${sure(one.confidence)}`, title: `${one.label}: ${one.confidence.toFixed(4)}` },
-        words(one.start_token, one.end_token), make("b", {}, one.label), make("span", { class: "visually-hidden" }, ` ${found.measure} ${one.confidence.toFixed(2)}`)), " ");
+        words(one.start_token, one.end_token), make("b", {}, one.label), make("span", { class: "visually-hidden" }, ` ${found.probability_kind} ${one.confidence.toFixed(2)}`)), " ");
       at = one.end_token;
     }
     parts.push(words(at, found.tokens.length));

@@ -147,8 +147,8 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
         templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.settings.n_threads
     )
     seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
-    cutoff, pairs, nothing = setup.settings.cutoff, setup.settings.pairs, np.empty(0, np.int32)
-    rank, rows = select(extraction.seen, seen, extraction.n_attributes, cutoff, pairs, nothing)
+    min_count, pairs, nothing = setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32)
+    rank, rows = select(extraction.seen, seen, extraction.n_attributes, min_count, pairs, nothing)
     extraction = replace(extraction, seen=Ragged.none())
     return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 

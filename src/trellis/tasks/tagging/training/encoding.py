@@ -16,7 +16,6 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis._support.memory import free_bytes
 from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
-from trellis.engine.ngram_tables import more_labels
 from trellis.engine.weights import MOST_PAIRS, Rows, dense_cells
 from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
@@ -152,7 +151,7 @@ def select(
     lists: Ragged,
     seen: Sequence[Seen],
     n_attributes: int,
-    cutoff: int,
+    min_count: int,
     pairs: Pairs,
     known: Ints,
     parts: LabelParts | None = None,
@@ -167,7 +166,7 @@ def select(
     alive = np.zeros(n_attributes, bool)
     alive[known] = True
     if pairs == "all":
-        alive |= frequency >= max(1, cutoff)
+        alive |= frequency >= max(1, min_count)
         return by_frequency(frequency, alive), None
     attribute, labels, counts = _counted(seen, n_attributes)
     if parts is not None:
@@ -175,7 +174,7 @@ def select(
         keys, which = np.unique(attribute[index] * parts.n_columns + columns, return_inverse=True)
         counts = np.bincount(which.reshape(-1), weights=counts[index]).astype(counts.dtype)
         attribute, labels = keys // parts.n_columns, (keys % parts.n_columns).astype(labels.dtype)
-    kept = counts >= max(1, cutoff)
+    kept = counts >= max(1, min_count)
     attribute, labels = attribute[kept], labels[kept]
     sizes = np.bincount(attribute, minlength=n_attributes)
     rank = by_frequency(frequency, alive | (sizes > 0))
@@ -376,13 +375,13 @@ def encode(setup: Setup) -> Encoding:
         extraction.lists,
         [Seen(extraction.lists, *labelling.pairs())],
         extraction.n_attributes,
-        settings.cutoff,
+        settings.min_count,
         settings.pairs,
         extraction.known,
         setup.parts,
     )
-    if settings.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {settings.cutoff} leaves no feature; choose a smaller one")
+    if settings.min_count > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"min_count {settings.min_count} leaves no feature; choose a smaller one")
     lists = extraction.lists.renumber(rank)
     if np.abs(lists.values).max(initial=0) > LARGEST:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
@@ -443,7 +442,7 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
         raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
-        first = more_labels(first, len(init.labels), n)
+        first = first.more_labels(len(init.labels), n)
     gold, starts = setup.labelling.gold, setup.corpus.starts
     if setup.features.far is None:
         seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, settings.order, first), None
@@ -457,7 +456,7 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
         near = lists.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
         seen, ngrams = runs_seen(near, extraction, gold, starts, n, settings.order, first)
         seen += far_seen(lists, about, gold, starts, same, n)
-    rank, rows = select(lists, seen, extraction.n_edge_attributes, settings.cutoff, "seen", extraction.known_edges)
+    rank, rows = select(lists, seen, extraction.n_edge_attributes, settings.min_count, "seen", extraction.known_edges)
     is_plain = ngrams is None and same is None
     histories = None if is_plain else edge_histories(extraction.vocabulary, growing, rank)
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)

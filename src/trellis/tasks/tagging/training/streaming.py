@@ -153,8 +153,10 @@ def encode_stream(setup: Setup) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
     seen, settings = setup.survey, setup.settings
     assert seen is not None
-    if settings.cutoff > 1 and setup.features.longest.history:
-        raise LearnerError("cutoff on templates of label pairs needs the whole corpus in memory; leave one of them out")
+    if settings.min_count > 1 and setup.features.longest.history:
+        raise LearnerError(
+            "min_count on templates of label pairs needs the whole corpus in memory; leave one of them out"
+        )
     if setup.features.far is not None:
         raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; omit it")
     columns = setup.features.columns
@@ -185,9 +187,9 @@ def encode_stream(setup: Setup) -> Encoding:
         digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
         del block  # before the next one is made
     frequency = counts.total()
-    rank = by_frequency(frequency, frequency >= max(1, settings.cutoff))
-    if settings.cutoff > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"cutoff {settings.cutoff} leaves no feature; choose a smaller one")
+    rank = by_frequency(frequency, frequency >= max(1, settings.min_count))
+    if settings.min_count > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"min_count {settings.min_count} leaves no feature; choose a smaller one")
     edge_rank, histories = by_frequency(edge_counts.total(), known_edges.total() > 0), None
     if extractor.growing_edges is not None and vocabulary.longest_history > 1:
         histories = edge_histories(vocabulary, extractor.growing_edges, edge_rank)

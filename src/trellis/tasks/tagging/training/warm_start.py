@@ -9,8 +9,7 @@ import numpy as np
 from trellis._support.arrays import Ints, starts_of
 from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
-from trellis.engine.ngram_tables import more_labels, ngrams_to_table, table_to_ngrams
-from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.learning.learner import Learner
 from trellis.tasks.tagging.model import Tagger
 
@@ -92,12 +91,12 @@ def carried_over(
     edge[to, : old.n_labels] = old.edge[:, : old.n_labels]
     tri = ngrams = None
     if old.ngrams is not None:
-        ngrams = more_labels(old.ngrams, old.n_labels, n_labels)
+        ngrams = old.ngrams.more_labels(old.n_labels, n_labels)
         if not sparse:
-            tri, ngrams = ngrams_to_table(ngrams, n_labels), None
+            tri, ngrams = ngrams.table(n_labels), None
     elif old.tri is not None and sparse:
-        ngrams, at_first = table_to_ngrams(old.tri, old.n_labels)
-        ngrams = more_labels(ngrams, old.n_labels, n_labels)
+        ngrams, at_first = Ngrams.of_table(old.tri, old.n_labels)
+        ngrams = ngrams.more_labels(old.n_labels, n_labels)
         edge[n_labels, : old.n_labels] += at_first
     elif order == 2 and not sparse:
         tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
