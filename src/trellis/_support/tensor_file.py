@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
+from trellis._support.arrays import Arrays
 from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError
 from trellis._support.replacing import replacing
 
@@ -57,7 +58,7 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
 def unpack_tensors(data: bytes, what: str) -> Opened:
     """What ``read_tensors`` gives, of bytes in memory."""
     with rejecting_damage("bytes", what):
-        return _opened(bytes(data), Path("bytes"), what)  # what can be changed is copied
+        return Opened(Path("bytes"), what, *_split(bytes(data), Path("bytes"), what))  # what can be changed is copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -80,28 +81,22 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
             if size == 0:
                 raise ModelError(f"{path}: not {what}: too short")
             if not copy:
-                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, what)
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return Opened(where, what, *_split(mapped, where, what))
             whole = np.empty(size, np.uint8)
             done = 0
             while n := file.readinto(whole.data[done:]):
                 done += n
-        return _opened(whole.data[:done].toreadonly(), where, what)
-
-
-def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> Opened:
-    tensors, header = _split(whole, path, what)
-    check = Digest(header["text"], tensors)
-    return Opened(path, what, str(header.get("format")), tensors, header["text"], str(header["digest"]), check)
+        return Opened(where, what, *_split(whole.data[:done].toreadonly(), where, what))
 
 
 class Opened:
     """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
 
-    def __init__(
-        self, path: Path, what: str, format: str, tensors: Tensors, text: str, given: str, check: Digest
-    ) -> None:
-        self.path, self.what, self.format, self.tensors, self.text = path, what, format, tensors, text
-        self._given, self._check = given, check
+    def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
+        self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
+        self.format, self._digest = str(header.get("format")), str(header["digest"])
+        self._check = Digest(self.text, tensors)
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
@@ -120,7 +115,7 @@ class Opened:
                 return make(self.tensors, self.text)
         finally:
             with rejecting_damage(self.path, self.what):
-                if self._given != self._check.result():
+                if self._digest != self._check.result():
                     why = "its content does not match its digest; copy or make it again"
                     raise ModelError(f"{self.path}: damaged: {why}")
 
@@ -152,9 +147,7 @@ def parse_header(text: str) -> Any:
     return header
 
 
-def _split(
-    whole: bytes | memoryview | mmap.mmap, path: Path, what: str
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tuple[Arrays, dict[str, str]]:
     """A safetensors file as arrays that share its memory, and the strings of its header."""
     size = len(whole)
     if size < 8:
@@ -170,7 +163,7 @@ def _split(
         raise ModelError(f"{path}: not {what}")
     first, room = 8 + header_size, size - 8 - header_size
     metadata = header.pop("__metadata__")
-    tensors, last = dict[str, npt.NDArray[Any]](), 0
+    tensors, last = Arrays(), 0
     # One after the other, without gaps or overlaps: what is read is never more than the file.
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]

@@ -29,9 +29,6 @@ class Treebank(Sequence[PhraseTree]):
     def __getitem__(self, index: int) -> PhraseTree:  # type: ignore[override]
         return self.trees[index]
 
-    def __iter__(self) -> Iterator[PhraseTree]:
-        return iter(self.trees)
-
 
 def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treebank:
     """The trees of a file, as they stand there: traces and function tags too (``PhraseTree.clean`` takes them out).

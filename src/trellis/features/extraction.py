@@ -12,7 +12,7 @@ from trellis import _core
 from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
+from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, read_dictionary
 from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
@@ -201,7 +201,8 @@ class Extractor:
             c = next(i for i, column in enumerate(self.columns) if column.name == view.column)
             ids = self.columns[c].view_ids[:, self.columns[c].views.index(view.calls)]
             symbols = np.maximum(ids - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
-            said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
+            who = asks if view.path is None else None
+            said[view] = list(dictionary.native.match(symbols, starts, who, n_threads))  # as MATCHED numbers them
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
     def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:
@@ -246,12 +247,18 @@ def extract(
     if known is not None:
         olds = zip(compacted.items(), known.given, strict=True)
         compacted = {name: column.after(old.values) for (name, column), old in olds}
+    learned = dict[DictionaryView, Dictionary]()
+    for view in dictionary_views(features.templates):
+        if view.path is None and spans is not None:
+            column = compacted[view.column]
+            numbers, strings = view_table(view.calls, column.values, {}, view.column)
+            learned[view] = learn_dictionary(spans, numbers[column.codes], strings)
     extractor = Extractor(
         [t for t in features.templates if t not in bag_templates],
         {name: column.values for name, column in compacted.items()},
         lambda name: compacted[name].counts(),
         known,
-        {} if spans is None else _learned(features.templates, compacted, spans),
+        learned,
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
     old = [known_numbers(known, which, own, extractor.parts) for which, own in enumerate((growing, growing_edges))]
@@ -261,17 +268,17 @@ def extract(
 
     n_attributes, n_edges, bag = growing.n_attributes, growing_edges.n_attributes if growing_edges else 0, None
     if bags:
-        column = corpus.columns[bags[0]]
-        assert isinstance(column, BagColumn)
+        given = corpus.columns[bags[0]]
+        assert isinstance(given, BagColumn)
         if known is not None and known.bag is not None:
-            names, numbers = known.bag.strings.united(column.names)
-            column = BagColumn(column.starts, numbers[column.ids], column.values, names)
-        bag = _bag(bags[0], column.names, {template.about for template in bag_templates}, n_attributes, n_edges)
-        lists = _join(lists, column.renumber(bag.attributes))
+            names, numbers = known.bag.strings.united(given.names)
+            given = BagColumn(given.starts, numbers[given.ids], given.values, names)
+        bag = _bag(bags[0], given.names, {template.about for template in bag_templates}, n_attributes, n_edges)
+        lists = _join(lists, given.renumber(bag.attributes))
         n_attributes += int((bag.attributes >= 0).sum())
         if bag.pairs is not None:
-            nothing = Ragged(np.zeros(len(column) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-            edge_lists = _join(edge_lists or nothing, column.renumber(bag.pairs))
+            nothing = Ragged(np.zeros(len(given) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+            edge_lists = _join(edge_lists or nothing, given.renumber(bag.pairs))
             n_edges += int((bag.pairs >= 0).sum())
         if known is not None and known.bag is not None:
             old_numbers[0] = _with_bag(old_numbers[0], known.bag.attributes, bag.attributes)
@@ -294,19 +301,6 @@ def _bag(column: str, names: Strings, about: Container[int], first: int, first_p
     attributes = np.where(with_label, np.cumsum(with_label) + (first - 1), -1).astype(np.int32)
     pairs = np.where(with_pair, np.cumsum(with_pair) + (first_pair - 1), -1).astype(np.int32)
     return Bag(column, names, attributes, pairs if with_pair.any() else None)
-
-
-def _learned(
-    templates: Sequence[Template], columns: Mapping[str, Column], spans: EntrySpans
-) -> dict[DictionaryView, Dictionary]:
-    """The dictionaries that no file has."""
-    found = dict[DictionaryView, Dictionary]()
-    for view in dictionary_views(templates):
-        if view.path is None:
-            column = columns[view.column]
-            numbers, strings = view_table(view.calls, column.values, {}, view.column)
-            found[view] = learn_dictionary(spans, numbers[column.codes], strings)
-    return found
 
 
 def frequent_words(
