@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arguments import items
+from trellis._support.arguments import is_text, items
 from trellis._support.arrays import Bools, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
@@ -157,7 +157,5 @@ def _words(line: Any) -> list[str]:
 
 def check_encodable(text: str) -> None:
     """ValueError for half a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly") from None
+    if not is_text(text):
+        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly")

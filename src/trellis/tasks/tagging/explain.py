@@ -42,8 +42,9 @@ class TokenExplanation:
 
     def to_dict(self, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        scores = dict(list(self.scores.items())[:n_labels])
-        terms = {label: plain_terms(self.terms[label][:n_terms]) for label in scores}
+        most = None if n_labels is None else whole_number("n_labels", n_labels, 0)
+        scores = dict(list(self.scores.items())[:most])
+        terms = {label: plain_terms(self.terms[label], n_terms) for label in scores}
         about = {"token": self.token, "label": self.label, "scores": scores, "terms": terms}
         return {**about, "transitions": plain_terms(self.transitions)}
 

@@ -96,7 +96,7 @@ class Tagger(Model):
         return self._model.temperature
 
     def tag(self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None) -> list[str]:
-        """The best labels of one sentence: the best path, or by decode="posterior" each token's most probable one.
+        """The best labels of a sentence: the best path, or with decode="posterior" the best label of each token.
 
         ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
         overrules the tag dictionary. ConstraintError if no label sequence is left.

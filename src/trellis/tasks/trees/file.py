@@ -14,17 +14,7 @@ from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary_tensors import (
-    check_lookups,
-    check_strings,
-    column_tensors,
-    columns_header,
-    columns_of,
-    lookup_tensors,
-    lookups_of,
-    strings_of,
-    strings_tensors,
-)
+from trellis.features.vocabulary_tensors import columns_content, read_columns, strings_of, strings_tensors
 from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
@@ -44,12 +34,12 @@ PARTS = ("keys", "ids", "starts")
 def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
     """The arrays of a parser's file, and everything else for its header."""
     model, vocabulary = parser.model, parser.model.vocabulary
+    known, columns = columns_content(vocabulary.columns, vocabulary.lookups)
     header = {
         "grammar": _grammar_header(model.grammar),
         "coarse": _grammar_header(model.coarse),
         "templates": [str(template) for template in vocabulary.templates],
-        "columns": columns_header(vocabulary.columns),
-        "lookups": [list(key) for key in vocabulary.lookups],
+        **columns,
         "prune": model.prune,
         "family": model.family,
         "info": parser.info,
@@ -59,8 +49,7 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
         **_grammar_tensors("grammar", model.grammar),
         **_grammar_tensors("coarse", model.coarse),
         **_lexicon_tensors(model.lexicon, model.grammar.tags),
-        **column_tensors(vocabulary.columns),
-        **lookup_tensors(vocabulary.lookups),
+        **known,
         **model.rows.tensors("rows"),
         **{f"{name}.{part}": a for name in TABLES for part, a in zip(PARTS, getattr(model, name), strict=True)},
         "base": model.base,
@@ -80,15 +69,9 @@ def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
     grammar, coarse = (_grammar(name, header[name], tensors) for name in ("grammar", "coarse"))
-    columns = columns_of(header["columns"], tensors)
-    for column in columns:
-        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
-            raise ValueError("views of other values")
+    columns, lookups = read_columns(header, tensors)
     if not {column.name for column in columns} <= {"word", "pos"}:
         raise ValueError("columns that trees do not have")
-    check_strings(columns)
-    lookups = lookups_of(header["lookups"], tensors)
-    check_lookups(columns, lookups)
     templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])
     if header["family"] not in FAMILIES:
         raise ValueError(f"no family {header['family']!r} of models")
