@@ -231,9 +231,13 @@ SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("
 PHRASES: dict[str, Any] = {
     "data": [*TREES, SHORT],
     "other": [*TREES[1:], SHORT, SHORT],
-    # The second and the third are ambiguous; the grammar cannot derive the last one.
+    # The second and the third are ambiguous; the fourth has a tree by the coarse grammar alone, the last one has none.
     "inputs": sentences(
-        "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the the"
+        "the dog saw a cat .",
+        " ".join(word for word, _ in AMBIGUOUS),
+        "the man saw the dog with eyes .",
+        "the dog saw the cat the dog saw the cat .",
+        "the the",
     ),
     "forms": ({"word": ["the", "dog", "saw", "a", "cat", "."]}, ("the", "dog", "saw", "a", "cat", ".")),
     "token": ["go"],

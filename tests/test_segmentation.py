@@ -276,3 +276,12 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert "skipped 3 lines" in done.err
     done = call("predict --model m bad.txt -o bad.txt")
     assert (done.code, "would replace" in done.err) == (2, True)
+
+
+def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:
+    segmenter = trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], features=["character[0]"])
+    text = "\ufeffab c\uff42\u3000d"
+    found = segmenter.explain(text)
+    assert found.output == segmenter.segment(text)
+    at = {term.where[0]: term.feature for term in found.terms if term.feature.startswith("character")}
+    assert at == {i: f"character[0]={letter}" for i, letter in ((1, "a"), (2, "b"), (4, "c"), (5, "b"), (7, "d"))}

@@ -39,7 +39,9 @@ def command(options: Namespace) -> None:
         raise ArgumentError(f"{options.output}: the page is HTML; name a file that ends in .html")
     tagger = open_model(options, "report", "tag")
     corpus = shape_for(tagger, options, options.source).read_for(options.source, tagger, options.columns)
-    errors = find_errors(tagger, corpus, target=options.target, decode=options.decode or "viterbi", n_threads=options.threads)
+    errors = find_errors(
+        tagger, corpus, target=options.target, decode=options.decode or "viterbi", n_threads=options.threads
+    )
     page = errors.to_html(options.title or f"{errors.target}: {options.model} on {options.source}")
     with writing(options.output) as out:
         out.write(page.encode())
