@@ -17,7 +17,7 @@ from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
 from trellis.learning.chain_problem import ChainProblem, chains_of
-from trellis.learning.learner import Ability, Constraints, Learner, choice, flag, real
+from trellis.learning.learner import Constraints, Learner, choice, flag, real
 from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Work
@@ -50,10 +50,7 @@ class HMM(Learner):
         "end": flag(),
     }
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Counts of label n-grams of any length."""
-        return frozenset({"orders"})
+    abilities = frozenset({"orders"})  # counts of label n-grams of any length
 
     def begin(self, problem: Problem) -> _Counting:
         """The one pass that counts."""
