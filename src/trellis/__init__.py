@@ -103,8 +103,8 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.text import TaggedSentence as TaggedSentence
     from trellis.tasks.tagging.text import TaggedText as TaggedText
     from trellis.tasks.tagging.text import TextSpan as TextSpan
+    from trellis.tasks.tagging.train import partial_fit as partial_fit
     from trellis.tasks.tagging.train import train as train
-    from trellis.tasks.tagging.training.further import partial_fit as partial_fit
     from trellis.tasks.trees.model import TreeParser as TreeParser
     from trellis.tasks.words.model import Segmenter as Segmenter
 else:
