@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
-from trellis._support.errors import ArgumentError, CorpusError, ModelError
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
 from trellis.corpus.unspaced import LABELS, characters, narrow, read_segmented, to_points, to_text, word_labels
 from trellis.evaluation.words import compare_words
 
@@ -276,3 +276,12 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert "skipped 3 lines" in done.err
     done = call("predict --model m bad.txt -o bad.txt")
     assert (done.code, "would replace" in done.err) == (2, True)
+
+
+def test_epochs_are_compared_by_words() -> None:
+    dev = LINES[:3]
+    trained = trellis.Segmenter.train(LINES[3:], dev=dev, metric="f1")
+    assert trained.training["dev_score"] == trained.evaluate(dev).f1
+    assert trained == trellis.Segmenter.train(LINES[3:], dev=dev)
+    with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
+        trellis.Segmenter.train(LINES, dev=dev, metric="token")

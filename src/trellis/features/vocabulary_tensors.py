@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from trellis import _core
 from trellis._support.arrays import Arrays
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import COUNTED, FILED
+from trellis.features.places import PlaceVocabulary
 from trellis.features.templates import Call, Look, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, Lookups, View
 
@@ -77,12 +80,23 @@ def check_lookups(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> None
                 raise ValueError(f"no look-up for {call.name} of {of}")
 
 
-def check_strings(columns: Sequence[ColumnVocabulary]) -> None:
-    """ValueError or TypeError unless the strings of columns can be read and found; for models that Python looks up."""
+def place_content(vocabulary: PlaceVocabulary[Any]) -> tuple[Arrays, dict[str, Any]]:
+    """What a parser's vocabulary knows of columns, and its look-ups: arrays, and entries of the header."""
+    header = {"columns": columns_header(vocabulary.columns), "lookups": [list(key) for key in vocabulary.lookups]}
+    return column_tensors(vocabulary.columns) | lookup_tensors(vocabulary.lookups), header
+
+
+def place_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[ColumnVocabulary, ...], Lookups]:
+    """The same again; ValueError or LookupError unless all that a parser looks up can be found."""
+    columns, lookups = columns_of(header["columns"], tensors), lookups_of(header["lookups"], tensors)
     for column in columns:
+        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
+            raise ValueError("views of other values")
         for strings in (column.values, *column.strings):
             if strings is not None and not _core.valid_strings(*strings.arrays):
                 raise ValueError("a damaged table of strings")
+    check_lookups(columns, lookups)
+    return columns, lookups
 
 
 def _view_text(view: View) -> str:

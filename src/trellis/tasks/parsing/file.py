@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from trellis import _core
 from trellis._support.tensor_file import Tensors
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary_tensors import (
-    check_lookups,
-    check_strings,
-    column_tensors,
-    columns_header,
-    columns_of,
-    lookup_tensors,
-    lookups_of,
-)
+from trellis.features.vocabulary_tensors import place_columns, place_content
 from trellis.tasks.model import notes_and_record
 
 if TYPE_CHECKING:
@@ -45,32 +35,26 @@ def native(plan: _core.ArcPlan, projective: bool, weights: Mapping[str, Any]) ->
 
 def content_of(parser: Parser) -> tuple[Tensors, dict[str, Any]]:
     """The arrays of a parser's file, and everything else for its header."""
-    vocabulary = parser.vocabulary
+    templates = parser.vocabulary.templates
+    tensors, known = place_content(parser.vocabulary)
     header = {
-        "templates": {kind: [str(template) for template in getattr(vocabulary.templates, kind)] for kind in KINDS},
-        "columns": columns_header(vocabulary.columns),
-        "lookups": [list(key) for key in vocabulary.lookups],
+        "templates": {kind: [str(template) for template in getattr(templates, kind)] for kind in KINDS},
+        **known,
         "labels": list(parser.labels),
         "projective": parser.projective,
         "family": parser.family,
         "info": parser.info,
         "training": parser.training,
     }
-    return {**parser.weights, **column_tensors(vocabulary.columns), **lookup_tensors(vocabulary.lookups)}, header
+    return {**parser.weights, **tensors}, header
 
 
 def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of ``Parser`` in a file; ValueError or LookupError if it is damaged."""
     templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
-    columns = columns_of(header["columns"], tensors)
+    columns, lookups = place_columns(header, tensors)
     if [column.name for column in columns] != templates.columns:
         raise ValueError("columns of other templates")
-    for column in columns:
-        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
-            raise ValueError("views of other values")
-    lookups = lookups_of(header["lookups"], tensors)
-    check_strings(columns)
-    check_lookups(columns, lookups)
     labels = tuple(str(label) for label in header["labels"])
     weights = {name: tensors[name] for name in WEIGHTS}
     vocabulary = ArcVocabulary(templates, columns, lookups)
