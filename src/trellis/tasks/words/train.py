@@ -42,9 +42,13 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         settings.init, settings.features = older, options.get("features")
     if (observer := settings.observer) is not None:
         settings.observer = lambda event: observer(replace(event, unit=UNIT))
-    settings.metric = "auto"  # of the tagger: the F1 of spans, which are words
+    metric = settings.metric
+    settings.metric = "span" if metric == "f1" else metric  # of the tagger, whose spans are words
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
     for epoch in tagger.training["history"]:
         epoch["unit"] = UNIT
+    for record in (tagger.training, tagger.training["options"]):
+        if "metric" in record:
+            record["metric"] = metric
     return Segmenter(tagger)
