@@ -16,8 +16,8 @@ from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import spans
 from trellis.evaluation.reliability import reliability
+from trellis.tasks.tagging.calibration import LEAST, MOST, search
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.temperature import LEAST, MOST, search
 
 
 def noisy_corpus(seed: int, n: int) -> Corpus:

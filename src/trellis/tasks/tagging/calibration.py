@@ -1,10 +1,17 @@
-"""Calibration: a temperature fitted to held-out labels, and how reliable confidences then are."""
+"""Calibration: a temperature fitted to held-out labels, and how reliable confidences then are.
+
+Scores are divided by the temperature before they become probabilities. It minimises the negative log-likelihood of the
+gold labels, each under its marginal ("labels"), or of the gold paths ("paths", convex in the inverse temperature). The
+search goes by fixed steps: the same figures give the same bits.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,28 +19,98 @@ from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.schemes import guess_scheme, spans
+from trellis.engine.chain import Chains
 from trellis.evaluation.reliability import Calibration, reliability
 from trellis.evaluation.spans import SpanReading, SpanTable
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import Decoder
 from trellis.tasks.tagging.posterior import probabilities
-from trellis.tasks.tagging.temperature import Loss, fit_temperature
+from trellis.tasks.tagging.segments.chains import SegmentChains
+
+Loss = Literal["labels", "paths"]
+LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
+STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1.0007
+FLOOR = 1e-300  # the least probability whose logarithm is taken
 
 
 def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> ChainModel:
-    """The model with the temperature of least loss on the corpus."""
+    """The model with the temperature of least loss on the corpus.
+
+    Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths
+    with any of them.
+    """
     if loss not in get_args(Loss):
         raise ArgumentError(f"loss must be 'labels' or 'paths', not {loss!r}")
-    codes = _codes(decoder, gold)
-    chains = list(decoder.pieces(corpus, None, n_threads))
-    ends = np.cumsum([0, *(len(piece.tables.emit) for piece in chains)]).tolist()
-    fit = fit_temperature(chains, [codes[a:b] for a, b in pairwise(ends)], loss, n_threads)
-    if fit is None:
+    codes, loss_of = _codes(decoder, gold), _label_loss if loss == "labels" else _path_loss
+    pieces = list(decoder.pieces(corpus, None, n_threads))
+    ends = np.cumsum([0, *(len(piece.tables.emit) for piece in pieces)]).tolist()
+    golds = [_possible(piece, codes[a:b], n_threads) for piece, (a, b) in zip(pieces, pairwise(ends), strict=True)]
+
+    def mean_loss(temperature: float) -> tuple[float, int]:
+        """In nats per label or path, and how many there are."""
+        parts = [loss_of(piece, gold, temperature, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
+        n = sum(count for _, count in parts)
+        return sum(total for total, _ in parts) / max(n, 1), n
+
+    at_one, n = mean_loss(1.0)
+    if n == 0:
         why = "no label here that the model can give; calibrate on other sentences"
         raise CorpusError(corpus.source, None, why)
-    training = {**decoder.model.training, "calibration": fit}
-    return replace(decoder.model, temperature=fit["temperature"], training=training)
+    temperature = search(lambda temperature: mean_loss(temperature)[0])
+    losses = {"loss": mean_loss(temperature)[0], "loss_at_temperature_1": at_one}
+    record = {"minimised": loss, loss: n, "temperature": temperature, **losses}
+    training = {**decoder.model.training, "calibration": record}
+    return replace(decoder.model, temperature=temperature, training=training)
+
+
+def search(loss: Callable[[float], float]) -> float:
+    """Where a function of one valley is least: by powers of two from 1 downhill, then by golden section."""
+    here, best = 1.0, loss(1.0)
+    for factor in (2.0, 0.5):
+        while LEAST <= here * factor <= MOST and (there := loss(here * factor)) < best:
+            here, best = here * factor, there
+        if here != 1.0:
+            break
+    low, high = math.log(max(here / 2, LEAST)), math.log(min(here * 2, MOST))
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    loss_a, loss_b = loss(math.exp(a)), loss(math.exp(b))
+    for _ in range(STEPS):
+        if loss_a <= loss_b:
+            high, b, loss_b = b, a, loss_a
+            a = high - ratio * (high - low)
+            loss_a = loss(math.exp(a))
+        else:
+            low, a, loss_a = a, b, loss_b
+            b = low + ratio * (high - low)
+            loss_b = loss(math.exp(b))
+    return math.exp((low + high) / 2)
+
+
+def _possible(chains: Chains | SegmentChains, gold: Ints, n_threads: int) -> Ints:
+    """The labels, -1 for those that no path can have: no path's probability is 0 where all is hot."""
+    _, node = chains.marginals(n_threads, MOST)
+    return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
+
+
+def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
+    """-sum log P(gold label at t), over the labels that count."""
+    _, node = chains.marginals(n_threads, temperature)
+    counted = np.flatnonzero(gold >= 0)
+    believed = np.maximum(node[counted, gold[counted]], FLOOR)
+    return float(-np.log(believed).sum()), len(counted)
+
+
+def _path_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
+    """Sum of log Z - score(gold path), over the paths that count."""
+    starts = chains.starts
+    unknown = np.concatenate([[0], np.cumsum(gold < 0)])
+    whole = (unknown[starts[1:]] == unknown[starts[:-1]]) & (starts[1:] > starts[:-1])
+    scores = chains.doubles.path_scores(np.maximum(gold, 0), n_threads) / temperature
+    counted = whole & np.isfinite(scores)
+    log_z = chains.log_partition(n_threads, temperature)
+    return float((log_z[counted] - scores[counted]).sum()), int(counted.sum())
 
 
 def measure_reliability(

@@ -148,25 +148,21 @@ class ChainModel:
 
     def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
         """Names of attributes (``on_edge``: of those of label pairs) by their rows of weights."""
-        some = list(wanted)
-        try:
-            names = self._attribute_names(some, on_edge=on_edge)
-        except (LookupError, ValueError):
-            names = {}
-        if not names.keys() >= set(some):
-            raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
-        return names
-
-    def _attribute_names(self, some: list[int], *, on_edge: bool) -> dict[int, str]:
         from trellis.features.known import attribute_names
 
-        segments = self.segments
-        if segments is None or on_edge:
-            return attribute_names(self.vocabulary, some, on_edge=on_edge)
-        first = segments.first
-        of_segments = segments.vocabulary.names([number - first for number in some if number >= first])
-        names = attribute_names(self.vocabulary, (number for number in some if number < first))
-        return {**names, **{number + first: name for number, name in of_segments.items()}}
+        of_tokens, of_segments, segments = set(wanted), set[int](), self.segments
+        if segments is not None and not on_edge:
+            of_segments = {number for number in of_tokens if number >= segments.first}
+        try:
+            names = attribute_names(self.vocabulary, of_tokens - of_segments, on_edge=on_edge)
+            if segments is not None and of_segments:
+                found = segments.vocabulary.names([number - segments.first for number in of_segments])
+                names |= {number + segments.first: name for number, name in found.items()}
+        except (LookupError, ValueError):
+            names = {}
+        if not names.keys() >= of_tokens:
+            raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
+        return names
 
     def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
         """Names of a file's columns by their number: all of training; all but the target; those that it reads."""

@@ -81,8 +81,7 @@ def scheme_rules(
     corpus: Corpus, target: str, labels: Sequence[str], gold: Ints, scheme: str, *, guessed: bool = False
 ) -> tuple[Floats, Floats]:
     """`scheme_base` for a training corpus; CorpusError where its own labels (by number, -1 unknown) break the rules."""
-    edge, end = _scheme_tables(labels, scheme)
-    broken = first_illegal(gold, corpus.starts, edge, end)
+    broken = first_illegal(gold, corpus.starts, *_scheme_tables(labels, scheme))
     if broken is None:
         return scheme_base(labels, scheme)
     token, unfinished = broken
@@ -168,8 +167,10 @@ def label_sets(
         for t, some in _positions(given, end - begin):
             if not some:
                 raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or give None")
+            if unknown := [label for label in some if not isinstance(label, str) or label not in number]:
+                raise ConstraintError(f"no label {unknown[0]!r} in this model; its labels are {', '.join(labels)}")
             tokens.append(begin + t)
-            sets.append([_number_of(label, number) for label in some])
+            sets.append([number[label] for label in some])
     return otherwise.replaced(np.array(tokens, np.int64), LabelSets.of(sets))
 
 
@@ -197,16 +198,11 @@ def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Se
         if not isinstance(t, int | np.integer) or not 0 <= t < n_tokens:
             raise ConstraintError(f"a constraint at position {t!r}; the sentence has 0 to {n_tokens - 1}")
         labels = [some] if isinstance(some, str) else items(some)
-        if some is not None and labels is None:
+        if labels is not None:
+            out.append((int(t), labels))
+        elif some is not None:
             raise ConstraintError(f"what is allowed at position {t} must be a label or a list of labels, not {some!r}")
-        out += [] if labels is None else [(int(t), labels)]
     return out
-
-
-def _number_of(label: str, number: Mapping[str, int]) -> int:
-    if not isinstance(label, str) or label not in number:
-        raise ConstraintError(f"no label {label!r} in this model; its labels are {', '.join(number)}")
-    return number[label]
 
 
 def require_possible(scores: Doubles) -> None:

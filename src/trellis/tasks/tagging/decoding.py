@@ -77,12 +77,15 @@ class Decoder:
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         native_weights = weights.native(self.ngrams, local=model.family == "local")
+        wanted = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
+        if len(self.columns) != 1:
+            wanted = f"({', '.join(self.columns)}) per token"
         self.native = _core.Decoder(
             features,
             native_weights,
             None if model.filter is None else model.filter.native(n),
             labels=list(self.labels),
-            wanted=self._wanted(),
+            wanted=wanted,
             cache_bytes=CACHE_BYTES,
         )
         self.votes: _core.Votes | None = None
@@ -123,12 +126,6 @@ class Decoder:
         weights = self.model.weights
         n_edges = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
         return weights.rows.n_attributes, n_edges
-
-    def _wanted(self) -> str:
-        """What a token must be, for messages."""
-        if self.model.vocabulary.bag is not None and len(self.columns) == 1:
-            return "a list of strings or a dict per token"
-        return "one string per token" if len(self.columns) == 1 else f"({', '.join(self.columns)}) per token"
 
     # ------------------------------------------------------------ sentences in
 

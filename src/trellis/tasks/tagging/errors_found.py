@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,11 +118,10 @@ def find_errors(
 
 def _by_length(sizes: Any, right: Any, sentence_of: Any) -> list[LengthScore]:
     """The accuracy of labels by how long their sentences are."""
-    group = np.searchsorted(LENGTHS, sizes, side="right") - 1
-    out = []
-    for g, low in enumerate(LENGTHS):
-        some = group == g
+    out = list[LengthScore]()
+    for low, following in zip_longest(LENGTHS, LENGTHS[1:]):
+        some = (sizes >= low) & (sizes < (following or np.inf))
         if some.any():
-            high = LENGTHS[g + 1] - 1 if g + 1 < len(LENGTHS) else None
+            high = None if following is None else following - 1
             out.append(LengthScore(low, high, int(some.sum()), float(right[some[sentence_of]].mean())))
     return out

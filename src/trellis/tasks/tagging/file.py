@@ -115,9 +115,8 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
     columns += derived_columns(derived_names(templates), reach)
     bag = None
     if header["bag"] is not None:
-        numbers = tensors["bag.attributes"], tensors.get("bag.pairs")
-        bag = Bag(str(header["bag"]), strings_of("bag", tensors), *numbers)
-    lookups = lookups_of(header["lookups"], tensors)
+        strings = strings_of("bag", tensors)
+        bag = Bag(str(header["bag"]), strings, tensors["bag.attributes"], tensors.get("bag.pairs"))
     vocabulary = Vocabulary(
         templates,
         int(header["n_emission"]),
@@ -126,12 +125,12 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         (tensors["tables.keys"], tensors["tables.ids"], tensors["tables.starts"]),
         (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
         bag,
-        lookups,
+        lookups_of(header["lookups"], tensors),
         dictionaries,
         {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
     )
     _check_plan(vocabulary)
-    check_lookups(vocabulary.columns, lookups)
+    check_lookups(vocabulary.columns, vocabulary.lookups)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.tagging import TaggingReport
     from trellis.tasks.explanation import Term
+    from trellis.tasks.tagging.calibration import Loss
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.explain import TaggingExplanation
     from trellis.tasks.tagging.posterior import Posterior, ProbabilityKind
-    from trellis.tasks.tagging.temperature import Loss
     from trellis.tasks.tagging.text import TaggedText
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]

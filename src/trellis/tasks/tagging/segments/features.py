@@ -45,30 +45,14 @@ class SegmentPlan:
     starts: Longs = field(init=False)  # [n_templates + 1]
 
     def __post_init__(self) -> None:
-        looks = [_in_order(template) for template in self.templates]
-        views = tuple(dict.fromkeys(_view(look) for some in looks for look in some if look.place != "length"))
-        rows = [
-            [
-                LISTED if _is_listed(look) else KINDS[look.place],
-                0 if look.place == "length" else views.index(_view(look)),
-                look.offset,
-            ]
-            for some in looks
-            for look in some
-        ]
+        looks, rows = [look for template in self.templates for look in _in_order(template)], list[list[int]]()
+        views = tuple(dict.fromkeys(_view(look) for look in looks if look.place != "length"))
+        for look in looks:
+            kind = LISTED if _is_listed(look) else KINDS[look.place]
+            rows.append([kind, 0 if look.place == "length" else views.index(_view(look)), look.offset])
         object.__setattr__(self, "views", views)
         object.__setattr__(self, "looks", np.array(rows, np.int32).reshape(-1, 3))
-        object.__setattr__(self, "starts", starts_of([len(some) for some in looks]))
-
-    @property
-    def lists(self) -> list[tuple[int, int, str]]:
-        """Of looks at lists: the number of the look, its view, the file."""
-        all_looks = [look for template in self.templates for look in _in_order(template)]
-        return [
-            (i, self.views.index(_view(look)), str(look.calls[-1].arguments[0]))
-            for i, look in enumerate(all_looks)
-            if _is_listed(look)
-        ]
+        object.__setattr__(self, "starts", starts_of([len(template.looks) for template in self.templates]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +86,17 @@ class SegmentVocabulary:
     def _name(self, template: Template, path: list[int]) -> str:
         said, end = list[str](), len(path)
         for look in reversed(_in_order(template)):
-            if look.place == "length":
-                end -= 1
-                said.append(f"length={path[end]}")
-                continue
             begin = 0 if look.place == "segment" else end - 1
-            words = ["yes"] if _is_listed(look) else [self._symbol(look, symbol) for symbol in path[begin:end]]
+            if look.place == "length":
+                words = [str(path[begin])]
+            elif _is_listed(look):
+                words = ["yes"]
+            else:
+                strings = self.strings[self.plan.views.index(_view(look))]
+                words = ["_B" if symbol == OUTSIDE else strings[symbol] for symbol in path[begin:end]]
             said.append(f"{look}={' '.join(words)}")
             end = begin
         return " & ".join(reversed(said))
-
-    def _symbol(self, look: Look, symbol: int) -> str:
-        return "_B" if symbol == OUTSIDE else self.strings[self.plan.views.index(_view(look))][symbol]
 
 
 class SegmentSymbols:
@@ -131,11 +114,11 @@ class SegmentSymbols:
 
     def of(self, columns: Mapping[str, Sequence[str]]) -> list[Ints]:
         """[n_tokens] of each view, -1 where it says nothing that is known; columns have a string per token."""
-        out = list[Ints]()
-        for v, (column, _) in enumerate(self.views):
-            known = {word: self._number(v, word) for word in set(columns[column])}
-            out.append(np.array([known[word] for word in columns[column]], np.int32))
-        return out
+        known = [{word: self._number(v, word) for word in set(columns[name])} for v, (name, _) in enumerate(self.views)]
+        return [
+            np.array([of[word] for word in columns[name]], np.int32)
+            for of, (name, _) in zip(known, self.views, strict=True)
+        ]
 
     def of_columns(self, columns: Mapping[str, Column]) -> list[Ints]:
         """The same of dictionary-encoded columns."""
@@ -157,15 +140,6 @@ class SegmentExtraction:
     seen: Ragged  # a list per segment of training
     lists: Ragged  # of all segments: site token * longest + length - 1
 
-    @property
-    def n_attributes(self) -> int:
-        """How many attributes there are."""
-        return self.growing.n_attributes
-
-    def freeze(self, rank: Ints) -> SegmentVocabulary:
-        """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
-        return SegmentVocabulary(self.plan, self.strings, self.growing.nodes(rank))
-
 
 def extract_segments(
     templates: Sequence[Template],
@@ -177,7 +151,12 @@ def extract_segments(
 ) -> SegmentExtraction:
     """Number the attributes of the given segments, (first tokens, lengths), and find them in all others."""
     plan = SegmentPlan(tuple(templates))
-    entries = [(look, view, [text.split() for text in read_lookup("listed", path)]) for look, view, path in plan.lists]
+    looks = [look for template in plan.templates for look in _in_order(template)]
+    entries = [
+        (i, int(view), [text.split() for text in read_lookup("listed", str(look.calls[-1].arguments[0]))])
+        for i, (look, (kind, view, _)) in enumerate(zip(looks, plan.looks, strict=True))
+        if kind == LISTED
+    ]
     strings = list[Strings]()
     for v, (column, view) in enumerate(plan.views):
         function = function_of(view, {}, column) if view else None

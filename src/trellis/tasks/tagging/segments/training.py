@@ -18,7 +18,12 @@ from trellis.features.vocabulary import FeatureSet
 from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
 from trellis.tasks.tagging.options import LONGEST
-from trellis.tasks.tagging.segments.features import SegmentExtraction, extract_segments, segment_templates
+from trellis.tasks.tagging.segments.features import (
+    SegmentExtraction,
+    SegmentVocabulary,
+    extract_segments,
+    segment_templates,
+)
 from trellis.tasks.tagging.segments.weights import SHAPE, SegmentModel, SegmentTypes, segments_of
 
 if TYPE_CHECKING:
@@ -130,7 +135,8 @@ class EncodedSegments:
         rank = self.rank
         if kept is not None:
             rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
-        return SegmentModel(self.types, self.extraction.freeze(rank), first)
+        found = self.extraction
+        return SegmentModel(self.types, SegmentVocabulary(found.plan, found.strings, found.growing.nodes(rank)), first)
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
@@ -148,7 +154,7 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     )
     seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
     min_count, pairs, nothing = setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32)
-    rank, rows = select(extraction.seen, seen, extraction.n_attributes, min_count, pairs, nothing)
+    rank, rows = select(extraction.seen, seen, extraction.growing.n_attributes, min_count, pairs, nothing)
     extraction = replace(extraction, seen=Ragged.none())
     return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 
