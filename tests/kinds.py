@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class Kind:
     seven_epochs: tuple[str, ...] = ("--epochs", "7")  # as an option of trellis train
     words: tuple[str, ...] = ()  # of a sentence on the command line
     no_verbs: tuple[str, ...] = ()  # commands that reject the model
+    lacks: str = ""  # why they do, where it is not the task: what no file can hold
     table: Any = None  # TypedDict of the options of training; at one kind of every task
     changes: Mapping[str, Change] = field(default_factory=dict)  # of the task's own options in that table
     has_epochs: bool = True
@@ -134,6 +136,17 @@ def train_other_tagger(part: trellis.Corpus) -> trellis.Tagger:
     return trellis.Tagger.train(part, target="label", learner=trellis.Perceptron(epochs=1), features=["word[0]"])
 
 
+def repeated_labels(candidate: Any) -> dict[str, float]:
+    """A feature of a reranker."""
+    return {"repeated": float(sum(a == b for a, b in itertools.pairwise(candidate.labels)))}
+
+
+def halves(labels: list[str]) -> dict[str, list[str]]:
+    """The labels of two columns."""
+    pairs = [label.partition("|") for label in labels]
+    return {"upos": [first for first, _, _ in pairs], "feats": [second or "_" for _, _, second in pairs]}
+
+
 def share_right(outputs: list[Any], right: list[Any]) -> float:
     """A metric."""
     return sum(map(operator.eq, outputs, right)) / len(right)
@@ -176,6 +189,14 @@ TAGGED: dict[str, Any] = {
     "file_options": ("--columns", "word,label"),
 }
 OF_CORPUS: dict[str, Any] = {"file": ("data.txt", 2 * lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
+TWO = trellis.read(
+    {
+        "word": CORPUS.sentences("word"),
+        "upos": CORPUS.sentences("label"),
+        "feats": [[f"X={word[-1]}" for word in words] for words in CORPUS.sentences("word")],
+    }
+)
+OF_TWO = ("--columns", ",".join(TWO.columns))
 OF_SPANS: dict[str, Any] = {"file": ("data.txt", lines_of(SPANS, "word", "label")), "words": ("a", "b")}
 PARSED: dict[str, Any] = {
     "data": treebank(8, 1),
@@ -210,9 +231,13 @@ SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("
 PHRASES: dict[str, Any] = {
     "data": [*TREES, SHORT],
     "other": [*TREES[1:], SHORT, SHORT],
-    # The second and the third are ambiguous; the grammar cannot derive the last one.
+    # The second and the third are ambiguous; the fourth has a tree by the coarse grammar alone, the last one has none.
     "inputs": sentences(
-        "the dog saw a cat .", " ".join(word for word, _ in AMBIGUOUS), "the man saw the dog with eyes .", "the the"
+        "the dog saw a cat .",
+        " ".join(word for word, _ in AMBIGUOUS),
+        "the man saw the dog with eyes .",
+        "the dog saw the cat the dog saw the cat .",
+        "the the",
     ),
     "forms": ({"word": ["the", "dog", "saw", "a", "cat", "."]}, ("the", "dog", "saw", "a", "cat", ".")),
     "token": ["go"],
@@ -281,6 +306,16 @@ STRUCTURED: dict[str, Any] = {
 
 KINDS = [
     Kind("tagger", trellis.Tagger, CORPUS, OTHER, **TAGGED, **OF_CORPUS, options={"target": "label"}),
+    Kind(
+        "tagger of two columns",
+        trellis.Tagger,
+        TWO,
+        TWO.with_column("upos", OTHER.column("label")),
+        **{**TAGGED, "no_data": {name: [] for name in TWO.columns}, "columns": halves, "file_options": OF_TWO},
+        file=("data.txt", lines_of(TWO, *TWO.columns)),
+        words=("ab", "bc"),
+        options={"target": "upos+feats", "features": ["word[0]", "word[-1]"]},
+    ),
     Kind(
         "tagger of spans",
         trellis.Tagger,
@@ -408,6 +443,19 @@ KINDS = [
             "cost": Change("auto", "tokens", why=""),
             "metric": Change("token", "sentence", {"dev": OTHER}),
         },
+    ),
+    Kind(
+        "reranker with a function",
+        trellis.Reranker,
+        CORPUS,
+        OTHER,
+        **TAGGED,
+        **OF_CORPUS,
+        options={**RERANKED, "features": ["score", repeated_labels]},
+        needs={"functions": [repeated_labels]},
+        no_answer=("draw",),
+        no_verbs=VERBS,
+        lacks="functions=",
     ),
     Kind(
         "reranker of spans",

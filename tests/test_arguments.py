@@ -128,6 +128,10 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Tagger.predict_batch": {"sentences": SENTENCES},
     "Tagger.predict_corpus": {"corpus": CORPUS},
     "Tagger.train": {"corpus": DATA},
+    "read_trees": {"path": "right.mrg"},
+    "parse_trees": {"text": "(S (N a))"},
+    "write_trees": {"trees": [], "path": "written.mrg"},
+    "held_out_lists": {"corpus": CORPUS, "tagger": lambda part: TAGGER, "folds": 2},
     "register_function": {"name": "of_a_test", "function": str.upper, "replace": True},
     "Tagger.tag_table": {"table": pyarrow.table({"word": [["a", "b"]]})},
     "Tagger.tag_text": {"text": "a b. C"},
@@ -183,6 +187,7 @@ def test_wrong_arguments_give_one_clear_line(
     monkeypatch.chdir(tmp_path)
     TAGGER.save("right.model")
     Path("right.txt").write_text("a O\n")
+    Path("right.mrg").write_text("(S (N a))\n")
 
     def call(**changes: Any) -> None:
         found = function(**{**RIGHT.get(name, {}), **changes})

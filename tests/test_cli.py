@@ -328,7 +328,7 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
 def test_smoothed_tag_dictionary(here: Path, call) -> None:
     assert call(f"train {TRAIN} --tag-dictionary smoothed --set epochs=1 --model m --quiet").err == ""
     assert trellis.load("m").model.endings is not None
-    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "--tag-dictionary", "smooth")
+    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "tag_dictionary", "smooth")
 
 
 def test_train_options(here: Path, call) -> None:
@@ -452,9 +452,12 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
         ("train x --task prase --model m", "--task: invalid choice: 'prase'"),
         (
             "train train.txt --model m --prune abc",
-            "argument --prune: must be numbers, as 0.997 or 0.997,0.99, or off, not 'abc'",
+            "argument --prune: must be SHARE[,SHARE], not 'abc'",
         ),
-        ("train train.txt --model m --label-weights PER=x", "must be LABEL=NUMBER, as PER=5, not 'PER=x'"),
+        (
+            "train train.txt --model m --label-weights PER=x",
+            "argument --label-weights: must be LABEL=NUMBER, not 'PER=x'",
+        ),
         ("train", "required: FILE, --model/-m"),
         ("train train.txt --mod m", "--model"),
         ("predict --model m a b", "b"),

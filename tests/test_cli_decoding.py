@@ -1,4 +1,4 @@
-"""The command line's ways of decoding: --by, --scheme, --confidence, calibrate, explain."""
+"""The command line's ways of decoding: --decode, --scheme, --confidence, calibrate, explain."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def noisy(here: Path, call) -> Path:
 def test_by_label(noisy: Path, call) -> None:
     tagger, corpus = trellis.load(noisy), trellis.read("noisy.txt", columns="word,label")
     for decode in ("viterbi", "posterior"):
-        done = call(f"predict --model noisy.trellis noisy.txt --by {by} --quiet")
+        done = call(f"predict --model noisy.trellis noisy.txt --decode {decode} --quiet")
         assert done.code == 0
         found = [line.split()[-1] for line in done.out.splitlines() if line]
         assert found == tagger.tag_column(corpus, decode=decode).tolist()
-        done = call(f"predict --model noisy.trellis noisy.txt --by {by} --json --quiet")
+        done = call(f"predict --model noisy.trellis noisy.txt --decode {decode} --json --quiet")
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == tagger.tag_batch(corpus, decode=decode)
-        done = call(f"evaluate --model noisy.trellis noisy.txt --by {by} --json")
+        done = call(f"evaluate --model noisy.trellis noisy.txt --decode {decode} --json")
         assert json.loads(done.out) == tagger.evaluate(corpus, decode=decode).to_dict()
     for command in ("predict", "evaluate"):
-        done = call(f"{command} --model noisy.trellis noisy.txt --by best")
+        done = call(f"{command} --model noisy.trellis noisy.txt --decode best")
         assert (done.code, done.err.count("\n")) == (2, 1)
-        assert "--by" in done.err
+        assert "--decode" in done.err
 
 
 def test_scheme(noisy: Path, call) -> None:

@@ -16,7 +16,7 @@ LINES = [
     ("trellis train --proj", {"--projective"}),
     ("trellis train --task ", {"tag", "parse", "trees", "words", "rerank"}),
     ("trellis train --pairs s", {"seen"}),
-    ("trellis predict --by ", {"path", "label"}),
+    ("trellis predict --decode ", {"viterbi", "posterior"}),
 ]
 
 

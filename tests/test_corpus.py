@@ -184,3 +184,15 @@ def test_what_cannot_follow() -> None:
         a + trellis.read({"v": [["a"]]})
     with pytest.raises(TypeError):
         a + 1  # type: ignore[operator]
+
+
+def test_corpora_and_columns_are_equal_to_themselves_alone() -> None:
+    corpus, bags = trellis.read({"word": [["a"]], "label": [["A"]]}), trellis.read({"attributes": [[{"p": 1.0}]]})
+    for one, other in (
+        (corpus, corpus[:]),
+        (corpus.column("word"), corpus.column("label")),
+        (bags.columns["attributes"], trellis.read({"attributes": [[{"p": 1.0}]]}).columns["attributes"]),
+    ):
+        assert one == one
+        assert one != other
+        assert isinstance(hash(one), int)

@@ -338,7 +338,7 @@ def test_files(tmp_path: Path) -> None:
     expected = {"bank": "0110", "Bank": "0111", "café": "10"}
     for file in (plain, packed):
         assert functions.read_lookup("cluster", str(file)) == expected
-    cut = functions.from_lookup(expected, 3)
+    cut = functions.function_named("cluster", ("f", 3), {("cluster", "f"): expected}, "word")
     assert [cut(w) for w in ("bank", "café", "river")] == ["011", "10", None]
     plain.write_text(" New York \n\nBerlin\n")
     assert functions.read_lookup("listed", str(plain)) == {"New York": "yes", "Berlin": "yes"}

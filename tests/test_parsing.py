@@ -617,3 +617,17 @@ def test_trees_have_words_whatever_templates_read_first() -> None:
     gold = {**sentence, "head": ["0", "1"], "deprel": ["root", "mod"]}
     report = parser.evaluate({name: [values] for name, values in gold.items()})
     assert (report.all.support, report.no_punctuation.support) == (2, 1)
+
+
+def test_dev_trees_without_a_label_of_training() -> None:
+    dev = {"word": [["dog"]], "pos": [["N"]], "head": [["0"]], "deprel": [["other"]]}
+    with pytest.raises(trellis.CorpusError, match=r"no label of the dev corpus \(other\) occurs in training"):
+        parsing.train(treebank(8, 1), dev=dev)
+    assert parsing.train(treebank(8, 1), dev=dev, metric="uas", learner=trellis.MIRA(epochs=1)).labels
+
+
+def test_probabilities_of_an_empty_sentence() -> None:
+    for options in ({}, {"order": 1, "projective": False, "features": TEMPLATES[:8]}):
+        parser = parsing.train(treebank(8, 1), **{"features": TEMPLATES, **options})
+        assert parser.parse([], probabilities=True).probabilities == []
+        assert parser.probabilities([]).shape == (1, 0)

@@ -40,7 +40,7 @@ def test_what_is_gathered(tagger: trellis.Tagger) -> None:
     json.dumps(found.to_dict())
 
 
-@pytest.mark.parametrize("by", ["viterbi", "posterior"])
+@pytest.mark.parametrize("decode", ["viterbi", "posterior"])
 def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
     tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch, decode: Any
 ) -> None:

@@ -285,3 +285,12 @@ def test_epochs_are_compared_by_words() -> None:
     assert trained == trellis.Segmenter.train(LINES[3:], dev=dev)
     with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
         trellis.Segmenter.train(LINES, dev=dev, metric="token")
+
+
+def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:
+    segmenter = trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], features=["character[0]"])
+    text = "\ufeffab c\uff42\u3000d"
+    found = segmenter.explain(text)
+    assert found.output == segmenter.segment(text)
+    at = {term.where[0]: term.feature for term in found.terms if term.feature.startswith("character")}
+    assert at == {i: f"character[0]={letter}" for i, letter in ((1, "a"), (2, "b"), (4, "c"), (5, "b"), (7, "d"))}

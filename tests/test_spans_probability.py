@@ -81,7 +81,7 @@ TAGGERS = {
 }
 
 
-@pytest.mark.parametrize("by", ["viterbi", "posterior"])
+@pytest.mark.parametrize("decode", ["viterbi", "posterior"])
 @pytest.mark.parametrize("name", MODELS)
 def test_batches(name: str, decode: str) -> None:
     tagger = random_tagger(4, LABELS["iob2"], **MODELS[name])

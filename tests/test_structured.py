@@ -738,3 +738,25 @@ def test_settings_are_checked_before_features_are_asked_for(settings: dict[str, 
 def test_a_learner_by_its_name() -> None:
     named, given = (structured.train(SENTENCES, problem=Listed(), learner=one) for one in ("mira", trellis.MIRA()))
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
+
+
+class Sized(Listed):
+    """A problem with attributes, and no ``==`` of its own."""
+
+    def __init__(self, size: int, costs: Any = None) -> None:
+        self.size, self.costs = size, costs
+
+
+def test_models_are_equal_by_what_their_problems_are() -> None:
+    def trained(problem: Any) -> trellis.StructuredModel:
+        return structured.train(SENTENCES, problem=problem, learner=trellis.Perceptron(epochs=1))
+
+    costs = np.arange(3.0)
+    assert trained(Sized(1)) == trained(Sized(1))
+    assert trained(Sized(1, costs)) == trained(Sized(1, costs.copy()))
+    assert trained(Sized(1)) != trained(Sized(2))
+    assert trained(Sized(1, costs)) != trained(Sized(1, costs + 1))
+    named = Sized(1)
+    named.name = "named"  # type: ignore[attr-defined]
+    assert trained(Sized(1)) != trained(named)
+    assert trained(named) != trained(Sized(1))

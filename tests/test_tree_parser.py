@@ -393,3 +393,11 @@ def test_reranking_over_k_best_parses() -> None:
     model = structured.train([(tree, tree) for tree in inside], problem=Choice(), learner=trellis.Perceptron(epochs=10))
     right = sum(model.predict(tree) == tree for tree in inside)
     assert right >= sum(parser.parse(tree) == tree for tree in inside)
+
+
+def test_an_empty_sentence_has_an_empty_tree(pcfg: TreeParser) -> None:
+    tree = pcfg.parse([])
+    assert str(tree) == "(TOP)"
+    assert parse_trees(str(tree)).trees == [tree]
+    assert pcfg.probability([]) == 0
+    assert pcfg.probability([("the", "??"), ("dog", "NN"), ("ran", "VBD"), (".", ".")]) > 0

@@ -20,25 +20,22 @@ import numpy.typing as npt
 
 import trellis
 from trellis import _core
+from trellis._support.arrays import Arrays
 from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError
 from trellis._support.replacing import replacing
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 T = TypeVar("T")
 
+# The types of safetensors: a letter and bits, such as U8 and F32; numbers are little-endian.
 _DTYPES: dict[str, np.dtype[Any]] = {
-    "U8": np.dtype("u1"),
-    "U16": np.dtype("<u2"),
-    "I32": np.dtype("<i4"),
-    "U32": np.dtype("<u4"),
-    "F32": np.dtype("<f4"),
-    "I64": np.dtype("<i8"),
-    "U64": np.dtype("<u8"),
-    "F64": np.dtype("<f8"),
+    name: np.dtype(f"<{name[0].lower()}{int(name[1:]) // 8}")
+    for name in ("U8", "U16", "I32", "U32", "F32", "I64", "U64", "F64")
 }
 _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 _MAX_DIMENSIONS = 8
+_DAMAGE = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, TemplateError
 _MAX_REASON = 200  # letters of a message that a file's content may fill
 
 
@@ -61,7 +58,7 @@ def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
 def unpack_tensors(data: bytes, what: str) -> Opened:
     """What ``read_tensors`` gives, of bytes in memory."""
     with rejecting_damage("bytes", what):
-        return _opened(bytes(data), Path("bytes"), what)  # what can be changed is copied
+        return Opened(Path("bytes"), what, *_split(bytes(data), Path("bytes"), what))  # what can be changed is copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -84,28 +81,22 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
             if size == 0:
                 raise ModelError(f"{path}: not {what}: too short")
             if not copy:
-                return _opened(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), where, what)
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return Opened(where, what, *_split(mapped, where, what))
             whole = np.empty(size, np.uint8)
             done = 0
             while n := file.readinto(whole.data[done:]):
                 done += n
-        return _opened(whole.data[:done].toreadonly(), where, what)
-
-
-def _opened(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> Opened:
-    tensors, header = _split(whole, path, what)
-    check = Digest(header["text"], tensors)
-    return Opened(path, what, str(header.get("format")), tensors, header["text"], str(header["digest"]), check)
+        return Opened(where, what, *_split(whole.data[:done].toreadonly(), where, what))
 
 
 class Opened:
     """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
 
-    def __init__(
-        self, path: Path, what: str, format: str, tensors: Tensors, text: str, given: str, check: Digest
-    ) -> None:
-        self.path, self.what, self.format, self.tensors, self.text = path, what, format, tensors, text
-        self._given, self._check = given, check
+    def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
+        self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
+        self.format, self._digest = str(header.get("format")), str(header["digest"])
+        self._check = Digest(self.text, tensors)
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
@@ -123,12 +114,10 @@ class Opened:
             with rejecting_damage(self.path, self.what):
                 return make(self.tensors, self.text)
         finally:
-            self._verify()
-
-    def _verify(self) -> None:
-        with rejecting_damage(self.path, self.what):
-            if self._given != self._check.result():
-                raise ModelError(f"{self.path}: damaged: its content does not match its digest; copy or make it again")
+            with rejecting_damage(self.path, self.what):
+                if self._digest != self._check.result():
+                    why = "its content does not match its digest; copy or make it again"
+                    raise ModelError(f"{self.path}: damaged: {why}")
 
 
 @contextmanager
@@ -144,22 +133,10 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         need = f"needs the function {error.function[:_MAX_REASON]!r}, which trellis {trellis.__version__} does not have"
         todo = "register it with trellis.register_function before loading, or update trellis"
         raise ModelError(f"{path}: {need}; {todo}") from error
-    except (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        TemplateError,
-    ) as error:
-        raise ModelError(f"{path}: damaged or not {what} ({brief(error)})") from error
-
-
-def brief(error: Exception) -> str:
-    """The first line of a message, cut: a damaged file may have filled it."""
-    text = str(error).partition("\n")[0]
-    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}..."
+    except _DAMAGE as error:
+        reason = str(error).partition("\n")[0]  # cut: a damaged file may have filled it
+        reason = reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}..."
+        raise ModelError(f"{path}: damaged or not {what} ({reason})") from error
 
 
 def parse_header(text: str) -> Any:
@@ -170,9 +147,7 @@ def parse_header(text: str) -> Any:
     return header
 
 
-def _split(
-    whole: bytes | memoryview | mmap.mmap, path: Path, what: str
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tuple[Arrays, dict[str, str]]:
     """A safetensors file as arrays that share its memory, and the strings of its header."""
     size = len(whole)
     if size < 8:
@@ -188,7 +163,7 @@ def _split(
         raise ModelError(f"{path}: not {what}")
     first, room = 8 + header_size, size - 8 - header_size
     metadata = header.pop("__metadata__")
-    tensors, last = dict[str, npt.NDArray[Any]](), 0
+    tensors, last = Arrays(), 0
     # One after the other, without gaps or overlaps: what is read is never more than the file.
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]
@@ -234,15 +209,11 @@ class Digest:
         """The hash as text."""
         tensors = self.tensors
         kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
-        heads = [_hash_text(self.text), _hash_text("\n".join(kinds))]
-        parts = np.array([*heads, *self.work.result()], np.uint64)
+        heads = (np.frombuffer(text.encode(), np.uint8) for text in (self.text, "\n".join(kinds)))
+        parts = np.array([*map(_core.hash_array, heads), *self.work.result()], np.uint64)
         return f"{_core.hash_array(_bytes_of(parts)):016x}"
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     flat = array if array.ndim == 1 else np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8)
-
-
-def _hash_text(text: str) -> int:
-    return _core.hash_array(np.frombuffer(text.encode(), np.uint8))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trellis._support.arguments import file_path
-from trellis._support.errors import CorpusError
+from trellis._support.arguments import file_path, instance, items
+from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
@@ -29,9 +29,6 @@ class Treebank(Sequence[PhraseTree]):
     def __getitem__(self, index: int) -> PhraseTree:  # type: ignore[override]
         return self.trees[index]
 
-    def __iter__(self) -> Iterator[PhraseTree]:
-        return iter(self.trees)
-
 
 def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treebank:
     """The trees of a file, as they stand there: traces and function tags too (``PhraseTree.clean`` takes them out).
@@ -49,7 +46,7 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
-    found = Treebank([])
+    found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
     for error in _Reader(name).read_lines(text, found.trees):
         if not lenient:
             raise error
@@ -59,7 +56,10 @@ def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Tr
 
 def write_trees(trees: Iterable[PhraseTree], path: str | os.PathLike[str]) -> None:
     """Write trees, one per line; the file is there whole or not at all."""
-    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in trees).encode())
+    listed = items(trees)
+    if listed is None or not all(isinstance(tree, PhraseTree) for tree in listed):
+        raise ArgumentError(f"trees must be a list of trees, not {type(trees).__name__}")
+    write_bytes(file_path("path", path), "".join(f"{tree}\n" for tree in listed).encode())
 
 
 @dataclass(slots=True)

@@ -139,20 +139,17 @@ _SHAPES = "write a sentence as a list of tuples, [(word, label), ...], or as a t
 
 def _is_columns(row: Any) -> bool:
     """Whether a sentence is a tuple of lists, one per column."""
-    lists = (list, tuple, np.ndarray)
-    return (
-        isinstance(row, tuple)
-        and len(row) > 1
-        and all(isinstance(column, lists) for column in row)
-        and not all(isinstance(column, tuple) for column in row)
-    )
+    if not isinstance(row, tuple) or len(row) < 2 or all(isinstance(column, tuple) for column in row):
+        return False
+    return all(isinstance(column, (list, tuple, np.ndarray)) for column in row)
 
 
 def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) -> Corpus:
     """A corpus from sentences, each a tuple of columns, such as (words, labels)."""
     width = len(rows[0])
-    if (i := next((i for i, row in enumerate(rows) if len(row) != width), None)) is not None:
-        raise _MEMORY.error(i, f"{len(rows[i])} columns, but {width} in the first sentence; make all alike")
+    for i, row in enumerate(rows):
+        if len(row) != width:
+            raise _MEMORY.error(i, f"{len(row)} columns, but {width} in the first sentence; make all alike")
     bags = isinstance(next((token for row in rows for token in row[0]), ""), (Mapping, *_BAGS))
     default = ("attributes", *default_names(width)[1:]) if bags else default_names(width)
     columns = _names_for(width, names, default)
@@ -207,23 +204,17 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
             elif isinstance(token, str if bags else _BAGS):
                 why = f"is {reprlib.repr(token)}; a column holds either strings or bags of attributes"
             else:
-                why = _rejection(token, bags)
-            if why:
-                return origin.error(i, f"token {t} of column {name!r} {why}")
+                try:
+                    _ = _core.intern_bags([token]) if bags else _core.intern([token])
+                    continue
+                except UnicodeEncodeError:
+                    why = f"is {token!r}, which holds half a surrogate pair; decode the text properly"
+                except ValueError as error:
+                    why = f"has {error}" + "; give every attribute a finite number" * ("finite" in str(error))
+                except TypeError as error:
+                    why = f"is {reprlib.repr(token)}: {error}"
+            return origin.error(i, f"token {t} of column {name!r} {why}")
     raise AssertionError("native code rejected what Python accepts")
-
-
-def _rejection(token: Any, bags: bool) -> str:
-    try:
-        _ = _core.intern_bags([token]) if bags else _core.intern([token])
-    except UnicodeEncodeError:
-        return f"is {token!r}, which holds half a surrogate pair; decode the text properly"
-    except ValueError as error:
-        finite = "; give every attribute a finite number" if "finite" in str(error) else ""
-        return f"has {error}{finite}"
-    except TypeError as error:
-        return f"is {reprlib.repr(token)}: {error}"
-    return ""
 
 
 def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -> CorpusError:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Longs
+from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import reading
@@ -45,7 +45,8 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
             kept.append(batch)
             if sum(one.nbytes for one in kept) < block_bytes:
                 continue
-            table = _validated(pa.Table.from_batches(kept))
+            table = pa.Table.from_batches(kept)
+            table.validate(full=True)
             n = len(table) if sentence is None else _last_start(table, sentence, path)
             if n:
                 yield from_table(table.slice(0, n), names, sentence, path)
@@ -58,9 +59,14 @@ def _last_start(table: pa.Table, sentence: str, path: str) -> int:
     """The row at which the last sentence begins: it may go on in the next block."""
     if table.column_names.count(sentence) != 1:
         return len(table)  # from_table says what is wrong
-    codes = table.column(sentence).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    changes = np.flatnonzero(np.diff(codes))
-    return int(changes[-1]) + 1 if len(changes) else 0
+    changes, _ = _changes(table.column(sentence).combine_chunks())
+    return int(changes[-1]) if len(changes) else 0
+
+
+def _changes(ids: pa.Array) -> tuple[Longs, int]:
+    """The rows where the value of a column is another than in the row before, and how many values there are."""
+    codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(np.diff(codes)) + 1, len(np.unique(codes))
 
 
 @contextmanager
@@ -70,12 +76,6 @@ def _reading_format(path: str, format: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
         raise CorpusError(path, None, why) from None
-
-
-def _validated(table: pa.Table) -> pa.Table:
-    """The table itself, every offset and every string of which was checked; ArrowInvalid if it is damaged."""
-    table.validate(full=True)
-    return table
 
 
 def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:
@@ -92,7 +92,8 @@ def _from_arrow(table: pa.Table, names: Sequence[str] | None, sentence: str | No
         _check_column(table, name, path)
     if sentence is not None:
         _check_column(table, sentence, path)
-    table, labelled = _with_class_names(_validated(table), path)
+    table.validate(full=True)  # every offset and every string; ArrowInvalid if it is damaged
+    table, labelled = _with_class_names(table, path)
     # A dataset of Hugging Face has numbers and names of its sentences beside their lists.
     others = {name for name in table.column_names if labelled and sentence is None and not _is_list(table.column(name))}
     chosen = names or tuple(name for name in table.column_names if name != sentence and name not in others)
@@ -153,9 +154,7 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
             raise CorpusError(path, None, why)
         words = pa.array(list(map(str, classes)), pa.large_string()).take(pa.array(codes, pa.int64()))
         if _is_list(cells):
-            sizes = cells.value_lengths().to_numpy(zero_copy_only=False)
-            offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
-            words = pa.LargeListArray.from_arrays(offsets, words)
+            words = pa.LargeListArray.from_arrays(pa.array(starts_of(cells.value_lengths())), words)
         table = table.set_column(table.column_names.index(name), name, words)
     return table, True
 
@@ -175,11 +174,8 @@ def corpus_to_arrow(corpus: Corpus) -> pa.Table:
     for name in corpus.columns:
         column = corpus.column(name)
         values = column.values
-        packed = pa.LargeStringArray.from_buffers(
-            len(values),
-            pa.py_buffer(np.ascontiguousarray(values.starts)),
-            pa.py_buffer(np.ascontiguousarray(values.data)),
-        )
+        buffers = (pa.py_buffer(np.ascontiguousarray(part)) for part in (values.starts, values.data))
+        packed = pa.LargeStringArray.from_buffers(len(values), *buffers)
         columns[name] = pa.LargeListArray.from_arrays(offsets, packed.take(pa.array(column.codes)))
     return pa.table(columns)
 
@@ -210,20 +206,19 @@ def _to_arrow(source: Any) -> pa.Table:
 def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
     if not _is_list(cells):
-        why = (
-            f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, name the column "
-            "that tells sentences apart with sentence=, and choose columns with columns="
+        why = f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, name the column"
+        raise CorpusError(
+            path, None, f"{why} that tells sentences apart with sentence=, and choose columns with columns="
         )
-        raise CorpusError(path, None, why)
     _reject_nulls(name, cells, path)
-    sizes = cells.value_lengths().to_numpy(zero_copy_only=False)
-    return cells.flatten(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return cells.flatten(), starts_of(cells.value_lengths())
 
 
 def _strings(name: str, items: pa.Array, path: str) -> Column:
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     # A list of nothing but empty lists has items of type null.
-    if not (_is_string(kind) or (pa.types.is_null(kind) and len(items) == 0)):
+    is_string = str(kind) in ("string", "large_string", "string_view")
+    if not (is_string or (pa.types.is_null(kind) and len(items) == 0)):
         why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
         raise CorpusError(path, None, why)
     _reject_nulls(name, items, path)
@@ -235,10 +230,6 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
     codes, distinct, ends = _core.intern_packed(text, starts)
     return Column(codes, Strings(distinct, ends))
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _reject_nulls(name: str, values: pa.Array, path: str) -> None:
@@ -256,9 +247,8 @@ def _runs(ids: pa.Array, name: str, path: str) -> Longs:
         at = ids.is_null().index(True).as_py()
         why = f"{name!r} is empty in row {at} (counted from 0); fill it downwards first (pandas: ffill)"
         raise CorpusError(path, None, why)
-    codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    changes = np.flatnonzero(np.diff(codes)) + 1
-    if len(changes) + 1 != len(np.unique(codes)):
+    changes, n_values = _changes(ids)
+    if len(changes) + 1 != n_values:
         why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"
         raise CorpusError(path, None, why)
     return np.concatenate([[0], changes, [len(ids)]]).astype(np.int64)

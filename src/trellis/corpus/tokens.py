@@ -95,13 +95,8 @@ def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
         if ("'" not in word and "’" not in word) or len(word) < 3:
             yield Token(word, start, match.end())
             continue
-        cuts = {0, len(word)}
-        if clitic := _CLITIC.search(word):
-            cuts.add(clitic.end())
-        elif elision := _ELISION.match(word):
-            cuts.add(elision.end())
-        places = sorted(cuts)
-        for a, b in pairwise(places):
+        cut = _CLITIC.search(word) or _ELISION.match(word)
+        for a, b in pairwise(sorted({0, cut.end() if cut else 0, len(word)})):
             yield Token(word[a:b], start + a, start + b)
 
 

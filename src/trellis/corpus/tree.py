@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 ROOT = "TOP"
 ROOTS = ("", ROOT, "ROOT", "S1")  # what treebanks write above a sentence
 TRACE = "-NONE-"
-_ENDS = "-=|"  # what a label's name ends at: NP-SBJ-1, NP=2, ADVP|PRT
+_PLAIN = re.compile(r".[^-=|]*", re.DOTALL)  # where a label's name ends: NP-SBJ-1, NP=2, ADVP|PRT
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,7 @@ def escaped(word: str) -> str:
 
 def plain_label(label: str) -> str:
     """A phrase's label without function tags and indices."""
-    ends = [at for at in map(label.find, _ENDS, [1] * len(_ENDS)) if at > 0]
-    return label[: min(ends)] if ends else label
+    return _PLAIN.findall(label)[0] if label else label
 
 
 def _without_traces(tree: PhraseTree) -> PhraseTree | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arguments import items
+from trellis._support.arguments import is_text, items
 from trellis._support.arrays import Bools, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
@@ -110,14 +110,12 @@ def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> 
     """
     if isinstance(source, SegmentedText):
         return source
+    given, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        given, name = list[Any](read_bytes(path).split(b"\n")), message_name(path)
-    else:
-        listed = items(source)
-        if listed is None:
-            raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
-        given, name = listed, ""
+        given, name = read_bytes(path).split(b"\n"), message_name(path)
+    if given is None:
+        raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
     lines, n_skipped = list[list[str]](), 0
     for number, line in enumerate(given, 1):
         try:
@@ -157,7 +155,5 @@ def _words(line: Any) -> list[str]:
 
 def check_encodable(text: str) -> None:
     """ValueError for half a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly") from None
+    if not is_text(text):
+        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly")

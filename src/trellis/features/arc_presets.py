@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 
 UD_COLUMNS = ("lemma", "xpos", "feats")  # what CoNLL-U has beside words and coarse tags
 
@@ -13,55 +13,39 @@ def _measured(looks: Iterable[str]) -> list[str]:
     return [f"{look} & {measure}" for look in looks for measure in ("direction", "distance")]
 
 
+def _tags(*places: str) -> list[str]:
+    """The tags at places, such as "head dep-1 dep"."""
+    return [" & ".join(f"pos[{place}]" for place in some.split()) for some in places]
+
+
 # McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) what stands between and around.
-MST_SINGLE = [
-    *("word[head] & pos[head]", "word[head]", "pos[head]"),
-    *("word[dep] & pos[dep]", "word[dep]", "pos[dep]"),
-]
+MST_SINGLE = [look for x in ("head", "dep") for look in (f"word[{x}] & pos[{x}]", f"word[{x}]", f"pos[{x}]")]
 MST_PAIRS = [
     "word[head] & pos[head] & word[dep] & pos[dep]",
-    "pos[head] & word[dep] & pos[dep]",
-    "word[head] & word[dep] & pos[dep]",
-    "word[head] & pos[head] & pos[dep]",
-    "word[head] & pos[head] & word[dep]",
-    "word[head] & word[dep]",
-    "pos[head] & pos[dep]",
+    *("pos[head] & word[dep] & pos[dep]", "word[head] & word[dep] & pos[dep]"),
+    *("word[head] & pos[head] & pos[dep]", "word[head] & pos[head] & word[dep]"),
+    *("word[head] & word[dep]", "pos[head] & pos[dep]"),
 ]
 MST_CONTEXT = [
-    "pos[head] & pos[between] & pos[dep]",
-    "pos[head] & pos[head+1] & pos[dep-1] & pos[dep]",
-    "pos[head-1] & pos[head] & pos[dep-1] & pos[dep]",
-    "pos[head] & pos[head+1] & pos[dep] & pos[dep+1]",
-    "pos[head-1] & pos[head] & pos[dep] & pos[dep+1]",
+    *_tags("head between dep", "head head+1 dep-1 dep", "head-1 head dep-1 dep"),
+    *_tags("head head+1 dep dep+1", "head-1 head dep dep+1"),
     # the same with one neighbour, as their program has them
-    "pos[head] & pos[head+1] & pos[dep]",
-    "pos[head-1] & pos[head] & pos[dep]",
-    "pos[head] & pos[dep-1] & pos[dep]",
-    "pos[head] & pos[dep] & pos[dep+1]",
+    *_tags("head head+1 dep", "head-1 head dep", "head dep-1 dep", "head dep dep+1"),
 ]
 # McDonald and Pereira 2006: a dependent with the one before it on the same side.
 MST_SIBLINGS = [
-    "pos[head] & pos[sibling] & pos[dep]",
-    "pos[sibling] & pos[dep]",
-    "word[sibling] & word[dep]",
-    "word[sibling] & pos[dep]",
-    "pos[sibling] & word[dep]",
+    *_tags("head sibling dep", "sibling dep"),
+    *("word[sibling] & word[dep]", "word[sibling] & pos[dep]", "pos[sibling] & word[dep]"),
     # the same with the head, and with neighbours
-    *(
-        "word[head] & pos[sibling] & pos[dep]",
-        "pos[head] & word[sibling] & pos[dep]",
-        "pos[head] & pos[sibling] & word[dep]",
-    ),
-    *("pos[head] & pos[sibling] & pos[dep] & pos[dep+1]", "pos[head] & pos[sibling] & pos[dep-1] & pos[dep]"),
+    *("word[head] & pos[sibling] & pos[dep]", "pos[head] & word[sibling] & pos[dep]"),
+    "pos[head] & pos[sibling] & word[dep]",
+    *_tags("head sibling dep dep+1", "head sibling dep-1 dep"),
     *("word[head] & word[sibling] & pos[dep]", "word[head] & pos[sibling] & word[dep]"),
 ]
 MST_LABELS = [
     "label",
     *(f"label & {look}" for look in MST_SINGLE),
-    *(
-        f"label & {look} & direction"
-        for look in ("pos[head] & pos[dep]", "word[head] & pos[dep]", "pos[head] & word[dep]")
-    ),
+    *(f"label & {a}[head] & {b}[dep] & direction" for a, b in (("pos", "pos"), ("word", "pos"), ("pos", "word"))),
 ]
 
 # What CoNLL-U has beside words and coarse tags: fine tags, lemmas, morphology.
@@ -86,9 +70,12 @@ UD_LABELS = [
 ]
 
 
-def _mst() -> list[str]:
-    looks: Sequence[str] = [*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]
-    return [*_measured(looks), *MST_LABELS, *(f"{look} & direction" for look in MST_SIBLINGS)]
+MST = [
+    *_measured([*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]),
+    *MST_LABELS,
+    *(f"{look} & direction" for look in MST_SIBLINGS),
+]
+ARC_PRESETS: dict[str, list[str]] = {"mst": MST, "ud": [*MST, *_measured(UD_PAIRS), *UD_LABELS]}
 
 
 def default_templates(informative: Container[str]) -> list[str]:
@@ -99,9 +86,3 @@ def default_templates(informative: Container[str]) -> list[str]:
     missing = [f"{name}[" for name in UD_COLUMNS if name not in informative]
     # "xpos[" ends like "pos[", so a column is looked for where a look begins.
     return [text for text in ARC_PRESETS["ud"] if not any(re.search(rf"\b{re.escape(name)}", text) for name in missing)]
-
-
-ARC_PRESETS: dict[str, list[str]] = {
-    "mst": _mst(),
-    "ud": [*_mst(), *_measured(UD_PAIRS), *UD_LABELS],
-}

@@ -50,23 +50,20 @@ def arc_templates(features: TemplateSource, filter: str | None, columns: Sequenc
     if not arcs:
         raise TemplateError("no template looks at an arc; add one, such as pos[head] & pos[dep]")
     if order > 1 and not siblings:
-        raise TemplateError(
-            "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]; add one or take order 1"
-        )
+        why = "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]"
+        raise TemplateError(f"{why}; add one or take order 1")
     filters = [] if filter is None else [_bound(template, columns) for template in parse_templates([filter])]
     if any(t.labelled or {look.place for look in t.looks} & {"sibling", "between"} for t in filters):
-        raise TemplateError(
-            "a filter looks at the head and the dependent of an arc, not at siblings, labels or between"
-        )
+        why = "a filter looks at the head and the dependent of an arc"
+        raise TemplateError(f"{why}, not at siblings, labels or between")
     labelled = [t for t in others if t.labelled]
     return ArcTemplates(tuple(arcs), tuple(labelled), tuple(siblings) if order > 1 else (), tuple(filters))
 
 
 def _bound(template: Template, columns: Sequence[str]) -> Template:
     if not template.of_arc and template.looks:
-        raise TemplateError(
-            f"template {str(template)!r} looks at tokens; a parser's templates look at arcs, as word[head]"
-        )
+        why = "looks at tokens; a parser's templates look at arcs, as word[head]"
+        raise TemplateError(f"template {str(template)!r} {why}")
     return bind(template, columns)
 
 

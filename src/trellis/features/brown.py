@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -56,32 +55,25 @@ def brown_clusters(
         raise ArgumentError(f"told must be a function of two numbers, not {told!r}")
     n_classes, min_count = whole_number("n_classes", n_classes, 2, 1 << 14), whole_number("min_count", min_count, 1)
     words = corpus.column(column or next(name for name, one in corpus.columns.items() if isinstance(one, Column)))
-    counts = np.bincount(words.codes, minlength=len(words.values))
+    counts = words.counts()
     kept = np.flatnonzero(counts >= min_count)
     if len(kept) < 2:
         raise CorpusError(corpus.source, None, f"fewer than two words are seen {min_count} times; lower min_count")
     order = kept[np.lexsort((kept, -counts[kept]))]  # the most frequent first, then the first seen
     rank = np.full(len(words.values), -1, np.int64)
     rank[order] = np.arange(len(order))
-    tokens, starts = _runs(rank[words.codes], corpus.starts)
+    ranks = rank[words.codes]
+    alive = ranks >= 0
+    # Runs of tokens that are kept, cut where one is left out: nobody stands beside it.
+    sentence, n_dropped = np.repeat(np.arange(len(corpus)), np.diff(corpus.starts)), np.cumsum(~alive)
+    cuts = np.flatnonzero(np.diff(sentence[alive]) + np.diff(n_dropped[alive])) + 1
+    tokens, starts = ranks[alive].astype(np.int32), np.array([0, *cuts, alive.sum()], np.int64)
 
     def progress(done: int) -> None:
         if told is not None:
             told(done, len(order))
 
-    how: dict[str, Any] = {"n_threads": thread_count(n_threads), "told": progress}
-    class_of, paths = _core.brown_clusters(tokens, starts, len(order), n_classes, **how)
+    n_threads = thread_count(n_threads)
+    class_of, paths = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=progress)
     strings = words.values.at(order.astype(np.int32))
     return WordClusters(strings, counts[order].tolist(), [paths[c] for c in class_of])
-
-
-def _runs(ranks: Any, starts: Any) -> tuple[Any, Any]:
-    """Tokens that are kept, cut where one is left out: nobody stands beside it."""
-    begins = np.zeros(len(ranks) + 1, bool)
-    begins[starts] = True
-    begins[1:] |= np.append(ranks < 0, False)[: len(ranks)]
-    alive = ranks >= 0
-    begin_of = np.maximum.accumulate(np.where(begins[:-1], np.arange(len(ranks)), 0))
-    group = begin_of[alive]
-    cuts = np.flatnonzero(np.diff(group)) + 1
-    return ranks[alive].astype(np.int32), np.concatenate([[0], cuts, [int(alive.sum())]]).astype(np.int64)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from trellis._support.errors import TemplateError
 from trellis.features.regex import escaped
@@ -35,7 +36,7 @@ def looks_like_crfpp(lines: Sequence[str]) -> bool:
 
 def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tuple[list[Template], bool]:
     """The templates, and whether label bigrams are asked for (a B line without an observation)."""
-    templates, skeletons, bigrams = list[Template](), list[str](), False
+    templates, bigrams = list[tuple[Template, Any]](), False
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -53,37 +54,28 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
             if on_pairs and not looks:
                 bigrams = True
                 continue
-            templates.append(Template(looks, history=int(on_pairs)))
-            skeletons.append(f"{int(on_pairs)}{skeleton}")
+            # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
+            said = on_pairs, skeleton, tuple((look.column, look.calls) for look in looks)
+            templates.append((Template(looks, history=int(on_pairs)), said))
     if not templates and not bigrams:
         raise TemplateError(f"{path}: no template in this file")
-    # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
-    groups = Counter(
-        (skeleton, tuple((look.column, look.calls) for look in template.looks))
-        for skeleton, template in zip(skeletons, templates, strict=True)
-    )
-    names = {group: f"shared{i}" for i, (group, count) in enumerate(groups.items()) if count > 1}
-    return [
-        replace(template, name=names.get((skeleton, tuple((look.column, look.calls) for look in template.looks)), ""))
-        for skeleton, template in zip(skeletons, templates, strict=True)
-    ], bigrams
+    counts = Counter(said for _, said in templates)
+    names = {said: f"shared{i}" for i, (said, count) in enumerate(counts.items()) if count > 1}
+    return [replace(template, name=names.get(said, "")) for template, said in templates], bigrams
 
 
 def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
     """The look that a macro is."""
-    kind, row, column = (
-        (match[1], int(match[2]), int(match[3])) if match[1] else (match[4], int(match[5]), int(match[6]))
-    )
+    kind, row, column = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
+    row, column = int(row), int(column)
     if column >= len(columns):
-        raise TemplateError(
-            f"{place}: {match[0]} asks for column {column}, but the corpus has input columns 0 to {len(columns) - 1}"
-            f" ({', '.join(columns)})"
-        )
+        known = f"input columns 0 to {len(columns) - 1} ({', '.join(columns)})"
+        raise TemplateError(f"{place}: {match[0]} asks for column {column}, but the corpus has {known}")
     if abs(row) > MAX_OFFSET:
         raise TemplateError(f"{place}: {match[0]} looks further than {MAX_OFFSET} rows away")
-    calls = (
-        ()
-        if kind in "xX"
-        else (Call("matches" if kind in "tT" else "match", (escaped(match[7].replace('\\"', '"')),)),)
-    )
-    return Look(columns[column], row, calls if kind.islower() else (*calls, Call("lower_ascii")))
+    calls = list[Call]()
+    if kind in "tTmM":
+        calls.append(Call("matches" if kind in "tT" else "match", (escaped(match[7].replace('\\"', '"')),)))
+    if kind.isupper():
+        calls.append(Call("lower_ascii"))
+    return Look(columns[column], row, tuple(calls))

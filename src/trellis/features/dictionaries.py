@@ -79,15 +79,3 @@ def learn_dictionary(spans: EntrySpans, said: Ints, strings: Strings) -> Diction
     kept, items = runs_of(starts, np.flatnonzero(whole))
     used, symbols = np.unique(symbols[items], return_inverse=True)
     return Dictionary.of(strings.take(used), kept, symbols.reshape(-1).astype(np.int32), spans.folds[whole])
-
-
-def matched(dictionary: Dictionary, symbols: Ints, starts: Longs, asks: Ints | None, n_threads: int) -> list[Ints]:
-    """What a dictionary says of the tokens of a corpus: codes of derived columns, as MATCHED numbers them."""
-    return list(dictionary.native.match(symbols, starts, asks, n_threads))
-
-
-def derived_ids(reach: int) -> Ints:
-    """The view ids of a derived column's values, [n_values, 1]."""
-    ids = np.arange(len(VALUES), dtype=np.int32) + 2 * reach
-    ids[_core.DICTIONARY_SILENT] = -1
-    return ids.reshape(-1, 1)

@@ -12,8 +12,8 @@ from trellis import _core
 from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, matched, read_dictionary
-from trellis.features.functions import COUNTED, RARE
+from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, read_dictionary
+from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
@@ -22,7 +22,6 @@ from trellis.features.vocabulary import (
     Bag,
     ColumnVocabulary,
     FeatureSet,
-    Lookups,
     Plan,
     Sources,
     Tables,
@@ -116,20 +115,6 @@ class Extraction:
 class Extractor:
     """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
 
-    __slots__ = (
-        "columns",
-        "dictionaries",
-        "growing",
-        "growing_edges",
-        "lookups",
-        "n_emission",
-        "parts",
-        "plan",
-        "templates",
-        "valued",
-        "vectors",
-    )
-
     def __init__(
         self,
         templates: Sequence[Template],
@@ -159,8 +144,7 @@ class Extractor:
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
-        valued = [template for template in self.templates if template.of_vectors]
-        self.vectors: Files = (read_files(valued) if valued else {}) if known is None else known.vectors
+        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(
@@ -217,7 +201,8 @@ class Extractor:
             c = next(i for i, column in enumerate(self.columns) if column.name == view.column)
             ids = self.columns[c].view_ids[:, self.columns[c].views.index(view.calls)]
             symbols = np.maximum(ids - 2 * self.plan.reach, -1).astype(np.int32)[codes[c]]
-            said[view] = matched(dictionary, symbols, starts, asks if view.path is None else None, n_threads)
+            who = asks if view.path is None else None
+            said[view] = list(dictionary.native.match(symbols, starts, who, n_threads))  # as MATCHED numbers them
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
     def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:
@@ -262,33 +247,38 @@ def extract(
     if known is not None:
         olds = zip(compacted.items(), known.given, strict=True)
         compacted = {name: column.after(old.values) for (name, column), old in olds}
+    learned = dict[DictionaryView, Dictionary]()
+    for view in dictionary_views(features.templates):
+        if view.path is None and spans is not None:
+            column = compacted[view.column]
+            numbers, strings = view_table(view.calls, column.values, {}, view.column)
+            learned[view] = learn_dictionary(spans, numbers[column.codes], strings)
     extractor = Extractor(
         [t for t in features.templates if t not in bag_templates],
         {name: column.values for name, column in compacted.items()},
         lambda name: compacted[name].counts(),
         known,
-        {} if spans is None else _learned(features.templates, compacted, spans),
+        learned,
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
-    old = [_seed(known, 0, growing, extractor.parts)]
-    old.append(Seeds() if growing_edges is None else _seed(known, 1, growing_edges, extractor.parts))
+    old = [known_numbers(known, which, own, extractor.parts) for which, own in enumerate((growing, growing_edges))]
     codes, asks = [column.codes for column in compacted.values()], None if spans is None else spans.asks
     lists, edge_lists = extractor.lists(codes, corpus.starts, n_threads, asks)
-    old_numbers = [_numbers(growing, old[0]), _numbers(growing_edges or growing, old[1])]
+    old_numbers = [numbers_there() for numbers_there in old]
 
     n_attributes, n_edges, bag = growing.n_attributes, growing_edges.n_attributes if growing_edges else 0, None
     if bags:
-        column = corpus.columns[bags[0]]
-        assert isinstance(column, BagColumn)
+        given = corpus.columns[bags[0]]
+        assert isinstance(given, BagColumn)
         if known is not None and known.bag is not None:
-            names, numbers = known.bag.strings.united(column.names)
-            column = BagColumn(column.starts, numbers[column.ids], column.values, names)
-        bag = _bag(bags[0], column.names, {template.about for template in bag_templates}, n_attributes, n_edges)
-        lists = _join(lists, column.renumber(bag.attributes))
+            names, numbers = known.bag.strings.united(given.names)
+            given = BagColumn(given.starts, numbers[given.ids], given.values, names)
+        bag = _bag(bags[0], given.names, {template.about for template in bag_templates}, n_attributes, n_edges)
+        lists = _join(lists, given.renumber(bag.attributes))
         n_attributes += int((bag.attributes >= 0).sum())
         if bag.pairs is not None:
-            nothing = Ragged(np.zeros(len(column) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-            edge_lists = _join(edge_lists or nothing, column.renumber(bag.pairs))
+            nothing = Ragged(np.zeros(len(given) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+            edge_lists = _join(edge_lists or nothing, given.renumber(bag.pairs))
             n_edges += int((bag.pairs >= 0).sum())
         if known is not None and known.bag is not None:
             old_numbers[0] = _with_bag(old_numbers[0], known.bag.attributes, bag.attributes)
@@ -313,19 +303,6 @@ def _bag(column: str, names: Strings, about: Container[int], first: int, first_p
     return Bag(column, names, attributes, pairs if with_pair.any() else None)
 
 
-def _learned(
-    templates: Sequence[Template], columns: Mapping[str, Column], spans: EntrySpans
-) -> dict[DictionaryView, Dictionary]:
-    """The dictionaries that no file has."""
-    found = dict[DictionaryView, Dictionary]()
-    for view in dictionary_views(templates):
-        if view.path is None:
-            column = columns[view.column]
-            numbers, strings = view_table(view.calls, column.values, {}, view.column)
-            found[view] = learn_dictionary(spans, numbers[column.codes], strings)
-    return found
-
-
 def frequent_words(
     values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Sequence[View]]
 ) -> dict[tuple[str, str], dict[str, str]]:
@@ -338,34 +315,33 @@ def frequent_words(
     return found
 
 
-# Of each table: its number, old numbers of attributes, numbers within it.
-Seeds = list[tuple[int, Ints, Ints]]
-
-
-def _seed(
+def known_numbers(
     known: Vocabulary | None,
     which: int,
-    vocabulary: _core.GrowingVocabulary,
+    growing: _core.GrowingVocabulary | None,
     parts: Sequence[tuple[Ints, Ints, int, int, int]],
-) -> Seeds:
-    """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others."""
-    seeds = Seeds()
-    if known is None:
-        return seeds
-    first = known.n_emission if which else 0
-    for template, numbers, ids in entries(known, on_edge=bool(which)):
-        table = int(known.plan.templates[template, 2])
-        seeds.append((table, numbers, vocabulary.add(parts[which], template - first, ids)))
-    return seeds
+    renamed: Callable[[int, Ints], Ints] = lambda k, ids: ids,
+) -> Callable[[], Ints]:
+    """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others.
 
+    Returns a function that gives the number there of each, -1 for none, once all attributes are there: tables follow
+    one another. ``renamed`` gives the view ids of a template's attributes there.
+    """
+    seeds = list[tuple[int, Ints, Ints]]()  # of each table: its number, old numbers of attributes, numbers within it
+    if known is not None and growing is not None:
+        first = known.n_emission if which else 0
+        for k, numbers, ids in entries(known, on_edge=bool(which)):
+            own = growing.add(parts[which], k - first, np.ascontiguousarray(renamed(k, ids)))
+            seeds.append((int(known.plan.templates[k, 2]), numbers, own))
 
-def _numbers(vocabulary: _core.GrowingVocabulary, seeds: Seeds) -> Ints:
-    """The number here of each old attribute: tables follow one another."""
-    base = starts_of(vocabulary.table_sizes)
-    out = np.empty(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), np.int32)
-    for table, numbers, local in seeds:
-        out[numbers] = base[table] + local
-    return out
+    def numbers_there() -> Ints:
+        out = np.full(max((int(n.max(initial=-1)) + 1 for _, n, _ in seeds), default=0), -1, np.int32)
+        for table, numbers, own in seeds:
+            assert growing is not None
+            out[numbers] = starts_of(growing.table_sizes)[table] + own
+        return out
+
+    return numbers_there
 
 
 def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:

@@ -9,7 +9,7 @@ import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from trellis.features.regex import match, matches
 
 Function = Callable[[str], str | None]
 Lookup = Mapping[str, str]
+Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
 def shape(value: str) -> str:
@@ -56,10 +57,6 @@ def _says(test: Callable[[str], bool]) -> Function:
     return lambda value: "yes" if test(value) else None
 
 
-def _at_least(k: int, cut: Callable[[str], str]) -> Function:
-    return lambda value: cut(value) if len(value) >= k else None
-
-
 def normal(value: str) -> str:
     """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
     if "-" in value and value[0] != "-":
@@ -95,8 +92,8 @@ PLAIN: dict[str, Function] = {
 
 # Functions of a number: suffix(word[0], 3).
 SIZED: dict[str, Callable[[int], Function]] = {
-    "prefix": lambda k: _at_least(k, lambda value: value[:k]),
-    "suffix": lambda k: _at_least(k, lambda value: value[-k:]),
+    "prefix": lambda k: lambda value: value[:k] if len(value) >= k else None,
+    "suffix": lambda k: lambda value: value[-k:] if len(value) >= k else None,
 }
 
 # Functions of a file, whose content goes into the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").
@@ -222,13 +219,24 @@ def read_lookup(function: str, path: str) -> dict[str, str]:
     return found
 
 
-def from_lookup(lookup: Lookup, length: int | None) -> Function:
-    """What the file gives for a value, cut to its first ``length`` characters (a prefix of a cluster's bit path)."""
-    if length is None:
+def function_named(name: str, arguments: Sequence[str | int], lookups: Lookups, column: str) -> Function:
+    """The function of that name with its arguments, as a function of one value of a column."""
+    if name == "outside":  # applies only where there is no token
+        return lambda value: None
+    if name in MATCHED or name in VECTORS:  # the token as entries and vectors have it
+        return lambda value: value
+    if name in PLAIN:
+        return PLAIN[name]
+    if name in OWN:
+        return own_function(name)
+    if name in SIZED:
+        return SIZED[name](int(arguments[0]))
+    if name in PATTERNED:
+        return PATTERNED[name](str(arguments[0]))
+    if name in COUNTED:
+        return rare_suffix(lookups[name, column], int(arguments[0]))
+    lookup = lookups[name, str(arguments[0])]
+    if len(arguments) < 2:
         return lookup.get
-
-    def cut(value: str) -> str | None:
-        path = lookup.get(value)
-        return None if path is None else path[:length]
-
-    return cut
+    length = int(arguments[1])  # of the prefix of a cluster's bit path
+    return lambda value: None if (path := lookup.get(value)) is None else path[:length]

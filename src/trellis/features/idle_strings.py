@@ -5,14 +5,13 @@ A word that is not among a column's values is asked for its views when it is met
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 
-from trellis._support.arrays import Ints, Ragged, starts_of
+from trellis._support.arrays import Ints, Ragged
 from trellis.corpus.corpus import Strings
-from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.extraction import Extraction, Extractor, freeze, known_numbers
 from trellis.features.known import entries
 from trellis.features.vocabulary import View, Vocabulary
 
@@ -28,26 +27,22 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
         more[column.name] = {view: strings.tolist() for view, strings in kept.items()}
     extractor = Extractor(vocabulary.templates, values, lambda name: np.empty(0, np.int64), vocabulary, more=more)
     numbers_now = {place: _numbers(vocabulary, extractor, place, kept) for place, kept in used.items()}
-    added = [defaultdict[int, list[tuple[Ints, Ints]]](list) for _ in range(2)]  # by table: old numbers, new ones in it
-    for k, numbers, ids in found:
-        on_edge, renamed = int(k >= vocabulary.n_emission), ids.copy()
+
+    def renamed(k: int, ids: Ints) -> Ints:
+        """The view ids of template k's attributes among fewer strings."""
+        out, first = ids.copy(), 2 * vocabulary.plan.reach
         for a, place in _atoms(vocabulary, k):
-            inside = ids[:, a] >= 2 * vocabulary.plan.reach
-            renamed[inside, a] = numbers_now[place][ids[inside, a] - 2 * vocabulary.plan.reach]
-        growing = extractor.growing_edges if on_edge else extractor.growing
-        assert growing is not None
-        here = growing.add(extractor.parts[on_edge], k - on_edge * vocabulary.n_emission, np.ascontiguousarray(renamed))
-        added[on_edge][int(vocabulary.plan.templates[k, 2])].append((numbers, here))
-    ranks = list[Ints]()
-    for some, growing in zip(added, (extractor.growing, extractor.growing_edges), strict=True):
-        rank = np.full(0 if growing is None else growing.n_attributes, -1, np.int32)
-        for table, lists in some.items():
-            for numbers, here in lists:
-                rank[here + (0 if growing is None else starts_of(growing.table_sizes)[table])] = numbers
-        ranks.append(rank)
-    nothing, sizes, none = (Ragged.none(), None), (len(ranks[0]), len(ranks[1])), np.empty(0, np.int32)
-    growing_parts = extractor.growing, extractor.growing_edges
-    extraction = Extraction(extractor.vocabulary(), *growing_parts, *nothing, *sizes, none, none)
+            inside = ids[:, a] >= first
+            out[inside, a] = numbers_now[place][ids[inside, a] - first]
+        return out
+
+    growing, ranks = (extractor.growing, extractor.growing_edges), list[Ints]()
+    for which, own in enumerate(growing):
+        numbers = known_numbers(vocabulary, which, own, extractor.parts, renamed)()
+        ranks.append(np.full(0 if own is None else own.n_attributes, -1, np.int32))
+        ranks[which][numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
+    sizes, none = (len(ranks[0]), len(ranks[1])), np.empty(0, np.int32)
+    extraction = Extraction(extractor.vocabulary(), *growing, Ragged.none(), None, *sizes, none, none)
     return replace(freeze(extraction, *ranks), bag=vocabulary.bag)
 
 

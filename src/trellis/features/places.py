@@ -11,10 +11,10 @@ import numpy as np
 from trellis._support.arrays import Ints
 from trellis.corpus.corpus import Column, Corpus
 from trellis.features.extraction import column_vocabulary, compact, frequent_words, view_table
+from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import (
     ColumnVocabulary,
-    Lookups,
     bits_of,
     function_of,
     pack_keys,

@@ -3,58 +3,47 @@
 from __future__ import annotations
 
 
-def _window(column: str, first: int, last: int) -> list[str]:
-    return [f"{column}[{offset}]" for offset in range(first, last + 1)]
+def _window(look: str, first: int, last: int) -> list[str]:
+    """The same look, its offset written {}, at every offset of a window."""
+    return [look.format(offset) for offset in range(first, last + 1)]
 
 
 def _runs(column: str, length: int, first: int, last: int) -> list[str]:
     """All runs of that many neighbours within first..last: length 2 gives bigrams."""
-    return [" & ".join(f"{column}[{offset + i}]" for i in range(length)) for offset in range(first, last - length + 2)]
+    return [" & ".join(_window(f"{column}[{{}}]", k, k + length - 1)) for k in range(first, last - length + 2)]
 
 
-def _around(inner: str, reach: int) -> list[str]:
-    """The same look at every offset of a window."""
-    return [inner.format(offset) for offset in range(-reach, reach + 1)]
+def _chunking(words: list[str]) -> list[str]:
+    """Words around the token, some of their bigrams, and all tags, bigrams and trigrams of tags."""
+    tags = [run for length in (1, 2, 3) for run in _runs("pos", length, -2, 2)]
+    return [*_runs("word", 1, -2, 2), *words, *tags]
 
 
 # Collins 2002, figure 3: words and part-of-speech tags around the token.
-COLLINS_CHUNKING = [
-    *_window("word", -2, 2),
-    *_runs("word", 2, -2, 2),
-    *_window("pos", -2, 2),
-    *_runs("pos", 2, -2, 2),
-    *_runs("pos", 3, -2, 2),
-]
+COLLINS_CHUNKING = _chunking(_runs("word", 2, -2, 2))
 
 # The template file that CRF++ and CRFsuite ship for CoNLL-2000: as figure 3, with two word bigrams.
-CHUNKING = [
-    *_window("word", -2, 2),
-    *_runs("word", 2, -1, 1),
-    *_window("pos", -2, 2),
-    *_runs("pos", 2, -2, 2),
-    *_runs("pos", 3, -2, 2),
-]
+CHUNKING = _chunking(_runs("word", 2, -1, 1))
 
 # Ratnaparkhi 1996, table 1, used as Collins 2002 (section 4.2) says: no difference between rare and other words.
 RATNAPARKHI_POS = [
     "word[0]",
     *(f"prefix(word[0], {k})" for k in (1, 2, 3, 4)),
     *(f"suffix(word[0], {k})" for k in (1, 2, 3, 4)),
-    "has_digit(word[0])",
-    "has_upper(word[0])",
-    "has_hyphen(word[0])",
+    *("has_digit(word[0])", "has_upper(word[0])", "has_hyphen(word[0])"),
     *("word[-1]", "word[-2]", "word[1]", "word[2]"),
 ]
 
 # Altun, section 5.3: S1 has the features of an HMM, S2 adds spelling, all of it in a window of three words.
 ALTUN_S1 = ["word[0]"]
 ALTUN_S2 = [
-    *_around("word[{}]", 1),
-    *(look for k in (1, 2, 3) for look in _around(f"suffix(word[{{}}], {k})", 1)),
-    *_around("is_capitalized(word[{}])", 1),
-    *_around("has_dot(word[{}])", 1),
-    *_around("has_hyphen(word[{}])", 1),
-    *_around("has_digit(word[{}])", 1),
+    *_window("word[{}]", -1, 1),
+    *(look for k in (1, 2, 3) for look in _window(f"suffix(word[{{}}], {k})", -1, 1)),
+    *(
+        look
+        for function in ("is_capitalized", "has_dot", "has_hyphen", "has_digit")
+        for look in _window(f"{function}(word[{{}}])", -1, 1)
+    ),
     "is_first",
 ]
 
@@ -64,26 +53,23 @@ HMM = ["word[0]", *(f"rare_suffix(word[0], {k})" for k in range(8))]
 # Words of any language: the word and its neighbours, how it begins and ends, how it is written. Chosen, as those below,
 # on dev sentences alone (docs/presets.md).
 DEFAULT = [
-    *_window("word", -2, 2),
+    *_runs("word", 1, -2, 2),
     "word[-1] & word[0]",
     "word[0] & word[1]",
     "lower(word[0])",
     *(f"prefix(lower(word[0]), {k})" for k in range(1, 8)),
     *(f"suffix(lower(word[0]), {k})" for k in range(1, 8)),
     "prefix(lower(word[0]), 3) & suffix(lower(word[0]), 3)",
-    *_around("shape(word[{}])", 1),
+    *_window("shape(word[{}])", -1, 1),
     "has_upper(word[0])",
     "is_first & shape(word[0])",
-    "suffix(lower(word[-1]), 3)",
-    "suffix(lower(word[1]), 3)",
+    *("suffix(lower(word[-1]), 3)", "suffix(lower(word[1]), 3)"),
 ]
 
 # The same with runs of three labels, and of words the label before: better where there is much to learn from.
 RICH = [
     *DEFAULT,
-    "label[-2..-1]",
-    "label[-1] & lower(word[0])",
-    "label[-1] & suffix(lower(word[0]), 2)",
+    *("label[-2..-1]", "label[-1] & lower(word[0])", "label[-1] & suffix(lower(word[0]), 2)"),
 ]
 
 # Tags with many features: endings together with how the word is written.
@@ -105,13 +91,9 @@ NER = [
 PHRASES = [
     *CHUNKING,
     *_runs("pos", 4, -2, 2),
-    "pos[-3]",
-    "pos[3]",
-    "pos[2] & pos[3]",
+    *("pos[-3]", "pos[3]", "pos[2] & pos[3]"),
     *(f"word[{word}] & pos[{pos}]" for word in (-1, 0, 1) for pos in (-1, 0, 1)),
-    "word[-2] & word[-1]",
-    "word[-1] & word[1]",
-    "word[1] & word[2]",
+    *("word[-2] & word[-1]", "word[-1] & word[1]", "word[1] & word[2]"),
     *(f"prefix(lower(word[0]), {k})" for k in (2, 3, 4)),
     *(f"suffix(lower(word[0]), {k})" for k in (2, 3, 4)),
     "label[-2..-1]",
@@ -119,18 +101,13 @@ PHRASES = [
 ]
 
 # Characters: every run of up to four letters near the token, and as the preset runs of four labels.
-LETTER_RUNS = [
-    *_window("letter", -3, 3),
-    *_runs("letter", 2, -2, 2),
-    *_runs("letter", 3, -2, 2),
-    *_runs("letter", 4, -3, 3),
-]
+LETTER_RUNS = [run for n, reach in ((1, 3), (2, 2), (3, 2), (4, 3)) for run in _runs("letter", n, -reach, reach)]
 LETTERS = [*LETTER_RUNS, "label[-3..-1]"]
 
 # Characters of text without blanks, labelled as parts of words: characters around the token, what kinds they are, and
 # which words of training begin, end and go on here.
 SEGMENTATION = [
-    *_window("character", -2, 2),
+    *_runs("character", 1, -2, 2),
     *_runs("character", 2, -2, 2),
     "character[-1] & character[1]",
     "kinds(character[-1]) & kinds(character[0]) & kinds(character[1])",

@@ -40,7 +40,9 @@ def _compiled(pattern: str) -> tuple[bool, tuple[Step, ...], bool]:
             fits = None
         elif c == ord("\\") and at + 1 < len(text):
             at += 1
-            fits = _class(text[at])
+            fits, letter = frozenset([text[at]]), chr(text[at])
+            if test := CLASSES.get(letter.lower()):
+                fits = frozenset(c for c in range(1, 256) if test(c) == letter.islower())
         at += 1
         sign = chr(text[at]) if at < len(text) and text[at] in b"*?" else ""
         at += len(sign)
@@ -64,14 +66,6 @@ def unreadable(pattern: str) -> str:
 def escaped(pattern: str) -> str:
     """A pattern of Wapiti, where these are letters, with them marked as such."""
     return re.sub(r"\\.|[\[\](){}|+]", lambda one: one[0] if one[0][0] == "\\" else f"\\{one[0]}", pattern)
-
-
-def _class(letter: int) -> frozenset[int]:
-    test = CLASSES.get(chr(letter).lower())
-    if test is None:
-        return frozenset([letter])
-    inside = chr(letter).islower()
-    return frozenset(c for c in range(1, 256) if test(c) == inside)
 
 
 def search(pattern: str, word: bytes) -> tuple[int, int] | None:

@@ -20,23 +20,8 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Bytes, Floats, Ints, Longs
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
-from trellis.features.dictionaries import VALUES, Dictionary, derived_ids
-from trellis.features.functions import (
-    COUNTED,
-    FILED,
-    MATCHED,
-    OWN,
-    PATTERNED,
-    PLAIN,
-    SIZED,
-    VECTORS,
-    Function,
-    Lookup,
-    from_lookup,
-    own_function,
-    rare_suffix,
-    read_lookup,
-)
+from trellis.features.dictionaries import VALUES, Dictionary
+from trellis.features.functions import COUNTED, FILED, PLAIN, SIZED, Function, Lookups, function_named, read_lookup
 from trellis.features.templates import (
     MEASURES,
     Call,
@@ -99,9 +84,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        raise TemplateError(
-            f"template {str(arc)!r} is about arcs of trees; a tagger's templates look at tokens, as word[0]"
-        )
+        why = "is about arcs of trees; a tagger's templates look at tokens, as word[0]"
+        raise TemplateError(f"template {str(arc)!r} {why}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Labels alone have weights by the order.
@@ -117,17 +101,13 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     bound = [bind(template, columns, first) for template in templates]
     _check_shared(bound)
     chosen = FeatureSet(tuple(bound), bigrams, history)
-    return replace(chosen, of_segments=tuple(_bound_to(template, chosen.columns) for template in of_segments))
-
-
-def _bound_to(template: Template, columns: Sequence[str]) -> Template:
-    """A template of segments, over columns that templates of tokens read."""
-    try:
-        return bind(template, columns)
-    except TemplateError:
-        read = ", ".join(columns)
-        why = f"template {str(template)!r} reads another column than those that templates of tokens read, {read}"
-        raise TemplateError(f"{why}; add one, such as word[0]") from None
+    for i, template in enumerate(of_segments):
+        try:
+            of_segments[i] = bind(template, chosen.columns)
+        except TemplateError:
+            why = f"template {str(template)!r} reads another column than those that templates of tokens read"
+            raise TemplateError(f"{why}, {', '.join(chosen.columns)}; add one, such as word[0]") from None
+    return replace(chosen, of_segments=tuple(of_segments))
 
 
 def templates_of(
@@ -158,10 +138,8 @@ def templates_of(
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
-            raise TemplateError(
-                f"no preset and no file {str(features)!r}; the presets are {', '.join(known)}, "
-                "templates themselves go in a list"
-            )
+            why = f"the presets are {', '.join(known)}, templates themselves go in a list"
+            raise TemplateError(f"no preset and no file {str(features)!r}; {why}")
         try:
             entries = lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
@@ -246,7 +224,6 @@ FOLD_BITS = 32
 
 # "calls" of a look on one column; the empty tuple is the value itself.
 View = tuple[Call, ...]
-Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
 
 
 def seen_as(look: Look) -> tuple[str, View]:
@@ -279,7 +256,7 @@ def read_lookups(templates: Sequence[Template]) -> dict[tuple[str, str], dict[st
         for call in look.calls
         if call.name in FILED
     }
-    return {(name, path): read_lookup(name, path) for name, path in sorted(files)}
+    return {file: read_lookup(*file) for file in sorted(files)}
 
 
 def is_counted(template: Template) -> bool:
@@ -289,7 +266,7 @@ def is_counted(template: Template) -> bool:
 
 def function_of(view: View, lookups: Lookups, column: str = "") -> Function:
     """The view of a column as one Python function of a string."""
-    steps = [_step(call, lookups, column) for call in view]
+    steps = [function_named(call.name, call.arguments, lookups, column) for call in view]
     if len(steps) == 1:
         return steps[0]
 
@@ -309,25 +286,6 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
     if not all(call.name in PLAIN or call.name in SIZED or call.name == "outside" for call in view):
         return None
     return [(call.name, min(int(call.arguments[0]), 1 << 62) if call.arguments else 0) for call in view]
-
-
-def _step(call: Call, lookups: Lookups, column: str) -> Function:
-    if call.name == "outside":  # applies only where there is no token
-        return lambda value: None
-    if call.name in MATCHED or call.name in VECTORS:  # the token as entries and vectors have it
-        return lambda value: value
-    if call.name in PLAIN:
-        return PLAIN[call.name]
-    if call.name in OWN:
-        return own_function(call.name)
-    if call.name in SIZED:
-        return SIZED[call.name](int(call.arguments[0]))
-    if call.name in PATTERNED:
-        return PATTERNED[call.name](str(call.arguments[0]))
-    if call.name in COUNTED:
-        return rare_suffix(lookups[call.name, column], int(call.arguments[0]))
-    length = int(call.arguments[1]) if len(call.arguments) > 1 else None
-    return from_lookup(lookups[call.name, str(call.arguments[0])], length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,8 +357,10 @@ class ColumnVocabulary:
 
 
 def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabulary, ...]:
-    """The columns that dictionaries make."""
-    return tuple(ColumnVocabulary(name, ((),), VALUES, derived_ids(reach), (None,)) for name in derived)
+    """The columns that dictionaries make; one of their values is silent."""
+    ids = np.arange(len(VALUES), dtype=np.int32)[:, None] + np.int32(2 * reach)
+    ids[_core.DICTIONARY_SILENT] = -1
+    return tuple(ColumnVocabulary(name, ((),), VALUES, ids, (None,)) for name in derived)
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,11 +381,6 @@ class Bag(NamedTuple):
     strings: Strings
     attributes: Ints  # [n strings] the attribute of each with labels, or -1
     pairs: Ints | None = None  # [n strings] the same with label pairs; None: there are none
-
-    def pair_name(self, i: int) -> str:
-        """What string i is called where it is about label pairs."""
-        name = self.strings[i]
-        return name if name.startswith(PAIR) else PAIR + name
 
     @property
     def templates(self) -> list[str]:

@@ -11,18 +11,17 @@ from trellis import _core
 from trellis._support.arrays import Arrays
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
-from trellis.features.functions import COUNTED, FILED
-from trellis.features.places import PlaceVocabulary
+from trellis.features.functions import COUNTED, FILED, Lookups
 from trellis.features.templates import Call, Look, parse_template
-from trellis.features.vocabulary import ColumnVocabulary, Lookups, View
+from trellis.features.vocabulary import ColumnVocabulary
+
+_OUTSIDE = (Call("outside"),)
 
 
 def strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
     """Packed strings, with the hash table by which native code finds them."""
     out: Arrays = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
-    if slots:
-        out[f"{name}.slots"] = strings.slots
-    return out
+    return out | {f"{name}.slots": strings.slots} if slots else out
 
 
 def strings_of(name: str, tensors: Tensors) -> Strings:
@@ -44,12 +43,23 @@ def column_tensors(columns: Sequence[ColumnVocabulary]) -> Arrays:
 
 def columns_header(columns: Sequence[ColumnVocabulary]) -> list[dict[str, Any]]:
     """Their names and views, as JSON."""
-    return [{"name": column.name, "views": [_view_text(view) for view in column.views]} for column in columns]
+    # A view is written as a look at offset 0, a place outside the sentence as its own word.
+    return [
+        {"name": c.name, "views": ["outside" if v[:1] == _OUTSIDE else str(Look("value", 0, v)) for v in c.views]}
+        for c in columns
+    ]
 
 
 def columns_of(header: Sequence[dict[str, Any]], tensors: Tensors) -> tuple[ColumnVocabulary, ...]:
     """The columns again."""
-    return tuple(_column(c, entry, tensors) for c, entry in enumerate(header))
+    columns = list[ColumnVocabulary]()
+    for c, entry in enumerate(header):
+        texts, name = entry["views"], f"column{c}"
+        views = tuple(_OUTSIDE if text == "outside" else parse_template(text).looks[0].calls for text in texts)
+        strings = tuple(strings_of(f"{name}.view{j}", tensors) if view else None for j, view in enumerate(views))
+        ids = tensors[f"{name}.view_ids"]
+        columns.append(ColumnVocabulary(str(entry["name"]), views, strings_of(name, tensors), ids, strings))
+    return tuple(columns)
 
 
 def lookup_tensors(lookups: Lookups) -> Arrays:
@@ -71,6 +81,25 @@ def lookups_of(header: Sequence[Sequence[str]], tensors: Tensors) -> dict[tuple[
     }
 
 
+def columns_content(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> tuple[Arrays, dict[str, Any]]:
+    """Columns and look-ups of a parser as arrays, and what its header says of them."""
+    header = {"columns": columns_header(columns), "lookups": [list(key) for key in lookups]}
+    return column_tensors(columns) | lookup_tensors(lookups), header
+
+
+def read_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[ColumnVocabulary, ...], Lookups]:
+    """Columns and look-ups of a parser, which Python looks up; ValueError, LookupError or TypeError if damaged."""
+    columns, lookups = columns_of(header["columns"], tensors), lookups_of(header["lookups"], tensors)
+    for column in columns:
+        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
+            raise ValueError("views of other values")
+        tables = (column.values, *(strings for strings in column.strings if strings is not None))
+        if not all(_core.valid_strings(*strings.arrays) for strings in tables):
+            raise ValueError("a damaged table of strings")
+    check_lookups(columns, lookups)
+    return columns, lookups
+
+
 def check_lookups(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> None:
     """ValueError unless all files and frequent words that views ask for are there."""
     for column in columns:
@@ -78,37 +107,3 @@ def check_lookups(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> None
             of = str(call.arguments[0]) if call.name in FILED else column.name
             if (call.name, of) not in lookups:
                 raise ValueError(f"no look-up for {call.name} of {of}")
-
-
-def place_content(vocabulary: PlaceVocabulary[Any]) -> tuple[Arrays, dict[str, Any]]:
-    """What a parser's vocabulary knows of columns, and its look-ups: arrays, and entries of the header."""
-    header = {"columns": columns_header(vocabulary.columns), "lookups": [list(key) for key in vocabulary.lookups]}
-    return column_tensors(vocabulary.columns) | lookup_tensors(vocabulary.lookups), header
-
-
-def place_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[ColumnVocabulary, ...], Lookups]:
-    """The same again; ValueError or LookupError unless all that a parser looks up can be found."""
-    columns, lookups = columns_of(header["columns"], tensors), lookups_of(header["lookups"], tensors)
-    for column in columns:
-        if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
-            raise ValueError("views of other values")
-        for strings in (column.values, *column.strings):
-            if strings is not None and not _core.valid_strings(*strings.arrays):
-                raise ValueError("a damaged table of strings")
-    check_lookups(columns, lookups)
-    return columns, lookups
-
-
-def _view_text(view: View) -> str:
-    """A view written as a look at offset 0 (a place outside the sentence: its own word)."""
-    return "outside" if view and view[0].name == "outside" else str(Look("value", 0, view))
-
-
-def _column(c: int, entry: dict[str, Any], tensors: Tensors) -> ColumnVocabulary:
-    views = tuple(
-        (Call("outside"),) if text == "outside" else parse_template(text).looks[0].calls for text in entry["views"]
-    )
-    strings = tuple(strings_of(f"column{c}.view{j}", tensors) if view else None for j, view in enumerate(views))
-    return ColumnVocabulary(
-        str(entry["name"]), views, strings_of(f"column{c}", tensors), tensors[f"column{c}.view_ids"], strings
-    )

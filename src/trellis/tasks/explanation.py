@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from trellis._support.arguments import whole_number
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -99,7 +101,7 @@ def plain_output(output: Any) -> Any:
 
 def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
     """Terms as plain data; with ``n`` so many of the heaviest."""
-    shown = terms if n is None else heaviest_first(terms)[:n]
+    shown = terms if n is None else heaviest_first(terms)[: whole_number("n_terms", n, 0)]
     return [term.to_dict() for term in shown]
 
 

@@ -50,7 +50,7 @@ def command(options: Namespace) -> None:
             shown = 10 * done // n_words
             say(f"clustering: {done:,} of {n_words:,} words", options.quiet)
 
-    found = brown_clusters(
+    clusters = brown_clusters(
         corpus,
         options.classes,
         column=options.column,
@@ -58,8 +58,8 @@ def command(options: Namespace) -> None:
         told=told,
         n_threads=options.threads,
     )
-    found.save(options.output)
-    say(f"{options.output}: {len(found):,} words in {len(set(found.paths)):,} classes", options.quiet)
+    clusters.save(options.output)
+    say(f"{options.output}: {len(clusters):,} words in {len(set(clusters.paths)):,} classes", options.quiet)
 
 
 def _corpus(options: Namespace) -> Corpus:

@@ -144,16 +144,16 @@ def _number(event: Event) -> str:
 
 def describe(event: Event) -> str:
     """An epoch in words."""
-    said = list[str]()
+    parts = list[str]()
     if (wrong := event.wrong_text()) is not None:
-        said.append(wrong)
+        parts.append(wrong)
     if event.objective is not None:
-        said.append(f"objective {event.objective:,.3f}")
+        parts.append(f"objective {event.objective:,.3f}")
     if event.dev_score is not None:
-        said.append(f"dev {100 * event.dev_score:.2f}{' (best)' if event.best else ''}")
+        parts.append(f"dev {100 * event.dev_score:.2f}{' (best)' if event.best else ''}")
     if event.seconds is not None:
-        said.append(f"{event.seconds:.1f} s")
-    return ", ".join(said)
+        parts.append(f"{event.seconds:.1f} s")
+    return ", ".join(parts)
 
 
 def write_over(text: str) -> None:

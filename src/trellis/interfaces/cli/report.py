@@ -39,13 +39,11 @@ def command(options: Namespace) -> None:
         raise ArgumentError(f"{options.output}: the page is HTML; name a file that ends in .html")
     tagger = open_model(options, "report", "tag")
     corpus = shape_for(tagger, options, options.source).read_for(options.source, tagger, options.columns)
-    found = find_errors(
+    errors = find_errors(
         tagger, corpus, target=options.target, decode=options.decode or "viterbi", n_threads=options.threads
     )
-    page = found.to_html(options.title or f"{found.target}: {options.model} on {options.source}")
+    page = errors.to_html(options.title or f"{errors.target}: {options.model} on {options.source}")
     with writing(options.output) as out:
         out.write(page.encode())
-    say(
-        f"{options.output}: {found.report.n_tokens:,} tokens, {100 * found.report.token_accuracy:.2f}% token accuracy",
-        options.quiet,
-    )
+    figures = f"{errors.report.n_tokens:,} tokens, {100 * errors.report.token_accuracy:.2f}% token accuracy"
+    say(f"{options.output}: {figures}", options.quiet)

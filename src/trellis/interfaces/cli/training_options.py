@@ -8,18 +8,15 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
-from trellis._support.errors import ArgumentError
+from trellis._support.errors import ArgumentError, TrellisError
 from trellis.interfaces.cli.learner_options import build_learner
-from trellis.interfaces.cli.options import SWITCH, Parser, at_least
+from trellis.interfaces.cli.options import SWITCH, Parser
 from trellis.learners import LEARNERS
-from trellis.learning.learner import Learner, flag
+from trellis.learning.learner import Learner
 from trellis.learning.options import Option, TrainingOptions, options_of
 from trellis.tasks.model import TASKS, load
-from trellis.tasks.tagging.options import Pruning, Segments, TaggingOptions
 
 TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words", "rerank": "Reranking"}
-# Options with a name or a place of their own on the command line, or with none.
-OWN = ("learner", "n_threads", "info", "observer", "verbose", "sample_weight", "label_costs")
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
 MODELS = ("init", "tagger")  # options whose values are model files
 # Of a reranker, beside the options of its tagger.
@@ -27,75 +24,81 @@ RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker
 
 
 def table_of(task: str) -> dict[str, Option]:
-    """The options of a task's training."""
-    module = importlib.import_module(f"{TASKS[task].module}.options")
-    return options_of(getattr(module, f"{TABLES[task]}Options"))
+    """The options of a task's training that are options of the command line, and its learner."""
+    table = options_of(getattr(importlib.import_module(f"{TASKS[task].module}.options"), f"{TABLES[task]}Options"))
+    return {name: option for name, option in table.items() if option.offered or name == "partial"}
 
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
     """Add the options of a task's training; ``shared``: also those that every task has."""
-    groups: dict[str, Callable[..., Any]] = {}
-
-    def add_to(title: str) -> Callable[..., Any]:
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title).add_argument
-        return groups[title]
-
-    add, own = add_to(f"options of the {TASKS[task].noun}"), table_of(task)
+    own, title = table_of(task), f"options of the {TASKS[task].noun}"
+    add = parser.add_argument_group(title).add_argument
+    names = RERANKER_NAMES if task == "rerank" else {}
+    for name in _own(own):
+        _add(add, names.get(name, name), own[name])
     if task == "rerank":
-        tagger = options_of(TaggingOptions)
-        for name in (name for name in tagger if _is_offered(name) and name not in TrainingOptions.__annotations__):
-            _add(add_to("options of its tagger"), name, tagger[name])
-        _add_learner(add_to("options of the tagger's learner"), tagger["learner"])
-        names = f"{own['learner'].help} (default: {_call(own['learner'].default)})"
-        add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=names)
+        learners = f"{own['learner'].help} (default: {_call(own['learner'].default)})"
+        add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
         add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
-    for name, option in own.items():
-        if not _is_offered(name) or (task == "rerank" and name == "tagger"):
-            continue
-        if name not in TrainingOptions.__annotations__:
-            _add(add, RERANKER_NAMES.get(name, name) if task == "rerank" else name, option)
-        elif shared:
-            _add(add_to("options of the training"), name, option)
-    if task != "rerank":
-        _add_learner(add_to("options of the learner"), own["learner"], *(["pcfg"] if task == "trees" else []))
+        tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
+        for name in _own(tagger):
+            _add(add, name, tagger[name])
+        _add_learner(parser.add_argument_group("options of the tagger's learner").add_argument, tagger["learner"])
+    else:
+        others = ("pcfg",) if task == "trees" else ()
+        _add_learner(parser.add_argument_group("options of the learner").add_argument, own["learner"], *others)
     if task == "parse":
         parser.share("tagger")
+    add = parser.add_argument_group("options of the training").add_argument if shared else add
+    for name in own if shared else ():
+        if name in TrainingOptions.__annotations__ and name != "n_threads":
+            _add(add, name, own[name])
 
 
 def training_options(options: Namespace, task: str) -> dict[str, Any]:
     """The values of the command line as arguments of the task's ``train``: those that are there."""
-    values, own = dict[str, Any](), table_of(task)
-    for name in own:
-        place = RERANKER_NAMES.get(name, name) if task == "rerank" else name
-        if _is_offered(name) and name != "dev" and getattr(options, place, None) is not None:
-            value = getattr(options, place)
-            if own[name].nullable and value == "none":
-                value = None
-            values[name] = load(value) if name in MODELS else dict(value) if name == "label_weights" else value
-    if task == "rerank":
-        values.pop("tagger", None)
-        if options.reranker or options.reranker_set:
-            base = options.reranker or own["learner"].default
-            values["learner"] = build_learner(base, {}, options.reranker_set, "--reranker-set")
-    else:
-        values |= learner_of(options, own["learner"].default)
-    return {**values, "n_threads": options.threads}
+    own = table_of(task)
+    if task != "rerank":
+        return {**_values(options, own), **_learner(options, own["learner"].default)}
+    values = _values(options, own, RERANKER_NAMES)
+    if options.reranker or options.reranker_set:
+        base = options.reranker or own["learner"].default
+        values["learner"] = build_learner(base, {}, options.reranker_set, "--reranker-set")
+    return values
 
 
 def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
-    table = options_of(TaggingOptions)
-    names = [name for name in table if _is_offered(name) and name not in TrainingOptions.__annotations__]
-    values = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if "label_weights" in values:
-        values["label_weights"] = dict(values["label_weights"])
-    return {**values, **learner_of(options, table["learner"].default), "n_threads": options.threads}
+    table = table_of("tag")
+    own = {name: table[name] for name in _own(table)}
+    return {**_values(options, own), **_learner(options, table["learner"].default)}
 
 
-def learner_of(options: Namespace, default: Learner) -> dict[str, Any]:
+def _own(table: dict[str, Option]) -> list[str]:
+    """The names of a task's own options but for its learner."""
+    return [name for name in table if name not in TrainingOptions.__annotations__ and name != "learner"]
+
+
+def _values(options: Namespace, table: dict[str, Option], names: dict[str, str] | None = None) -> dict[str, Any]:
+    """The values of these options, those that are there; ``names``: on the command line, where they differ."""
+    values = dict[str, Any]()
+    for name, option in table.items():
+        place = (names or {}).get(name, name)
+        if name in ("dev", "learner", "n_threads") or (value := getattr(options, place, None)) is None:
+            continue
+        if _is_mapping(option):
+            values[name] = dict(value)
+        else:
+            is_none = option.nullable and value == "none"
+            values[name] = None if is_none else load(value) if name in MODELS else value
+        if option.check is not None and values[name] is not None:  # before files are read
+            option.check.check(name, values[name])
+    return {**values, "n_threads": options.threads}
+
+
+def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
     """The learner of ``--learner``, or the default one, with parameters; nothing where there are none of both."""
-    parameters = {name: getattr(options, name, None) for name in OF_LEARNER}
+    parameters = {name: getattr(options, name) for name in OF_LEARNER}
     changed = options.set or any(value is not None for value in parameters.values())
     if options.learner == "pcfg":
         if changed:
@@ -106,14 +109,10 @@ def learner_of(options: Namespace, default: Learner) -> dict[str, Any]:
     return {"learner": build_learner(options.learner or default, parameters, options.set)}
 
 
-def _is_offered(name: str) -> bool:
-    return name not in OWN
-
-
 def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
     """The options of a learner."""
     help = f"{option.help}; see trellis learners (default: {_call(option.default)})"
-    add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help.replace("%", "%%"))
+    add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
     add("--epochs", type=int, metavar="N", help="number of passes over the data, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="another order of the sentences in each epoch")
@@ -128,6 +127,11 @@ def _call(learner: Any) -> str:
     return f"{type(learner).__name__}({', '.join(f'{name}={value}' for name, value in own.items())})"
 
 
+def _is_mapping(option: Option) -> bool:
+    """Whether its values are pairs, given one by one."""
+    return "=" in (option.metavar or "")
+
+
 def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     """One option of the table; its value is None where it is not given."""
     help, default = option.help, option.default
@@ -135,49 +139,27 @@ def _add(add: Callable[..., Any], name: str, option: Option) -> None:
         help += f" (default: {default})"
     wanted = "" if option.check is None else option.check.wanted
     words = re.findall(r"'([^']+)'", wanted)
-    if name in PARSERS and option.parse is not float:
-        more: dict[str, Any] = PARSERS[name]
-    elif isinstance(default, bool) or wanted == flag().wanted:
+    more: dict[str, Any] = {"type": _parser(option), "metavar": option.metavar}
+    if option.metavar is None:
         more = {"action": "store_true", "default": None} if default is False else {"action": SWITCH}
     elif words and " or ".join(map(repr, words)) == wanted:
         more = {"choices": tuple(words)}
-    else:
-        more = {"type": option.parse, "metavar": option.metavar}
+    elif name == "reranker_features":
+        more = {"type": lambda text: text.split(","), "metavar": "NAMES"}
+    elif _is_mapping(option):
+        more["action"] = "append"
+    elif default in (False, "auto") and option.parse is not str and type(default) is not int:
+        more |= {"nargs": "?", "const": True}  # a switch with a value
     add(f"--{name.replace('_', '-')}", **more, help=help.replace("%", "%%"))
 
 
-def _dictionary(text: str) -> int | str:
-    return text if text == "smoothed" else at_least(1)(text)
+def _parser(option: Option) -> Callable[[str], Any]:
+    """The parser of an option's text, its errors as argparse reports them."""
 
+    def parse(text: str) -> Any:
+        try:
+            return option.parse(text)
+        except (ValueError, TrellisError):
+            raise ArgumentTypeError(f"must be {option.metavar}, not {text!r}") from None
 
-def _weight(text: str) -> tuple[str, float]:
-    label, _, weight = text.rpartition("=")
-    try:
-        if label:
-            return label, float(weight)
-    except ValueError:
-        pass
-    raise ArgumentTypeError(f"must be LABEL=NUMBER, as PER=5, not {text!r}")
-
-
-def _segments(text: str) -> Segments:
-    return Segments(longest=at_least(1)(text))
-
-
-def _shares(text: str) -> Pruning | bool:
-    if text == "off":
-        return False
-    try:
-        return Pruning(tuple(float(share) for share in text.split(",")))
-    except ValueError:
-        raise ArgumentTypeError(f"must be numbers, as 0.997 or 0.997,0.99, or off, not {text!r}") from None
-
-
-# Options whose values on the command line are not their values in Python.
-PARSERS: dict[str, dict[str, Any]] = {
-    "prune": {"type": _shares, "nargs": "?", "const": True, "metavar": "SHARE[,SHARE]"},
-    "segments": {"type": _segments, "nargs": "?", "const": True, "metavar": "LONGEST"},
-    "tag_dictionary": {"type": _dictionary, "metavar": "N|smoothed"},
-    "reranker_features": {"type": lambda text: text.split(","), "metavar": "NAMES"},
-    "label_weights": {"type": _weight, "action": "append", "metavar": "LABEL=NUMBER"},
-}
+    return parse

@@ -9,7 +9,7 @@ from trellis import _core
 from trellis._support.tensor_file import Tensors
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary_tensors import place_columns, place_content
+from trellis.features.vocabulary_tensors import columns_content, read_columns
 from trellis.tasks.model import notes_and_record
 
 if TYPE_CHECKING:
@@ -35,24 +35,24 @@ def native(plan: _core.ArcPlan, projective: bool, weights: Mapping[str, Any]) ->
 
 def content_of(parser: Parser) -> tuple[Tensors, dict[str, Any]]:
     """The arrays of a parser's file, and everything else for its header."""
-    templates = parser.vocabulary.templates
-    tensors, known = place_content(parser.vocabulary)
+    vocabulary = parser.vocabulary
+    known, columns = columns_content(vocabulary.columns, vocabulary.lookups)
     header = {
-        "templates": {kind: [str(template) for template in getattr(templates, kind)] for kind in KINDS},
-        **known,
+        "templates": {kind: [str(template) for template in getattr(vocabulary.templates, kind)] for kind in KINDS},
+        **columns,
         "labels": list(parser.labels),
         "projective": parser.projective,
         "family": parser.family,
         "info": parser.info,
         "training": parser.training,
     }
-    return {**parser.weights, **tensors}, header
+    return {**parser.weights, **known}, header
 
 
 def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of ``Parser`` in a file; ValueError or LookupError if it is damaged."""
     templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
-    columns, lookups = place_columns(header, tensors)
+    columns, lookups = read_columns(header, tensors)
     if [column.name for column in columns] != templates.columns:
         raise ValueError("columns of other templates")
     labels = tuple(str(label) for label in header["labels"])

@@ -33,13 +33,15 @@ from trellis.tasks.structured.problem import (
 Example = tuple[Any, Any]
 
 
-def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> tuple[list[Any], Parts]:
-    """Candidates, and the lattice that has an edge for each."""
+def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]:
+    """All outputs of an input, packed; where they are candidates also these, with an edge for each."""
+    if isinstance(problem, PartsProblem):
+        return check_parts(problem.parts(x), where), None
     candidates = list(problem.candidates(x))
     if not candidates:
         raise ArgumentError(f"{where}: candidates(x) gives no output")
     graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
-    return candidates, Parts(graph, [problem.features(x, y) for y in candidates])
+    return Parts(graph, [problem.features(x, y) for y in candidates]), candidates
 
 
 class _Numbers(dict[str, int]):
@@ -125,13 +127,11 @@ class Encoder:
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
         """Its parts, the edges of its right output, and what each edge costs."""
         problem = self.problem
-        if isinstance(problem, PartsProblem):
-            parts = check_parts(problem.parts(x), where)
+        parts, candidates = parts_of(problem, x, where)
+        if candidates is None:
             edges = check_derivation(parts.graph, problem.edges(x, y), where)
             costs = getattr(problem, "costs", None)
             return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, where)
-        assert isinstance(problem, CandidateProblem)
-        candidates, parts = candidate_parts(problem, x, where)
         cost = getattr(problem, "cost", None)
         if cost is None:
             right = next((i for i, z in enumerate(candidates) if same(z, y)), None)

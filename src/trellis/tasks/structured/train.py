@@ -10,15 +10,13 @@ from trellis.corpus.corpus import Strings
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 from trellis.learning.fit import Fit
 from trellis.learning.learner import DEFAULT_UPDATE, Learner, check_update
-from trellis.tasks.structured.encoding import Encoder, candidate_parts
+from trellis.tasks.structured.encoding import Encoder, parts_of
 from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.problem import (
     Features,
-    PartsProblem,
     StepProblem,
     check_features,
-    check_parts,
     check_problem,
     plain_features,
     same,
@@ -108,14 +106,13 @@ def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
 
 def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
     """What the score of a held-out pair depends on: the features of all outputs, and which of them is right."""
-    if isinstance(problem, PartsProblem):
-        parts = check_parts(problem.parts(x), "dev")
+    parts, candidates = parts_of(problem, x, "dev")
+    if candidates is None:
         try:
             right = sorted(map(int, problem.edges(x, y)))
         except Exception:  # the problem's own: an output that it cannot derive
             right = []
     else:
-        candidates, parts = candidate_parts(problem, x, "dev")
         right = [i for i, z in enumerate(candidates) if same(y, z)]
     graph, features = parts.graph, [plain_features(some, "dev") for some in parts.features]
     return graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal, features, right

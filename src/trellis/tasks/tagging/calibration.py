@@ -12,7 +12,7 @@ from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.schemes import guess_scheme, spans
-from trellis.evaluation.reliability import Calibration, Reliability, reliability
+from trellis.evaluation.reliability import Calibration, reliability
 from trellis.evaluation.spans import SpanReading, SpanTable
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.constraints import require_possible
@@ -32,15 +32,8 @@ def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_thre
     if fit is None:
         why = "no label here that the model can give; calibrate on other sentences"
         raise CorpusError(corpus.source, None, why)
-    kept = {
-        "minimised": loss,
-        loss: fit.n,
-        "temperature": fit.temperature,
-        "loss": fit.loss,
-        "loss_at_temperature_1": fit.loss_at_one,
-    }
-    training = {**decoder.model.training, "calibration": kept}
-    return replace(decoder.model, temperature=fit.temperature, training=training)
+    training = {**decoder.model.training, "calibration": fit}
+    return replace(decoder.model, temperature=fit["temperature"], training=training)
 
 
 def measure_reliability(
@@ -59,23 +52,15 @@ def measure_reliability(
             of_spans += [p for figures in probabilities(decoder, chains, found, n_threads) for p in figures]
         begin += len(node)
     tokens = reliability(np.concatenate(of_tokens), codes == _codes(decoder, gold), n_bins)
-    return Calibration(
-        decoder.probability_kind,
-        decoder.model.temperature,
-        tokens,
-        _span_reliability(decoder, corpus, gold, codes, of_spans, n_bins) if has_spans else None,
-    )
-
-
-def _span_reliability(
-    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, confidences: list[float], n_bins: int
-) -> Reliability:
-    labels = [gold.values.tolist(), decoder.labels]
-    reading, other = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
-    wanted, found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
-    # Spans of both come by where they begin.
-    n = len(reading.types)
-    return reliability(confidences, np.isin(_keys(found, n), _keys(wanted, n)), n_bins)
+    of_span = None
+    if has_spans:
+        labels = [gold.values.tolist(), decoder.labels]
+        reading, other = SpanReading.of(*labels), SpanReading.of(*labels[::-1])
+        spans_given, spans_found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
+        n = len(reading.types)
+        is_right = np.isin(_keys(spans_found, n), _keys(spans_given, n))
+        of_span = reliability(of_spans, is_right, n_bins)  # both come by where spans begin
+    return Calibration(decoder.probability_kind, decoder.model.temperature, tokens, of_span)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence, Sized
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -40,30 +41,11 @@ PIECE_BYTES = 256 << 20
 class Decoder:
     """A model with its native decoder. The number of threads never changes an answer."""
 
-    __slots__ = (
-        "_functions",
-        "_is_checked",
-        "about",
-        "columns",
-        "expansion",
-        "far_rows",
-        "first",
-        "forbids",
-        "labels",
-        "model",
-        "native",
-        "ngrams",
-        "plain",
-        "segments",
-        "votes",
-    )
-
     def __init__(self, model: ChainModel) -> None:
         self.model, self.labels, self.columns = model, model.labels, model.columns
         vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
         self.forbids = any(table is not None and bool(table.min(initial=0) == -np.inf) for table in tables)
-        self._functions: list[list[Function | None]] | None = None
         # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
         # are then looked up label by label, which is much less than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
@@ -92,14 +74,13 @@ class Decoder:
             matchers=vocabulary.matchers,
             derived=vocabulary.derived,
         )
-        self.ngrams = (
-            None if weights.ngrams is None else weights.ngrams.native(len(self.labels), model.order, weights.beam)
-        )
+        n, ngrams = len(self.labels), weights.ngrams
+        self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         native_weights = weights.native(self.ngrams, local=model.family == "local")
         self.native = _core.Decoder(
             features,
             native_weights,
-            None if model.filter is None else model.filter.native(len(self.labels)),
+            None if model.filter is None else model.filter.native(n),
             labels=list(self.labels),
             wanted=self._wanted(),
             cache_bytes=CACHE_BYTES,
@@ -107,19 +88,19 @@ class Decoder:
         self.votes: _core.Votes | None = None
         if weights.votes is not None:
             order = 2 if model.order == 2 else 1
-            self.votes = weights.votes.native(*self._sizes, len(self.labels), order, self.ngrams)
+            self.votes = weights.votes.native(*self._sizes, n, order, self.ngrams)
         if weights.dual is not None:
-            weights.dual.support.check(len(self.labels))
+            weights.dual.support.check(n)
         self.expansion: _core.Expansion | None = None
         if weights.expansion is not None:
-            self.expansion = weights.expansion.native(weights.rows.n_attributes, len(self.labels))
+            self.expansion = weights.expansion.native(weights.rows.n_attributes, n)
         # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
         self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
         if stepwise:
             self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
         self.far_rows: _core.FarRows | None = None
         if self.about is not None and weights.edge_rows is not None:
-            self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, len(self.labels), self.ngrams)
+            self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, n, self.ngrams)
         self.first = None if model.first is None else Decoder(model.first)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
@@ -238,16 +219,14 @@ class Decoder:
             return read({self.columns[0]: tokens})
         return read({name: [[token[c] for token in row] for row in rows] for c, name in enumerate(self.columns)})
 
-    @property
+    @cached_property
     def functions(self) -> list[list[Function | None]]:
-        """What views say of words that native code cannot tell, by column and view; made when they are needed."""
-        if self._functions is None:
-            vocabulary = self.model.vocabulary
-            self._functions = [
-                [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
-                for column in vocabulary.columns
-            ]
-        return self._functions
+        """What views say of words that native code cannot tell, by column and view."""
+        vocabulary = self.model.vocabulary
+        return [
+            [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
+            for column in vocabulary.columns
+        ]
 
     def _define(self, batch: _core.Batch) -> None:
         """Say what the views are of words that native code met for the first time and cannot tell itself."""
@@ -302,11 +281,8 @@ class Decoder:
         from trellis.engine.chain import Chains, Tables
         from trellis.tasks.tagging.constraints import label_sets
 
-        starts, tables, expansion = (
-            batch.starts,
-            Tables(*self._potentials(batch, n_threads)),
-            self.model.weights.expansion,
-        )
+        starts, expansion = batch.starts, self.model.weights.expansion
+        tables = Tables(*self._potentials(batch, n_threads))
         if expansion is not None and self.expansion is not None:
             emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
             cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
@@ -356,6 +332,7 @@ class Decoder:
         self, sentences: Any, allowed: Constraints | None, n_threads: int
     ) -> Iterator[Chains | SegmentChains | BeamChains]:
         """Sentences as potentials of which best paths can be had, some at a time."""
+        from trellis.engine.chain import BeamChains
         from trellis.tasks.tagging.constraints import check_number
 
         sentences = listed(sentences)
@@ -375,8 +352,11 @@ class Decoder:
             chains = self.chains(batch, here, n_threads)
             if self.segments is not None:
                 yield self.segments.chains(self, some, chains, n_threads)
+            elif self.far_rows is not None:  # edge attributes are about labels further back
+                lists = self.native.attribute_lists(batch, True)
+                yield BeamChains(*chains, weights.beam, lists, self.far_rows, batch.same_words)
             else:
-                yield chains if self.about is None else self._beam(batch, chains)
+                yield chains
             begin += len(some)
 
     # ------------------------------------------------------------ labels out
@@ -387,56 +367,40 @@ class Decoder:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if decode not in get_args(Decode):
             raise ArgumentError(f"decode must be 'viterbi' or 'posterior', not {decode!r}")
-        if decode == "posterior" or self.segments is not None or self.about is not None:
-            from trellis.tasks.tagging.constraints import require_possible
-            from trellis.tasks.tagging.posterior import best_labels
+        if decode == "viterbi" and self.segments is None and self.about is None:
+            batch, best = self.encode(sentences, n_threads), None
+            if allowed is None and self.plain:
+                best = self.native.decode(batch, n_threads)
+            elif allowed is None and self.votes is not None and not self.forbids:
+                best = self._vote(batch, self._known(batch, n_threads), n_threads)
+            return (self._possible(batch, allowed, n_threads) if best is None else best), batch.starts
+        from trellis.tasks.tagging.posterior import best_labels, best_paths
 
-            lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        pieces: Any = self.pieces if decode == "posterior" else self.searched
+        for chains in pieces(sentences, allowed, n_threads):
             if decode == "posterior":
-                for summed in self.pieces(sentences, allowed, n_threads):
-                    found.append(best_labels(summed, self.model.temperature, n_threads))
-                    lengths.append(np.diff(summed.starts))
+                found.append(best_labels(chains, self.model.temperature, n_threads))
             else:
-                for chains in self.searched(sentences, allowed, n_threads):
-                    paths, scores = chains.best(n_threads)
-                    require_possible(scores)
-                    found.append(paths)
-                    lengths.append(np.diff(chains.starts))
-            return np.concatenate(found), np.cumsum(np.concatenate(lengths))
-        batch = self.encode(sentences, n_threads)
-        starts = batch.starts
-        best = None
-        if allowed is None and self.plain:
-            best = self.native.decode(batch, n_threads)
-        elif allowed is None and self.votes is not None and not self.forbids:
-            best = self._vote(batch, self._known(batch, n_threads), n_threads)
-        return (self._possible(batch, allowed, n_threads) if best is None else best), starts
+                found.append(best_paths(chains, n_threads))
+            lengths.append(np.diff(chains.starts))
+        return np.concatenate(found), np.cumsum(np.concatenate(lengths))
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
         """The best paths among those that are possible; ConstraintError if some sentence has none."""
-        from trellis.tasks.tagging.constraints import require_possible
+        from trellis.tasks.tagging.posterior import best_paths
 
         chains = self.chains(batch, allowed, n_threads)
-        paths, scores = chains.best(n_threads)
-        require_possible(scores)
+        paths = best_paths(chains, n_threads)
         return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
-
-    def _beam(self, batch: _core.Batch, chains: Chains) -> BeamChains:
-        """The same with what edge attributes give that are about labels further back."""
-        from trellis.engine.chain import BeamChains
-
-        assert self.far_rows is not None
-        lists = self.native.attribute_lists(batch, True)
-        return BeamChains(*chains, self.model.weights.beam, lists, self.far_rows, batch.same_words)
 
     def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
         """The paths with the most votes: training's updates are replayed once for all sentences."""
         assert self.votes is not None
         weights = self.model.weights
-        has_edges = weights.edge_rows is not None
-        edge_lists = self.native.attribute_lists(batch, True) if has_edges else None
-        lists, n = self.native.attribute_lists(batch, False), len(self.labels)
-        encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, n)
+        edge_lists = None if weights.edge_rows is None else self.native.attribute_lists(batch, True)
+        lists = self.native.attribute_lists(batch, False)
+        encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, len(self.labels))
         # Of the weights only what forbids label pairs and ends matters.
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
         return self.votes.decode(encoded, forbidden, weights.end, n_threads)
@@ -462,8 +426,8 @@ class Decoder:
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
         """Labels by their names, a list per sentence."""
-        labels, ends = [self.labels[z] for z in codes.tolist()], starts.tolist()
-        return [labels[a:b] for a, b in pairwise(ends)]
+        labels = [self.labels[z] for z in codes.tolist()]
+        return [labels[a:b] for a, b in pairwise(starts.tolist())]
 
 
 def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:

@@ -96,6 +96,12 @@ def find_errors(
         if len(some) < SHOWN and (not some or some[-1] != i + 1):
             some.append(i + 1)
             wanted.add(i)
+    sentences = dict[int, WrongSentence]()
+    for i in sorted(wanted):
+        here = slice(*corpus.starts[i : i + 2].tolist())
+        column = corpus[i].get(tagger.columns[0], [""] * len(truth[here]))
+        words = [word if isinstance(word, str) else " ".join(list(word)[:2]) for word in column]
+        sentences[i + 1] = WrongSentence(i + 1, words, truth[here], guess[here])
     return ErrorsFound(
         target or tagger.target,
         tagger._report(corpus, gold, predicted, target),
@@ -103,17 +109,10 @@ def find_errors(
         calibration,
         _by_length(np.diff(corpus.starts), right, sentence_of),
         dict(examples),
-        {i + 1: _sentence(corpus[i], i, tagger, corpus.starts, truth, guess) for i in sorted(wanted)},
+        sentences,
         tagger.training.get("history", []),
         tagger._score_name(),
     )
-
-
-def _sentence(found: Any, i: int, tagger: Tagger, starts: Any, truth: list[str], guess: list[str]) -> WrongSentence:
-    begin, end = int(starts[i]), int(starts[i + 1])
-    column = found.get(tagger.columns[0], [""] * (end - begin))
-    words = [word if isinstance(word, str) else " ".join(list(word)[:2]) for word in column]
-    return WrongSentence(i + 1, words, truth[begin:end], guess[begin:end])
 
 
 def _by_length(sizes: Any, right: Any, sentence_of: Any) -> list[LengthScore]:

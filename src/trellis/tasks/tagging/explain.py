@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.arrays import Bytes, Lists
+from trellis._support.arrays import Lists
 from trellis._support.errors import ModelError
-from trellis.engine.chain import Tables
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
 from trellis.tasks.explanation import Explanation, Term, output_text, plain_terms
@@ -27,6 +26,8 @@ from trellis.tasks.tagging.segments.weights import segments_of
 
 END = "<end>"  # the label after the sentence
 SHOWN = 2  # strings of a token that has attributes only
+
+Named = dict[int, tuple[str, float]]  # attributes by number, with their names and values
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ class TokenExplanation:
 
     def to_dict(self, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
         """As plain data, ready for JSON."""
-        scores = dict(list(self.scores.items())[:n_labels])
-        terms = {label: plain_terms(self.terms[label][:n_terms]) for label in scores}
+        most = None if n_labels is None else whole_number("n_labels", n_labels, 0)
+        scores = dict(list(self.scores.items())[:most])
+        terms = {label: plain_terms(self.terms[label], n_terms) for label in scores}
         about = {"token": self.token, "label": self.label, "scores": scores, "terms": terms}
         return {**about, "transitions": plain_terms(self.transitions)}
 
@@ -108,40 +110,31 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Tag
     if decoder.expansion is not None:
         raise ModelError("a kernel model has no weights of features to explain; see support()")
     [sentence] = listed([sentence])
-    model, batch = decoder.model, decoder.encode([sentence])
-    edge_attributes = None
-    if model.weights.edge_rows is not None:
-        edge_attributes = decoder.native.attribute_lists(batch, True)
-    attributes, tables = decoder.native.attribute_lists(batch, False), decoder.chains(batch, None, 1).tables
-    tokens = [shown(t, token) for t, token in enumerate(decoder.rows_of(sentence))]
-    explainer = _Explainer(model, attributes, edge_attributes, tables)
-    explainer.about, explainer.same = decoder.about, batch.same_words.tolist()
-    if decoder.segments is not None:
-        explainer.add_segments(decoder.segments.lists(decoder, [sentence], batch.starts, 1))
+    tokens, explainer = decoder.rows_of(sentence), _Explainer(decoder, sentence)
     explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found, own = list[TokenExplanation](), defaultdict[int, list[Term]](list)
     for term in best.terms:
         own[term.where[0]].append(term)
-    for t, token in enumerate(tokens):
-        by_label = explainer.emissions[t]
+    for t, (token, label, by_label) in enumerate(zip(tokens, best.output, explainer.emissions, strict=True)):
         sums = {label: sum(term.weight for term in terms) for label, terms in by_label.items()}
         ranked = dict(sorted(sums.items(), key=lambda one: -one[1]))
-        label = best.output[t]
         transitions = [term for term in own[t] if term not in by_label[label]]
-        found.append(TokenExplanation(token, label, ranked, by_label, transitions))
+        found.append(TokenExplanation(shown(t, token), label, ranked, by_label, transitions))
     return TaggingExplanation(best.output, best.score, best.terms, second, found)
 
 
 class _Explainer:
     """The terms of one sentence."""
 
-    def __init__(self, model: ChainModel, attributes: Lists, edge_attributes: Lists | None, tables: Tables) -> None:
-        self.model, self.potentials = model, tables.potentials
-        self.names = (*model.labels, START)
-        named, columns = _named(model, attributes, on_edge=False), _columns(model)
+    def __init__(self, decoder: Decoder, sentence: Any) -> None:
+        self.model, self.about = decoder.model, decoder.about
+        model = self.model
+        batch, native = decoder.encode([sentence]), decoder.native
+        tables = decoder.chains(batch, None, 1).tables
+        self.potentials, self.names, columns = tables.potentials, (*model.labels, START), _columns(model)
         self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
-        for t, some in enumerate(named):
+        for t, some in enumerate(_named(model, native.attribute_lists(batch, False), on_edge=False)):
             terms: dict[str, list[Term]] = {label: [] for label in model.labels}
             for attribute, (name, value) in some.items():
                 for column, weight in _row(model.weights.rows, attribute):
@@ -163,14 +156,14 @@ class _Explainer:
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
             found = list(zip(runs, scores.tolist(), strict=True))
             self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
-        self.about: Bytes | None = None  # of edge attributes, where some are about labels further back; which words are
-        self.same: list[int] = []  # the same
-        self.edges = [] if edge_attributes is None else _named(model, edge_attributes, on_edge=True)
-        self.segments: list[dict[int, tuple[str, float]]] = []  # attributes of segments, by site
-
-    def add_segments(self, lists: Lists) -> None:
-        """Attributes of all segments: site token * longest + length - 1."""
-        self.segments = _named(self.model, lists, on_edge=False)
+        self.same: list[int] = batch.same_words.tolist()  # the last token with the same word
+        self.edges: list[Named] = []
+        if model.weights.edge_rows is not None:
+            self.edges = _named(model, native.attribute_lists(batch, True), on_edge=True)
+        self.segments: list[Named] = []  # attributes of all segments: site token * longest + length - 1
+        if decoder.segments is not None:
+            lists = decoder.segments.lists(decoder, [sentence], batch.starts, 1)
+            self.segments = _named(model, lists, on_edge=False)
 
     def path(self, labels: list[str]) -> Explanation:
         """The terms of a label sequence."""
@@ -180,6 +173,7 @@ class _Explainer:
             terms += self.at(t, codes[: t + 3], last=t + 1 == len(labels))
             terms += self.ngrams_at(t, codes[: t + 3])
         terms += self.of_segments(codes[2:])
+        terms = [term for term in terms if term.weight != 0]
         return Explanation(labels, float(sum(term.weight for term in terms)), terms)
 
     def at(self, t: int, labels: list[int], *, last: bool) -> list[Term]:
@@ -207,7 +201,7 @@ class _Explainer:
             terms.append(Term("normalisation", score - sum(term.weight for term in terms), (t,), pair))
         if last and weights.end is not None:
             terms.append(Term("label[+1]", float(weights.end[z]), (t,), f"{names[z]} {END}"))
-        return [term for term in terms if term.weight != 0]
+        return terms
 
     def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
         """Whether an edge attribute is about that run of labels after START, START and the labels up to a token."""
@@ -230,17 +224,16 @@ class _Explainer:
             for attribute, (name, value) in self.segments[begin * types.most + length - 1].items():
                 weight = dict(_row(self.model.weights.rows, attribute)).get(column, 0.0)
                 terms.append(Term(name, weight * value, (begin,), types.type_of_column(column)))
-        return [term for term in terms if term.weight != 0]
+        return terms
 
     def ngrams_at(self, t: int, labels: list[int]) -> list[Term]:
         """The terms of the label n-grams of three labels and more that these labels end in."""
-        terms = list[Term]()
-        for length in range(3, min(self.model.order + 1, len(labels)) + 1) if self.longer else ():
-            run = tuple(labels[-length:])
-            if run in self.longer:
-                said = " ".join(self.names[label] for label in run)
-                terms.append(Term(history_name(length - 1), self.longer[run], (t,), said))
-        return terms
+        runs = [tuple(labels[-length:]) for length in range(3, min(self.model.order + 1, len(labels)) + 1)]
+        return [
+            Term(history_name(len(run) - 1), self.longer[run], (t,), " ".join(self.names[label] for label in run))
+            for run in runs
+            if run in self.longer
+        ]
 
 
 def _columns(model: ChainModel) -> list[tuple[str, list[str]]]:
@@ -258,15 +251,15 @@ def _row(rows: Rows, attribute: int) -> list[tuple[int, float]]:
     return list(zip(rows.labels[here].tolist(), rows.weights[here].tolist(), strict=True))
 
 
-def _named(model: ChainModel, lists: Lists, *, on_edge: bool) -> list[dict[int, tuple[str, float]]]:
-    """For every token its attributes by number, with their names and values; one met twice counts twice."""
+def _named(model: ChainModel, lists: Lists, *, on_edge: bool) -> list[Named]:
+    """The attributes of every token; one met twice counts twice."""
     starts, ids, values = lists
     values = values if len(values) else np.ones(len(ids), np.float32)
     names = model.attribute_names(ids.tolist(), on_edge=on_edge)
-    out = list[dict[int, tuple[str, float]]]()
-    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        here: dict[int, tuple[str, float]] = {}
+    out = list[Named]()
+    for begin, end in pairwise(starts.tolist()):
+        total = defaultdict[int, float](float)
         for attribute, value in zip(ids[begin:end].tolist(), values[begin:end].tolist(), strict=True):
-            here[attribute] = (names[attribute], value + (here[attribute][1] if attribute in here else 0.0))
-        out.append(here)
+            total[attribute] += value
+        out.append({attribute: (names[attribute], value) for attribute, value in total.items()})
     return out

@@ -58,8 +58,7 @@ class Tagger(Model):
         except (ValueError, TypeError, LookupError) as error:
             why = str(error).partition("\n")[0]
             raise ModelError(f"the parts of the model do not fit together: {why}") from error
-        self.labels: tuple[str, ...] = model.labels
-        self.columns: tuple[str, ...] = self._decoder.columns  # what it reads
+        self.labels, self.columns = model.labels, model.columns  # the columns that it reads
 
     @property
     def target(self) -> str:
@@ -97,7 +96,7 @@ class Tagger(Model):
         return self._model.temperature
 
     def tag(self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None) -> list[str]:
-        """The best labels of one sentence: the best path, or decode="posterior" the most probable label at each position.
+        """The best labels of a sentence: the best path, or with decode="posterior" the best label of each token.
 
         ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
         overrules the tag dictionary. ConstraintError if no label sequence is left.
@@ -167,8 +166,8 @@ class Tagger(Model):
         from trellis.corpus.tokens import tokenize
         from trellis.tasks.tagging.text import tag_sentences
 
-        found = tokenize(text, lines=lines)
-        return tag_sentences(self, text, found, confidence=confidence, decode=decode, n_threads=n_threads)
+        sentences = tokenize(text, lines=lines)
+        return tag_sentences(self, text, sentences, confidence=confidence, decode=decode, n_threads=n_threads)
 
     def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> KBest:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
@@ -207,8 +206,7 @@ class Tagger(Model):
         """The marginals of many sentences."""
         from trellis.tasks.tagging.posterior import posteriors
 
-        n_threads = thread_count(n_threads)
-        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=n_threads)
+        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
 
     def log_partition_batch(
         self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
@@ -368,12 +366,12 @@ class Tagger(Model):
     def _report(
         self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
     ) -> TaggingReport:
-        from trellis.evaluation.parts import Parts
+        from trellis.evaluation.parts import PartNames
         from trellis.evaluation.tagging import evaluate_columns
 
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator
-        parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
+        parts = PartNames.of_column(target or self.target, corpus.columns, label_parts)
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def error_analysis(

@@ -13,7 +13,7 @@ from trellis._support.arguments import items
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError
 from trellis.corpus.schemes import Span, spans
-from trellis.engine.chain import Chains, Potentials
+from trellis.engine.chain import BeamChains, Chains, Potentials
 from trellis.engine.weights import START
 from trellis.evaluation.spans import SpanReading
 from trellis.tasks.tagging.constraints import require_possible, rules_of
@@ -62,14 +62,11 @@ def posteriors(
     """The posterior of every sentence."""
     found = list[Posterior]()
     for chains in decoder.pieces(sentences, allowed, n_threads):
-        pairs: Doubles | None = None
-        if edges:
-            log_z, node, pairs = chains.pair_marginals(n_threads, decoder.model.temperature)
-        else:
-            log_z, node = chains.marginals(n_threads, decoder.model.temperature)
+        sums = chains.pair_marginals if edges else chains.marginals
+        log_z, node, *pairs = sums(n_threads, decoder.model.temperature)
         require_possible(log_z)
         found += [
-            Posterior(decoder.labels, node[a:b], None if pairs is None else pairs[a:b], decoder.probability_kind)
+            Posterior(decoder.labels, node[a:b], pairs[0][a:b] if pairs else None, decoder.probability_kind)
             for a, b in pairwise(chains.starts.tolist())
         ]
     return found
@@ -77,12 +74,15 @@ def posteriors(
 
 def log_partitions(decoder: Decoder, sentences: Any, n_threads: int) -> list[float]:
     """log Z of every sentence at the model's temperature."""
-    temperature = decoder.model.temperature
-    return [
-        log_z
-        for chains in decoder.pieces(sentences, None, n_threads)
-        for log_z in chains.log_partition(n_threads, temperature).tolist()
-    ]
+    pieces, temperature = decoder.pieces(sentences, None, n_threads), decoder.model.temperature
+    return [log_z for chains in pieces for log_z in chains.log_partition(n_threads, temperature).tolist()]
+
+
+def best_paths(chains: Chains | SegmentChains | BeamChains, n_threads: int) -> Ints:
+    """The best path of every sentence: [n_tokens]; ConstraintError if one has none."""
+    paths, scores = chains.best(n_threads)
+    require_possible(scores)
+    return paths
 
 
 def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: int) -> Ints:

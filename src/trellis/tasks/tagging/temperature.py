@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,23 +23,13 @@ STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1
 FLOOR = 1e-300  # the least probability whose logarithm is taken
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A fitted temperature and what it gained, in nats per label or path."""
-
-    temperature: float
-    loss: float
-    loss_at_one: float
-    n: int  # labels or paths that it was fitted to
-
-
 def fit_temperature(
     pieces: Sequence[Chains | SegmentChains], golds: Sequence[Ints], loss: Loss, n_threads: int
-) -> Fit | None:
-    """The temperature of least loss on these sentences; None if no gold label is possible.
+) -> dict[str, Any] | None:
+    """The temperature of least loss on these sentences, for the record; None if no gold label is possible.
 
-    Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths
-    with any of them.
+    Losses are in nats per label or path. Labels that are not known (-1) or are forbidden say nothing of the temperature
+    and are left out, and so are paths with any of them.
     """
     loss_of = _label_loss if loss == "labels" else _path_loss
     golds = [_possible(piece, gold, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
@@ -54,7 +43,8 @@ def fit_temperature(
     if n == 0:
         return None
     temperature = search(lambda temperature: mean_loss(temperature)[0])
-    return Fit(temperature, mean_loss(temperature)[0], at_one, n)
+    losses = {"loss": mean_loss(temperature)[0], "loss_at_temperature_1": at_one}
+    return {"minimised": loss, loss: n, "temperature": temperature, **losses}
 
 
 def search(loss: Callable[[float], float]) -> float:

@@ -81,22 +81,20 @@ class TaggedText:
 
         ``offset`` is added to every offset: where the text begins in a longer one.
         """
-        return [self._record(sentence, offset) for sentence in self.sentences]
-
-    def _record(self, sentence: TaggedSentence, offset: int) -> dict[str, Any]:
-        sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
-        rows = zip(sentence.tokens, sentence.labels, sure, strict=True)
-        begin, end = sentence.tokens[0].start, sentence.tokens[-1].end
-        record: dict[str, Any] = {"text": self.text[begin:end], "start": begin + offset, "end": end + offset}
-        record["tokens"] = [
-            {"text": word, "start": start + offset, "end": end + offset, "label": label} | _sure(p)
-            for (word, start, end), label, p in rows
-        ]
-        if sentence.spans is not None:
-            record["spans"] = [
-                span_dict(span._replace(start=span.start + offset, end=span.end + offset)) for span in sentence.spans
+        records = list[dict[str, Any]]()
+        for sentence in self.sentences:
+            sure: Sequence[float | None] = sentence.confidences or [None] * len(sentence.tokens)
+            begin, end = sentence.tokens[0].start, sentence.tokens[-1].end
+            record: dict[str, Any] = {"text": self.text[begin:end], "start": begin + offset, "end": end + offset}
+            record["tokens"] = [
+                {"text": word, "start": start + offset, "end": end + offset, "label": label} | _sure(p)
+                for (word, start, end), label, p in zip(sentence.tokens, sentence.labels, sure, strict=True)
             ]
-        return record
+            if sentence.spans is not None:
+                moved = (span._replace(start=span.start + offset, end=span.end + offset) for span in sentence.spans)
+                record["spans"] = list(map(span_dict, moved))
+            records.append(record)
+        return records
 
     def to_html(self) -> str:
         """The text with its labels in colours, as a piece of a page that needs nothing else."""
@@ -124,23 +122,18 @@ def tag_sentences(
         )
     words = [[token.text for token in sentence] for sentence in sentences]
     tagged = tagger.tag_batch(words, decode=decode, n_threads=n_threads)
-    confidences: list[list[float]] | None = None
-    marks_spans = guess_scheme(tagger.labels) is not None
-    if confidence:
-        number = {label: z for z, label in enumerate(tagger.labels)}
-        posteriors = tagger.marginals_batch(words, n_threads=n_threads)
-        confidences = [
-            [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
-            for posterior, labels in zip(posteriors, tagged, strict=True)
-        ]
-    found: list[TaggedSentence] = []
+    marks_spans, found = guess_scheme(tagger.labels) is not None, list[TaggedSentence]()
+    number = {label: z for z, label in enumerate(tagger.labels)}
+    posteriors = tagger.marginals_batch(words, n_threads=n_threads) if confidence else None
     sure = tagger.tag_spans_batch(words, decode=decode, n_threads=n_threads) if marks_spans and confidence else None
     for i, (tokens, labels) in enumerate(zip(sentences, tagged, strict=True)):
-        here: list[TextSpan] | None = None
+        confidences, here = None, None
+        if posteriors is not None:
+            confidences = [float(row[number[label]]) for row, label in zip(posteriors[i].node, labels, strict=True)]
         if marks_spans:
             pairs = [(span, None) for span in spans(labels)] if sure is None else sure[i]
             here = [text_span(span, p, text, tokens) for span, p in pairs]
-        found.append(TaggedSentence(tokens, labels, None if confidences is None else confidences[i], here))
+        found.append(TaggedSentence(tokens, labels, confidences, here))
     return TaggedText(text, found, tagger.probability_kind)
 
 
