@@ -45,7 +45,10 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     problem = check_problem(settings.problem)
     is_stepwise = isinstance(problem, StepProblem)
     check_update(getattr(learner, "update", None), stepwise=is_stepwise)
-    _check_beam(settings.beam, is_stepwise)
+    if is_stepwise and settings.beam is None:
+        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
+    if settings.beam is not None and not is_stepwise:
+        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
     if settings.metric != "auto" and not callable(settings.metric):
         raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
     pairs = _pairs("example", examples if y is None else _zipped(examples, y))
@@ -54,13 +57,8 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
     encoded = encoder.encode(pairs, weights, settings.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
-    settings.problem, settings.init, settings.dev, score, metric = (
-        type(problem).__name__,
-        encoded.initial,
-        None,
-        None,
-        settings.metric,
-    )
+    settings.problem, settings.init, settings.dev = type(problem).__name__, encoded.initial, None
+    score, metric = None, settings.metric
     if held_out is not None:
 
         def score(model: StructuredModel) -> float:
@@ -134,10 +132,3 @@ def _scored(metric: Any, outputs: list[Any], right: list[Any]) -> float:
     if metric == "auto":
         return sum(map(same, outputs, right)) / len(right)
     return real_number("what metric(outputs, right) gives", metric(outputs, right), 0.0)
-
-
-def _check_beam(beam: int | None, is_stepwise: bool) -> None:
-    if is_stepwise and beam is None:
-        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
-    if beam is not None and not is_stepwise:
-        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
