@@ -278,15 +278,6 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert (done.code, "would replace" in done.err) == (2, True)
 
 
-def test_epochs_are_compared_by_words() -> None:
-    dev = LINES[:3]
-    trained = trellis.Segmenter.train(LINES[3:], dev=dev, metric="f1")
-    assert trained.training["dev_score"] == trained.evaluate(dev).f1
-    assert trained == trellis.Segmenter.train(LINES[3:], dev=dev)
-    with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
-        trellis.Segmenter.train(LINES, dev=dev, metric="token")
-
-
 def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:
     segmenter = trellis.Segmenter.train([["a", "bc"], ["bc", "d"]], features=["character[0]"])
     text = "\ufeffab c\uff42\u3000d"
@@ -294,3 +285,12 @@ def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:
     assert found.output == segmenter.segment(text)
     at = {term.where[0]: term.feature for term in found.terms if term.feature.startswith("character")}
     assert at == {i: f"character[0]={letter}" for i, letter in ((1, "a"), (2, "b"), (4, "c"), (5, "b"), (7, "d"))}
+
+
+def test_epochs_are_compared_by_words() -> None:
+    dev = LINES[:3]
+    trained = trellis.Segmenter.train(LINES[3:], dev=dev, metric="f1")
+    assert trained.training["dev_score"] == trained.evaluate(dev).f1
+    assert trained == trellis.Segmenter.train(LINES[3:], dev=dev)
+    with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
+        trellis.Segmenter.train(LINES, dev=dev, metric="token")

@@ -459,7 +459,7 @@ def test_views_of_a_new_word_are_computed_once() -> None:
     def counting(function: Any) -> Any:
         return function and (lambda word: asked.append(word) or function(word))
 
-    decoder._functions = [[counting(function) for function in column] for column in decoder.functions]
+    decoder.functions = [[counting(function) for function in column] for column in decoder.functions]
     tagger.tag(["größen", "größen"])
     assert asked == ["größen"]
     tagger.tag_batch([["größen"], ["müßig"]])

@@ -103,13 +103,14 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.text import TaggedSentence as TaggedSentence
     from trellis.tasks.tagging.text import TaggedText as TaggedText
     from trellis.tasks.tagging.text import TextSpan as TextSpan
+    from trellis.tasks.tagging.train import partial_fit as partial_fit
     from trellis.tasks.tagging.train import train as train
-    from trellis.tasks.tagging.training.further import partial_fit as partial_fit
     from trellis.tasks.trees.model import TreeParser as TreeParser
     from trellis.tasks.words.model import Segmenter as Segmenter
 else:
-    _lines = (line.split() for line in __loader__.get_source(__name__).splitlines())
-    _MODULES = {words[-1]: words[1] for words in _lines if words[:1] == ["from"] and words[-2] == "as"}
+    with open(__file__, encoding="utf-8") as _source:  # noqa: PTH123 (pathlib is slow to import)
+        _lines = [line.split() for line in _source if line.startswith("    from ")]
+    _MODULES = {words[-1]: words[1] for words in _lines}  # from MODULE import NAME as NAME
     __all__ = ["__version__", *sorted(_MODULES)]
 
     def __getattr__(name: str) -> object:

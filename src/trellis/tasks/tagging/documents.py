@@ -34,7 +34,9 @@ def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
 
     ``labels`` are those of the first pass, ``groups`` [n_tokens] the numbers of documents.
     """
-    kinds = _kinds(labels.values.tolist())
+    kinds = labels.values.tolist()
+    if guess_scheme(kinds) is not None:  # of labels that mark spans the type counts
+        kinds = [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, kinds)]
     names = sorted(set(kinds))
     kind = np.array([names.index(one) for one in kinds], np.int64)[labels.codes]
     _, place = np.unique(groups * (int(words.codes.max(initial=0)) + 1) + words.codes, return_inverse=True)
@@ -48,13 +50,6 @@ def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
         others[np.arange(len(others)), kind[here]] -= 1
         out[here] = np.where(others.any(axis=1), others.argmax(axis=1), len(names))
     return Column(out, Strings.of([*names, NONE]))
-
-
-def _kinds(labels: list[str]) -> list[str]:
-    """What is counted of each label: the type, where labels mark spans."""
-    if guess_scheme(tuple(labels)) is None:
-        return labels
-    return [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, labels)]
 
 
 def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.errors import ArgumentError, LearnerError
+from trellis._support.errors import LearnerError
 from trellis.engine.weights import MAX_ORDER
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import learner_of
@@ -63,12 +63,8 @@ class Segments:
     longest: int | None = None
 
     def __post_init__(self) -> None:
-        if self.longest is None:
-            return
-        try:
-            whole_number("longest", self.longest, 1, LONGEST)
-        except ArgumentError as error:
-            raise LearnerError(str(error)) from None
+        if self.longest is not None:
+            whole(1, LONGEST).check("longest", self.longest)
 
 
 def _is_share(value: Any) -> bool:
@@ -96,10 +92,6 @@ def _shares(text: str) -> Pruning | bool:
     return text != "off" and Pruning(tuple(float(share) for share in text.split(",")))
 
 
-def _segments(text: str) -> Segments:
-    return Segments(int(text))
-
-
 def _weight(text: str) -> tuple[str, float]:
     label, _, weight = text.rpartition("=")
     return label, float(weight)
@@ -125,6 +117,7 @@ DICTIONARY_HELP = "frequent words (5 times, or the number) get only labels seen 
 DICTIONARY_HELP += "times also those of rare words that end alike"
 BEAM_HELP = "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)"
 PRUNE_HELP = "few candidate labels per token (auto: with more than 2,000 labels at order 1, or 200 above it)"
+SEGMENTS_HELP = "semi-Markov model: features of whole segments"
 WEIGHTS_HELP = "weights of labels; a sentence counts by the mean of its gold labels"
 COSTS_HELP = "cost of missing a label, or of confusing a pair (gold, other), for learners with a margin"
 BAGGING_HELP = "trainings, each without a random tenth of the features, of which the model is the mean"
@@ -147,7 +140,7 @@ class ChainOptions(TrainingOptions, total=False):
     ]
     segments: Annotated[
         bool | Segments,
-        Option(False, SEGMENTS, "semi-Markov model: features of whole segments", metavar="LONGEST", parse=_segments),
+        Option(False, SEGMENTS, SEGMENTS_HELP, metavar="LONGEST", parse=lambda text: Segments(int(text))),
     ]
     label_weights: Annotated[
         Mapping[str, float] | None, Option(None, None, WEIGHTS_HELP, metavar="LABEL=NUMBER", parse=_weight)

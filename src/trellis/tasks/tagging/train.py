@@ -10,7 +10,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from trellis._support.arrays import Doubles, Floats, Ints, Longs
+from trellis._support.arguments import instance
+from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
@@ -24,6 +25,7 @@ from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
+from trellis.learners.mira import MIRA
 from trellis.learning.chain_problem import ChainProblem, FeatureNames
 from trellis.learning.fit import Fit, corpus_of, fingerprint
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
@@ -31,14 +33,13 @@ from trellis.learning.run import LOG
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.options import Costs, Pruning, TaggingOptions
+from trellis.tasks.tagging.options import Pruning, TaggingOptions
 from trellis.tasks.tagging.segments.training import segment_features, segmented
 from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
 from trellis.tasks.tagging.training.encoding import (
     SEPARATOR,
     Encoding,
-    Labelling,
     Setup,
     chained,
     check_memory,
@@ -48,9 +49,9 @@ from trellis.tasks.tagging.training.encoding import (
     read_labels,
     weighted_by_labels,
 )
-from trellis.tasks.tagging.training.entries import check_learned, spans_twice, twice
+from trellis.tasks.tagging.training.entries import spans_twice, twice
 from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
-from trellis.tasks.tagging.training.warm_start import check_start, features_of, order_from
+from trellis.tasks.tagging.training.warm_start import check_start
 
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
 SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
@@ -82,6 +83,15 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
 
         return train_twice(fit, corpus)
     return train_once(fit, corpus)
+
+
+def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
+    """Another tagger that has learnt from new sentences as well, one epoch of MIRA unless a learner is given.
+
+    Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
+    """
+    instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
+    return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **more)
 
 
 def train_once(fit: Fit, corpus: Any) -> Tagger:
@@ -126,7 +136,10 @@ def check(fit: Fit, source: Any) -> Setup:
         digest, weights = fingerprint(corpus), fit.weights(len(corpus))
         if copies == 2:
             corpus, weights = twice(corpus, weights)
-        labelling, weights = _labelling(settings, corpus, weights)
+        known = () if settings.init is None else settings.init.labels
+        labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
+        if settings.label_weights is not None:
+            weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
         sizes = len(corpus), corpus.n_tokens
     settings.scheme, segmenting = _scheme(settings), None
     if settings.segments:
@@ -146,15 +159,18 @@ def check(fit: Fit, source: Any) -> Setup:
     elif settings.prune and settings.init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
     settings.dev = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on", settings.target)
+    rules = None  # what the scheme forbids; segments keep to it anyway
+    if settings.scheme is not None and segmenting is None:
+        rules = scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
     setup = Setup(
         fit,
         corpus,
         labelling,
         features,
         frequent=frequent,
-        rules=None if segmenting is not None else _rules(settings, corpus, labelling),
+        rules=rules,
         sentence_weights=weights,
-        label_costs=_costs(settings.label_costs, labelling.labels, learner),
+        label_costs=cost_matrix(settings.label_costs, labelling.labels, learner),
         parts=_parts(settings, labelling.labels, learner),
         segmenting=segmenting,
         spans=spans_twice(corpus, settings.target, labelling) if copies == 2 else None,
@@ -166,15 +182,6 @@ def check(fit: Fit, source: Any) -> Setup:
     if settings.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
         raise LearnerError(NO_MEAN)
     return setup
-
-
-def _labelling(settings: SimpleNamespace, corpus: Corpus, weights: Doubles | None) -> tuple[Labelling, Doubles | None]:
-    """The labels of a corpus, and how much its sentences count by these too."""
-    known = () if settings.init is None else settings.init.labels
-    labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
-    if settings.label_weights is not None:
-        weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
-    return labelling, weights
 
 
 def _target(settings: SimpleNamespace, columns: Sequence[str]) -> str:
@@ -194,7 +201,8 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
     features, target = settings.features, columns_named(settings.target, columns)
     inputs = [name for name in columns if name not in target]
     if settings.init is not None:
-        older = features_of(settings.init)
+        vocabulary = settings.init.model.vocabulary
+        older = [*map(str, vocabulary.templates), *(() if vocabulary.bag is None else vocabulary.bag.templates)]
         if features is not None and feature_set(features, inputs).templates != feature_set(older, inputs).templates:
             raise LearnerError("init has other features than the option features; omit them")
         features = older
@@ -213,8 +221,12 @@ def _check_templates(chosen: FeatureSet, settings: SimpleNamespace, stream: Corp
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     if settings.partial and chosen.far is not None:
         raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
-    if chosen.learned is not None:
-        check_learned(chosen.learned, stream=stream, partial=settings.partial)
+    if chosen.learned is not None and (stream is not None or settings.partial):
+        other = "partial" if stream is None else "stream"
+        raise LearnerError(
+            f"template {str(chosen.learned)!r} learns a dictionary from all labels, so {other} has no place beside it; "
+            "name the file of a dictionary, or leave one of them out"
+        )
 
 
 def _pruning(
@@ -232,11 +244,20 @@ def _pruning(
 
 
 def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:
-    if settings.segments:
-        return _segment_order(settings.order, chosen)
-    init, order = settings.init, chosen.order if settings.order is None else settings.order
-    if init is not None:
-        order = order_from(init, settings.order)
+    init, order = settings.init, settings.order
+    if settings.segments:  # which are scored with the label before them, no more
+        if chosen.history > 1:
+            raise LearnerError(
+                f"segments have order 1, and templates ask for {history_name(chosen.history)}; leave those out, or "
+                "take another preset"
+            )
+        if order not in (None, 1):
+            raise LearnerError(f"segments have order 1, not {order}; omit it")
+        return 1
+    if init is not None and order is not None and order < init.order:
+        raise LearnerError(f"the older model has order {init.order}; order {order} has no place for its weights")
+    if order is None:
+        order = chosen.order if init is None else init.order
     if order > 2 and "orders" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
@@ -251,18 +272,6 @@ def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> i
             "learners without votes, CRF, ExponentialLoss and HMSVM by frank-wolfe have, others take label[-1]"
         )
     return int(order)
-
-
-def _segment_order(order: int | None, chosen: FeatureSet) -> int:
-    """Segments are scored with the label before them, no more."""
-    if chosen.history > 1:
-        raise LearnerError(
-            f"segments have order 1, and templates ask for {history_name(chosen.history)}; leave those out, or take "
-            "another preset"
-        )
-    if order not in (None, 1):
-        raise LearnerError(f"segments have order 1, not {order}; omit it")
-    return 1
 
 
 def _frequent(settings: SimpleNamespace) -> int:
@@ -280,10 +289,9 @@ def _beam(settings: SimpleNamespace, learner: Learner) -> int:
         return settings.beam or 0
     beam: int = settings.init.model.weights.beam
     if beam and "beam" not in learner.abilities:
-        name = type(learner).__name__
         raise LearnerError(
-            f"the model in init searches by a beam, and {name} needs exact search; choose an online learner "
-            "without votes, or leave init out"
+            f"the model in init searches by a beam, and {type(learner).__name__} needs exact search; choose an online "
+            "learner without votes, or leave init out"
         )
     return beam
 
@@ -295,21 +303,6 @@ def _scheme(settings: SimpleNamespace) -> str | None:
     if older is not None and scheme not in (None, older):
         raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
     return scheme or older
-
-
-def _rules(settings: SimpleNamespace, corpus: Corpus, labelling: Labelling) -> tuple[Floats, Floats] | None:
-    """What the scheme forbids."""
-    if settings.scheme is None:
-        return None
-    return scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
-
-
-def _costs(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
-    if costs is not None and not learner.reads_costs:
-        raise LearnerError(
-            f"{type(learner).__name__} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have"
-        )
-    return cost_matrix(costs, labels)
 
 
 def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
@@ -343,10 +336,6 @@ def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, settings = encoding.problem, setup.settings
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
-    n_tokens_attributes = int(encoding.rank.max(initial=-1)) + 1
-    frozen_segments = functools.cache(
-        lambda: None if encoding.segments is None else encoding.segments.frozen(n_tokens_attributes)
-    )
     if setup.learner.reads_names:
         attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
@@ -357,7 +346,10 @@ def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
     problem = setup.fit.scheduled(problem, digest, entries, fixed, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:
-        return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, frozen_segments())
+        segments = None
+        if encoding.segments is not None:
+            segments = encoding.segments.frozen(int(encoding.rank.max(initial=-1)) + 1)
+        return _tagger(setup, encoding, frozen(), weights, encoding.filter, {}, segments)
 
     def tag(weights: ChainWeights, sentences: Longs) -> Ints:
         return tagger(weights).tag_column(setup.corpus.take(sentences), n_threads=settings.n_threads).codes
@@ -415,8 +407,18 @@ def _tagger(
 ) -> Tagger:
     if setup.rules is not None:
         weights = forbid(weights, *setup.rules)  # whatever the learner made of it
-    labels, family = setup.labelling.labels, setup.learner.family
-    rest = (weights, encoding.dictionary, setup.fit.notes, family)
-    more: dict[str, Any] = {"filter": label_filter, "endings": encoding.endings, "training": training}
-    model = ChainModel(labels, setup.settings.target, setup.settings.order, vocabulary, *rest, **more)
-    return Tagger(model if segments is None else replace(model, segments=segments))
+    model = ChainModel(
+        setup.labelling.labels,
+        setup.settings.target,
+        setup.settings.order,
+        vocabulary,
+        weights,
+        encoding.dictionary,
+        setup.fit.notes,
+        setup.learner.family,
+        filter=label_filter,
+        endings=encoding.endings,
+        segments=segments,
+        training=training,
+    )
+    return Tagger(model)

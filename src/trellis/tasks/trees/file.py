@@ -33,13 +33,13 @@ PARTS = ("keys", "ids", "starts")
 
 def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
     """The arrays of a parser's file, and everything else for its header."""
-    model = parser.model
-    known_tensors, known = columns_content(model.vocabulary.columns, model.vocabulary.lookups)
+    model, vocabulary = parser.model, parser.model.vocabulary
+    known, columns = columns_content(vocabulary.columns, vocabulary.lookups)
     header = {
         "grammar": _grammar_header(model.grammar),
         "coarse": _grammar_header(model.coarse),
-        "templates": [str(template) for template in model.vocabulary.templates],
-        **known,
+        "templates": [str(template) for template in vocabulary.templates],
+        **columns,
         "prune": model.prune,
         "family": model.family,
         "info": parser.info,
@@ -49,7 +49,7 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
     tensors: Arrays = {
         **{f"{name}.{part}": getattr(own, part) for name, own in grammars.items() for part in ("binary", "counts")},
         **_lexicon_tensors(model.lexicon, model.grammar.tags),
-        **known_tensors,
+        **known,
         **model.rows.tensors("rows"),
         **{f"{name}.{part}": a for name in TABLES for part, a in zip(PARTS, getattr(model, name), strict=True)},
         "base": model.base,

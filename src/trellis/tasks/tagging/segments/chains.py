@@ -33,7 +33,7 @@ class SegmentChains(NamedTuple):
 
     def best(self, n_threads: int) -> PathBatch:
         """The best segmentation of every sentence."""
-        paths, scores, _ = _core.segment_paths(*self._given, 1, n_threads)
+        paths, scores, _ = self.kbest(1, n_threads)
         return PathBatch(paths, scores[:, 0])
 
     def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
@@ -46,8 +46,7 @@ class SegmentChains(NamedTuple):
 
     def marginals(self, n_threads: int, temperature: float) -> tuple[Doubles, Doubles]:
         """log Z of every sentence and the probability of every label: [n_tokens, L]."""
-        log_z, node, _, _ = _core.segment_marginals(*self._given, temperature, False, NO_SPANS, n_threads)
-        return log_z, node
+        return _core.segment_marginals(*self._given, temperature, False, NO_SPANS, n_threads)[:2]
 
     def pair_marginals(self, n_threads: int, temperature: float) -> MarginalsBatch:
         """The same with those of label pairs."""
@@ -71,7 +70,6 @@ class SegmentChains(NamedTuple):
     def best_labels(self, node: Doubles, n_threads: int) -> Ints:
         """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
         n = node.shape[1]
-        emit = node.astype(np.float32)
-        tables = Tables(emit, np.zeros((1, n + 1, n), np.float32), None, None)
+        tables = Tables(node.astype(np.float32), np.zeros((1, n + 1, n), np.float32), None, None)
         nothing = (np.zeros_like(self.lists[0]), np.empty(0, np.int32), np.empty(0, np.float32))
         return self._replace(tables=tables, lists=nothing).best(n_threads).paths

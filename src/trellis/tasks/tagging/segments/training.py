@@ -99,7 +99,7 @@ def segmented(
     if types.most > LONGEST:
         why = f"column {target!r} has a segment of {types.most} tokens; at most {LONGEST:,}: give Segments(longest=100)"
         raise CorpusError(corpus.source, None, why)
-    fits = lengths <= np.array([types.longest_of(column) for column in range(len(labels))])[columns]
+    fits = lengths <= np.array([types.longest.get(types.type_of_column(z), 1) for z in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
     kept = np.delete(np.arange(len(corpus)), too_long)
     if len(too_long):

@@ -15,14 +15,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Ints, Longs
 from trellis.corpus.corpus import Strings
-from trellis.corpus.schemes import (
-    MARKERS,
-    OUTSIDE,
-    SCHEMES,
-    Letters,
-    allowed_transition,
-    split_label,
-)
+from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, allowed_transition, split_label
 from trellis.evaluation.spans import SpanReading
 from trellis.features.templates import parse_template
 from trellis.tasks.tagging.segments.features import SegmentPlan, SegmentVocabulary
@@ -55,10 +48,6 @@ class SegmentTypes:
         kinds = [split_label(label) for label in self.labels]
         return next((z for z, (letter, name) in enumerate(kinds) if name == kind and letter != OUTSIDE), -1)
 
-    def longest_of(self, column: int) -> int:
-        """How long segments of a column's type may be."""
-        return self.longest.get(self.type_of_column(column), 1)
-
     def type_of_column(self, column: int) -> str:
         """The type whose weights stand in a column."""
         letter, kind = split_label(self.labels[column])
@@ -79,13 +68,10 @@ class SegmentTypes:
 
     def follows(self) -> Bools:
         """[n_labels + 1, n_labels + 1] whether one segment may begin with z after another that ends in y."""
-        n, cut = len(self.labels), SpanReading.of(self.labels).cut
-        out = np.zeros((n + 1, n + 1), bool)
-        line = [*self.labels, None]
-        for y, before in enumerate(line):
-            for z, label in enumerate(line):
-                is_cut = before is None or label is None or bool(cut[y, z])
-                out[y, z] = is_cut and allowed_transition(self.scheme, before, label)
+        line: list[str | None] = [*self.labels, None]
+        legal = np.array([[allowed_transition(self.scheme, before, label) for label in line] for before in line])
+        cut = np.pad(SpanReading.of(self.labels).cut, (0, 1), constant_values=1)
+        out: Bools = np.logical_and(legal, cut)
         return out
 
     def native(self) -> _core.SegmentRules:
@@ -113,13 +99,8 @@ class SegmentModel:
     @property
     def header(self) -> dict[str, Any]:
         """What is no array."""
-        templates = [str(template) for template in self.vocabulary.plan.templates]
-        return {
-            "scheme": self.types.scheme,
-            "longest": self.types.longest,
-            "first": self.first,
-            "templates": templates,
-        }
+        types = {"scheme": self.types.scheme, "longest": self.types.longest}
+        return {**types, "first": self.first, "templates": list(map(str, self.vocabulary.plan.templates))}
 
     @classmethod
     def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> SegmentModel:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arrays import Floats, Ragged, starts_of
@@ -40,8 +39,10 @@ def fit_members(
     if what := next((what for what, there in unfit.items() if there is not None), None):
         raise LearnerError(f"bagging trains several models, and {what} has no place beside it; leave one of them out")
     members, history, watched = list[ChainWeights](), list[Event](), Watched(observer)
+    seed = learner.effective().get("seed")  # each member has another, where the learner has one
     for i in range(k):
-        weights, events = _member(learner, i).fit(_part_of(problem, i), watched)
+        member = learner if seed is None else cast(Learner, replace(cast(Any, learner), seed=(seed + i) % 2**31))
+        weights, events = member.fit(_part_of(problem, i), watched)
         if weights.votes is not None or weights.dual is not None or weights.ngrams is not None:
             raise LearnerError(NO_MEAN)
         members.append(weights)
@@ -49,12 +50,6 @@ def fit_members(
         if watched.stopped:
             break
     return mean_of(members), history, len(members)
-
-
-def _member(learner: Learner, i: int) -> Learner:
-    """The learner of member i: with another seed, where it has one."""
-    seed = learner.effective().get("seed")
-    return learner if seed is None else cast(Learner, replace(cast(Any, learner), seed=(seed + i) % 2**31))
 
 
 def _part_of(problem: ChainProblem, i: int) -> ChainProblem:
@@ -80,22 +75,18 @@ def mean_of(members: Sequence[ChainWeights]) -> ChainWeights:
         rows=_mean_rows([member.rows for member in members]),
         edge_rows=None if first.edge_rows is None else _mean_rows([m.edge_rows for m in members if m.edge_rows]),
         edge=_mean([member.edge for member in members]),
-        tri=None if first.tri is None else _mean([member.tri for member in members if member.tri is not None]),
-        end=None if first.end is None else _mean([member.end for member in members if member.end is not None]),
+        tri=None if first.tri is None else _mean([member.tri for member in members]),
+        end=None if first.end is None else _mean([member.end for member in members]),
     )
 
 
-def _mean(tables: Sequence[Floats]) -> Floats:
-    total: npt.NDArray[np.float64] = np.sum([table.astype(np.float64) for table in tables], axis=0)
-    return (total / len(tables)).astype(np.float32)
+def _mean(tables: Sequence[Any]) -> Floats:
+    return np.asarray(np.mean(tables, axis=0, dtype=np.float64), np.float32)
 
 
 def _mean_rows(members: Sequence[Rows]) -> Rows:
     n, width = members[0].n_attributes, 1 + max(int(rows.labels.max(initial=0)) for rows in members)
-    keys = [
-        np.repeat(np.arange(n, dtype=np.int64), rows.starts[1:] - rows.starts[:-1]) * width + rows.labels
-        for rows in members
-    ]
+    keys = [np.repeat(np.arange(n), np.diff(rows.starts)) * width + rows.labels for rows in members]
     places, which = np.unique(np.concatenate(keys), return_inverse=True)
     weights = np.concatenate([rows.weights for rows in members]).astype(np.float64)
     mean = np.bincount(which.reshape(-1), weights, len(places)) / len(members)

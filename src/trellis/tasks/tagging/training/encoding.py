@@ -73,18 +73,13 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     if partial and len(columns_named(target, corpus.columns)) == 2:
         raise LearnerError(f"partial labels A|B cannot be told from labels of two columns, {target!r}; choose one")
     column = compact(corpus.column(target) if partial else labels_of(corpus, target, "or train with partial labels"))
-    values = list(column.values)
-    numbers = {label: i for i, label in enumerate(known)}
-    if not partial:
-        of_value = np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int32)
-        _check_number(corpus, target, len(numbers))
-        return Labelling(tuple(numbers), of_value[column.codes], None)
-    nothing = no_labels(corpus, target)
-    split = [[value] if partial == "missing" else value.split(SEPARATOR) for value in values]
+    numbers, nothing = {label: i for i, label in enumerate(known)}, no_labels(corpus, target) if partial else ()
+    split = [value.split(SEPARATOR) if partial is True else [value] for value in column.values]
     choices = [[label for label in labels if label not in nothing] for labels in split]
-    sets = [sorted({numbers.setdefault(part, len(numbers)) for part in parts}) for parts in choices]
-    _check_number(corpus, target, len(numbers))
-    if not numbers:
+    sets = [sorted({numbers.setdefault(label, len(numbers)) for label in labels}) for labels in choices]
+    if len(numbers) > np.iinfo(np.uint16).max:
+        raise CorpusError(corpus.source, None, f"column {target!r} has {len(numbers)} labels; 65,535 are allowed")
+    if partial and not numbers:
         raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
     sets = [labels or list(range(len(numbers))) for labels in sets]
     gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
@@ -92,18 +87,16 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     return Labelling(tuple(numbers), gold, unknown)
 
 
-def _check_number(corpus: Corpus, target: str, n_labels: int) -> None:
-    if n_labels > np.iinfo(np.uint16).max:
-        raise CorpusError(corpus.source, None, f"column {target!r} has {n_labels} labels; 65,535 are allowed")
-
-
 # ------------------------------------------------------------ what labels cost and sentences count
 
 
-def cost_matrix(costs: Costs | None, labels: tuple[str, ...]) -> Floats | None:
+def cost_matrix(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
     """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
     if costs is None:
         return None
+    if not learner.reads_costs:
+        name = type(learner).__name__
+        raise LearnerError(f"{name} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have")
     if not isinstance(costs, Mapping):
         raise LearnerError(f"label_costs must be a dict of labels, or pairs of labels, to numbers, not {costs!r}")
     number = {label: i for i, label in enumerate(labels)}
@@ -286,9 +279,20 @@ class Setup:
         dev, beam = self.settings.dev, self.settings.beam
         if dev is not None:
             check_dev_labels(dev, labels_of(dev, self.settings.target), self.labelling.labels)
-        self._check_levels()
+        name = type(self.learner).__name__
+        if (n := len(self.shares)) > 1:
+            order = self.settings.order
+            if n > max(1, order):
+                raise LearnerError(
+                    f"prune has {n} shares, for runs of 1 to {n} labels; order {order} takes at most {max(1, order)}"
+                )
+            if "orders" not in self.learner.abilities:
+                raise LearnerError(f"{name} takes one share for prune, that of single labels")
+            if beam:
+                raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
+            if self.labelling.partial is not None:
+                raise LearnerError("prune with several shares needs labels that are fully known; give one share")
         if beam and "beam" not in self.learner.abilities:
-            name = type(self.learner).__name__
             raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
         far = self.features.far
         if far is not None and not beam:
@@ -301,21 +305,6 @@ class Setup:
                 "beam has an effect only above order 2, at order 2 with more than 60 labels, and with templates such "
                 "as label[-3]; omit it"
             )
-
-    def _check_levels(self) -> None:
-        if len(self.shares) < 2:
-            return
-        n, order = len(self.shares), self.settings.order
-        if n > max(1, order):
-            raise LearnerError(
-                f"prune has {n} shares, for runs of 1 to {n} labels; order {order} takes at most {max(1, order)}"
-            )
-        if "orders" not in self.learner.abilities:
-            raise LearnerError(f"{type(self.learner).__name__} takes one share for prune, that of single labels")
-        if self.settings.beam:
-            raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
-        if self.labelling.partial is not None:
-            raise LearnerError("prune with several shares needs labels that are fully known; give one share")
 
 
 SMALL = 100_000_000  # bytes for which nobody asks
@@ -388,8 +377,7 @@ def encode(setup: Setup) -> Encoding:
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
     extraction = replace(extraction, lists=Ragged.none())
     edges = _edges(setup, extraction)
-    dictionary = None if not setup.frequent else _dictionary(setup, extraction)
-    by_token = None if dictionary is None else dictionary[1]
+    words, by_token, endings = _dictionary(setup, extraction) if setup.frequent else (None, None, None)
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1
     segments, native_segments = None, None
     if setup.segmenting is not None:
@@ -401,9 +389,8 @@ def encode(setup: Setup) -> Encoding:
 
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
-        sizes = n_attributes, n_edges, n
-        more = edges.histories, native_segments, edges.same
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *sizes, *more)
+        more = n_attributes, n_edges, n, edges.histories, native_segments, edges.same
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more)
 
     encoded, label_filter = with_sets(by_token), None
     if setup.shares:
@@ -427,7 +414,6 @@ def encode(setup: Setup) -> Encoding:
         initial=initial,
         sources=sources(extraction, rank) if setup.learner.reads_sources else None,
     )
-    words, _, endings = dictionary or (None, None, None)
     return Encoding(problem, extraction, rank, edges.rank, words, label_filter, endings=endings, segments=segments)
 
 
@@ -467,8 +453,6 @@ def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelS
     if not extraction.vocabulary.columns:
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))
-    seen, n = setup.labelling.pairs(), len(setup.labelling.labels)
-    words, endings = tag_dictionary(
-        column, *seen, n, setup.frequent, smoothed=setup.settings.tag_dictionary == "smoothed"
-    )
+    seen, smoothed = setup.labelling.pairs(), setup.settings.tag_dictionary == "smoothed"
+    words, endings = tag_dictionary(column, *seen, len(setup.labelling.labels), setup.frequent, smoothed=smoothed)
     return words, words.at(column.codes), endings

@@ -13,25 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trellis._support.arrays import Doubles
-from trellis._support.errors import CorpusError, LearnerError
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.spans import SpanReading
 from trellis.features.dictionaries import NOBODY, EntrySpans
-from trellis.features.templates import Template
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling
 
 FOLDS = 4  # on PKU's held-out lines, fewer cost F1 and more cost unknown words; both little
-
-
-def check_learned(template: Template, **lacking: object) -> None:
-    """LearnerError if something is given that leaves labels out, of which a dictionary is to be learned."""
-    given = next((name for name, value in lacking.items() if value), None)
-    if given is not None:
-        why = f"template {str(template)!r} learns a dictionary from all labels, so {given} has no place beside it"
-        raise LearnerError(f"{why}; name the file of a dictionary, or leave one of them out")
 
 
 def twice(corpus: Corpus, weights: Doubles | None) -> tuple[Corpus, Doubles | None]:

@@ -56,13 +56,6 @@ class Folds:
         return np.arange(len(self.starts) - 1, dtype=np.int64)
 
     @property
-    def is_first(self) -> Bools:
-        """Which tokens are the first of a sentence."""
-        first = np.zeros(int(self.starts[-1]) + 1, bool)
-        first[self.starts] = True
-        return first[:-1]
-
-    @property
     def parts(self) -> list[Longs]:
         """The sentences of each part."""
         return [self.everything[self.everything % FOLDS == k] for k in range(FOLDS)]
@@ -163,7 +156,9 @@ def _with_levels(
     candidates, scores, lost = kept
     edge, end = rules or (None, None)
     learners = [_core.FilterLevels(n_labels, len(shares), edge, end) for _ in range(1 + FOLDS)]
-    sets, levels = candidates, list[FilterLevel]()
+    sets, levels, is_first = candidates, list[FilterLevel](), np.zeros(len(gold) + 1, bool)
+    is_first[folds.starts] = True
+    is_first = is_first[:-1]
     for level, share in enumerate(shares, 1):
         tokens = _core.LevelTokens(candidates, scores, sets, folds.starts, gold, n_labels)
 
@@ -182,7 +177,7 @@ def _with_levels(
         gaps = np.zeros(len(gold), np.float32)
         for native, part in pairs:
             gaps[runs_of(folds.starts, part)[1]] = native.gold_margins(tokens, part, folds.n_threads)
-        lost[1:] |= lost[:-1] & ~folds.is_first[1:]  # a run that ends here, or the one that ends at the token before
+        lost[1:] |= lost[:-1] & ~is_first[1:]  # a run that ends here, or the one that ends at the token before
         margin = _margin([gaps[~lost]], share)
         survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
         lost |= gaps > margin

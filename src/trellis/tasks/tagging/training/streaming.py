@@ -118,13 +118,11 @@ def survey(stream: CorpusStream, target: str, read: Iterable[str], *, partial: P
 # ------------------------------------------------------------ the second pass: attributes
 
 
+@dataclass(slots=True)
 class _Counts:
     """How often each attribute was seen, table by table: numbers within a table never change, where it begins does."""
 
-    __slots__ = ("of_table",)
-
-    def __init__(self) -> None:
-        self.of_table: list[Longs] = []
+    of_table: list[Longs] = field(default_factory=list)
 
     def add(self, growing: _core.GrowingVocabulary, ids: Ints) -> None:
         """Count a block whose lists were just made."""
@@ -139,24 +137,13 @@ class _Counts:
         return np.concatenate([np.empty(0, np.int64), *self.of_table])
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A block as numbers, before attributes get their last ones."""
-
-    corpus: Corpus
-    labelling: Labelling
-    lists: Ragged
-    edge_lists: Ragged | None
-
-
 def encode_stream(setup: Setup) -> Encoding:
     """As `encode`, with a problem whose blocks are read and numbered again in every epoch."""
     seen, settings = setup.survey, setup.settings
     assert seen is not None
     if settings.min_count > 1 and setup.features.longest.history:
-        raise LearnerError(
-            "min_count on templates of label pairs needs the whole corpus in memory; leave one of them out"
-        )
+        why = "min_count on templates of label pairs needs the whole corpus in memory"
+        raise LearnerError(f"{why}; leave one of them out")
     if setup.features.far is not None:
         raise LearnerError(f"template {str(setup.features.far)!r} needs the whole corpus in memory; omit it")
     columns = setup.features.columns
@@ -164,28 +151,28 @@ def encode_stream(setup: Setup) -> Encoding:
     extractor = Extractor(setup.features.templates, values, lambda name: seen.words[name].counts)
     vocabulary = extractor.vocabulary()
 
-    def numbered(block: Corpus) -> _Block:
+    def numbered(block: Corpus) -> tuple[Labelling, Ragged, Ragged | None]:
+        """Labels and lists of attributes, before attributes get their last numbers."""
         codes = [seen.words[name].codes(block.column(name)) for name in columns]
         labelling = read_labels(block, settings.target, partial=seen.partial, known=seen.labels)
-        if len(labelling.labels) > len(seen.labels) or any(
-            len(seen.words[c].numbers) > len(values[c]) for c in columns
-        ):
+        has_new_words = any(len(seen.words[name].numbers) > len(values[name]) for name in columns)
+        if len(labelling.labels) > len(seen.labels) or has_new_words:
             raise CorpusError(seen.stream.source, None, "other sentences than in the pass before; do not change them")
-        return _Block(block, labelling, *extractor.lists(codes, block.starts, settings.n_threads))
+        return labelling, *extractor.lists(codes, block.starts, settings.n_threads)
 
     counts, edge_counts, known_edges, digests = _Counts(), _Counts(), _Counts(), list[str]()
     for corpus in seen.stream:
-        block = numbered(corpus)
+        labelling, lists, edge_lists = numbered(corpus)
         if settings.scheme is not None:
-            scheme_rules(corpus, settings.target, seen.labels, block.labelling.gold, settings.scheme)
-        counts.add(extractor.growing, block.lists.ids)
-        if extractor.growing_edges is not None and block.edge_lists is not None:
+            scheme_rules(corpus, settings.target, seen.labels, labelling.gold, settings.scheme)
+        counts.add(extractor.growing, lists.ids)
+        if extractor.growing_edges is not None and edge_lists is not None:
             about = edge_histories(vocabulary, extractor.growing_edges)
-            known = known_runs(block.edge_lists, about, block.labelling.gold, corpus.starts)
-            edge_counts.add(extractor.growing_edges, block.edge_lists.ids)
+            known = known_runs(edge_lists, about, labelling.gold, corpus.starts)
+            edge_counts.add(extractor.growing_edges, edge_lists.ids)
             known_edges.add(extractor.growing_edges, known)
-        digests.append(fingerprint(corpus.starts, block.labelling, block.lists, block.edge_lists))
-        del block  # before the next one is made
+        digests.append(fingerprint(corpus.starts, labelling, lists, edge_lists))
+        del labelling, lists, edge_lists  # before the next block is read
     frequency = counts.total()
     rank = by_frequency(frequency, frequency >= max(1, settings.min_count))
     if settings.min_count > 1 and rank.max(initial=-1) < 0:
@@ -200,30 +187,25 @@ def encode_stream(setup: Setup) -> Encoding:
         return _core.Encoded(starts, lists.renumber(rank).arrays, edges, None, *sizes, histories)
 
     def problem_of(corpus: Corpus) -> ChainProblem:
-        block = numbered(corpus)
-        return replace(
-            problem,
-            corpus=encoded(corpus.starts, block.lists, block.edge_lists),
-            starts=corpus.starts,
-            gold=block.labelling.gold,
-            partial=block.labelling.partial,
-        )
+        labelling, lists, edge_lists = numbered(corpus)
+        block, gold, partial = encoded(corpus.starts, lists, edge_lists), labelling.gold, labelling.partial
+        return replace(problem, corpus=block, starts=corpus.starts, gold=gold, partial=partial)
 
     def blocks() -> Iterator[ChainProblem]:
         return map(problem_of, seen.stream)
 
-    edges = Ragged.none() if extractor.growing_edges is not None else None
+    growing, growing_edges, none = extractor.growing, extractor.growing_edges, np.empty(0, np.int32)
+    edges = None if growing_edges is None else Ragged.none()
     problem = setup.problem(
         corpus=encoded(_NO_TOKENS, Ragged.none(), edges),
         starts=_NO_TOKENS,
-        gold=np.empty(0, np.int32),
+        gold=none,
         n_labels=len(seen.labels),
         blocks=blocks,
     )
     if seen.n_blocks == 1:  # one block stays in memory
         [only] = blocks()
         problem = replace(problem, blocks=lambda: iter([only]))
-    growing, growing_edges, none = extractor.growing, extractor.growing_edges, np.empty(0, np.int32)
     n_edges = 0 if growing_edges is None else growing_edges.n_attributes
     extraction = Extraction(
         vocabulary, growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none

@@ -21,36 +21,21 @@ def check_start(init: Tagger, learner: Learner) -> None:
     name, model = type(learner).__name__, init.model
     if not learner.takes_init:
         raise LearnerError(f"{name} cannot start from another model; leave init out")
-    if model.weights.expansion is not None:
-        raise LearnerError("training cannot start from a kernel model; leave init out")
-    if model.dictionary is not None:
-        raise LearnerError("training cannot start from a model with a tag dictionary; train that one without")
-    if model.segments is not None:
-        raise LearnerError("training cannot start from a model of segments; leave init out")
-    if model.first is not None:
-        raise LearnerError("training cannot start from a model of two passes over documents; leave init out")
-    if model.filter is not None:
-        raise LearnerError("training cannot start from a model that prunes labels; start from its .pruned(None)")
+    unfit = {
+        "a kernel model; leave init out": model.weights.expansion,
+        "a model with a tag dictionary; train that one without": model.dictionary,
+        "a model of segments; leave init out": model.segments,
+        "a model of two passes over documents; leave init out": model.first,
+        "a model that prunes labels; start from its .pruned(None)": model.filter,
+    }
+    if kind := next((kind for kind, part in unfit.items() if part is not None), None):
+        raise LearnerError(f"training cannot start from {kind}")
     if (model.family == "local") != (learner.family == "local"):
         older = init.training.get("learner", {}).get("name", "this")
         raise LearnerError(
             f"{name} cannot start from a {older} model: MaxEnt normalises scores label by label, other learners do "
             "not; leave init out"
         )
-
-
-def features_of(init: Tagger) -> list[str]:
-    """The templates of the older model."""
-    vocabulary = init.model.vocabulary
-    bag = [] if vocabulary.bag is None else vocabulary.bag.templates
-    return [*(str(template) for template in vocabulary.templates), *bag]
-
-
-def order_from(init: Tagger, order: int | None) -> int:
-    """The order of the new model: the older one's, or a higher one, whose further weights start at zero."""
-    if order is not None and order < init.order:
-        raise LearnerError(f"the older model has order {init.order}; order {order} has no place for its weights")
-    return init.order if order is None else order
 
 
 def carried_over(
