@@ -116,7 +116,12 @@ def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end:
     Before every label but the first it is decided whether the sentence ends, by the label before alone.
     """
     n = problem.n_labels
-    chain = _ngram_logs(problem, smoothing, k) if problem.is_sparse else _dense_logs(problem, smoothing, k)
+    if problem.is_sparse:  # there is no table of all label triples
+        counts = NgramCounts(problem)
+        edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
+        chain = LabelLogs(edge, None, None, ngrams)
+    else:
+        chain = _dense_logs(problem, smoothing, k)
     if not end or problem.order == 0:
         return chain
     amount = problem.token_weights()
@@ -126,13 +131,6 @@ def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end:
     stop = (ends + k) / (singles + 2 * k)
     chain.edge[:n] += np.log1p(-stop)[:, None]
     return chain._replace(end=np.log(stop))
-
-
-def _ngram_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
-    """Where there is no table of all label triples."""
-    counts = NgramCounts(problem)
-    edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
-    return LabelLogs(edge, None, None, ngrams)
 
 
 def _dense_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
