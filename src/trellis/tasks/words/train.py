@@ -42,9 +42,12 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         settings.init, settings.features = older, options.get("features")
     if (observer := settings.observer) is not None:
         settings.observer = lambda event: observer(replace(event, unit=UNIT))
-    settings.metric = "auto"  # of the tagger: the F1 of spans, which are words
+    if (metric := settings.metric) == "f1":
+        settings.metric = "span"  # for the tagger words are spans
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
     for epoch in tagger.training["history"]:
         epoch["unit"] = UNIT
+    if metric == "f1":
+        tagger.training["metric"] = tagger.training["options"]["metric"] = metric
     return Segmenter(tagger)
