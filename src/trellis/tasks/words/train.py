@@ -42,13 +42,12 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         settings.init, settings.features = older, options.get("features")
     if (observer := settings.observer) is not None:
         settings.observer = lambda event: observer(replace(event, unit=UNIT))
-    metric = settings.metric
-    settings.metric = "span" if metric == "f1" else metric  # of the tagger, whose spans are words
+    if (metric := settings.metric) == "f1":
+        settings.metric = "span"  # for the tagger words are spans
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
     for epoch in tagger.training["history"]:
         epoch["unit"] = UNIT
-    for record in (tagger.training, tagger.training["options"]):
-        if "metric" in record:
-            record["metric"] = metric
+    if metric == "f1":
+        tagger.training["metric"] = tagger.training["options"]["metric"] = metric
     return Segmenter(tagger)
