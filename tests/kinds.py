@@ -417,7 +417,7 @@ KINDS = [
             "label_costs": Change(None, {"S": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
             "segments": Change(False, True),
             "lenient": Change(False, True),
-            "metric": Change("token", "sentence", {"dev": SEGMENTED["other"]}),
+            "metric": Change("auto", "f1", {"dev": SEGMENTED["other"]}),
         },
     ),
     # Its templates have a dictionary of the words of training, which is learned in folds.

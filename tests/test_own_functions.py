@@ -27,6 +27,7 @@ def backwards(value: str) -> str | None:
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     before = dict(OWN)
+    OWN.clear()
     trellis.register_function("backwards", backwards)
     yield
     OWN.clear()

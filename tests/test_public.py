@@ -16,9 +16,10 @@ SOURCE = Path(trellis.__file__)
 
 
 def checked_names() -> dict[str, str]:
-    """What a type checker sees: the imports of the stub."""
+    """What a type checker sees: the imports under TYPE_CHECKING."""
     found: dict[str, str] = {}
-    for node in ast.parse(SOURCE.with_suffix(".pyi").read_text()).body:
+    [block] = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    for node in block.body:
         if isinstance(node, ast.ImportFrom):
             assert node.module is not None
             for name in node.names:

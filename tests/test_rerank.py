@@ -18,7 +18,7 @@ from trellis._support.tensor_file import read_tensors, write_tensors
 from trellis.corpus.schemes import spans
 from trellis.tasks import reranking, structured
 from trellis.tasks.reranking.features import GlobalFeatures
-from trellis.tasks.reranking.lists import Candidate, KBestList, Reading, cost_named, kbest_lists
+from trellis.tasks.reranking.lists import Candidate, KBestList, cost_named, kbest_lists, segments_of
 from trellis.tasks.reranking.model import FORMAT
 
 Call = Callable[..., Done]
@@ -147,13 +147,12 @@ def test_no_list_comes_from_a_tagger_that_saw_its_sentence() -> None:
 
 
 def test_segments_are_spans_and_single_tokens() -> None:
-    reading = Reading(spans=True)
     labels = ["O", "O", "B-NP", "I-NP", "B-NP", "I-VP", "O"]
-    found = reading.segments(labels, {})
+    found = segments_of(labels, {}, spans=True)
     assert found == (("O", 0, 1), ("O", 1, 2), ("NP", 2, 4), ("NP", 4, 5), ("VP", 5, 6), ("O", 6, 7))
     assert [one for one in found if one.type != "O"] == spans(labels)
-    assert Reading(spans=False).segments(["N", "N"], {}) == (("N", 0, 1), ("N", 1, 2))
-    assert reading.segments([], {}) == ()
+    assert segments_of(["N", "N"], {}, spans=False) == (("N", 0, 1), ("N", 1, 2))
+    assert segments_of([], {}, spans=True) == ()
 
 
 def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
@@ -172,12 +171,12 @@ def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
 
 
 def test_costs() -> None:
-    z = Candidate({}, ("B-NP", "O", "B-VP"), Reading(spans=True).segments(("B-NP", "O", "B-VP"), {}), 0.0, 0)
+    z = Candidate({}, ("B-NP", "O", "B-VP"), segments_of(("B-NP", "O", "B-VP"), {}, spans=True), 0.0, 0)
     gold = ("B-NP", "I-NP", "B-VP")
     assert cost_named("tokens", gold)(gold, z) == 1
     assert cost_named("spans", gold)(gold, z) == cost_named("auto", gold)(gold, z) == 2
     for given, right in ((("B-O", "I-O", "O"), ("B-O", "O", "O")), (("I", "I", "O"), ("B", "I", "B"))):
-        other = replace(z, labels=given, segments=Reading(spans=True).segments(given, {}))
+        other = replace(z, labels=given, segments=segments_of(given, {}, spans=True))
         assert cost_named("spans", gold)(right, other) == len(set(spans(given)) ^ set(spans(right)))
     assert cost_named("auto", ("N",))(("N", "N", "O"), replace(z, labels=("N", "V", "N"))) == 2
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
-from trellis._support.errors import ArgumentError, CorpusError, ModelError
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
 from trellis.corpus.unspaced import LABELS, characters, narrow, read_segmented, to_points, to_text, word_labels
 from trellis.evaluation.words import compare_words
 
@@ -285,3 +285,12 @@ def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:
     assert found.output == segmenter.segment(text)
     at = {term.where[0]: term.feature for term in found.terms if term.feature.startswith("character")}
     assert at == {i: f"character[0]={letter}" for i, letter in ((1, "a"), (2, "b"), (4, "c"), (5, "b"), (7, "d"))}
+
+
+def test_epochs_are_compared_by_words() -> None:
+    dev = LINES[:3]
+    trained = trellis.Segmenter.train(LINES[3:], dev=dev, metric="f1")
+    assert trained.training["dev_score"] == trained.evaluate(dev).f1
+    assert trained.training["history"] == trellis.Segmenter.train(LINES[3:], dev=dev).training["history"]
+    with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
+        trellis.Segmenter.train(LINES, dev=dev, metric="token")

@@ -157,7 +157,7 @@ def test_the_description(client: TestClient) -> None:
     described = client.get("/openapi.json").json()
     references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(described)))
     assert references == set(described["components"]["schemas"])
-    assert {"Request", "KBestRequest", "Predicted", "ModelList", "Problem", "Arcs"} <= references
+    assert {"Request", "KBestRequest", "Predicted", "ModelList", "ErrorAnswer", "Arcs"} <= references
     paths = described["paths"]
     assert {"/v1/models", "/v1/predict", "/v1/kbest", "/v1/marginals", "/v1/spans", "/v1/explain"} <= set(paths)
     page = client.get("/docs")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from damaged import save_model
+from equal_models import learnt
 
 import trellis
 from trellis._support.errors import ModelError, TemplateError
@@ -80,7 +81,7 @@ def test_streams_give_the_bytes_of_the_whole(path: Path) -> None:
     corpus, learner = trellis.read(CORPUS), trellis.Perceptron(epochs=2, shuffle=False)
     whole = trellis.train(corpus, target="y", features=features_of(path), learner=learner)
     blocks = trellis.stream(lambda: iter([corpus[:3], corpus[3:]]))
-    assert trellis.train(blocks, target="y", features=features_of(path), learner=learner).to_bytes() == whole.to_bytes()
+    assert learnt(trellis.train(blocks, target="y", features=features_of(path), learner=learner)) == learnt(whole)
 
 
 def test_templates_of_one_name_share_their_weights(path: Path) -> None:

@@ -103,10 +103,8 @@ class Column:
         """The given tokens in the given order, values shared."""
         return Column(self.codes[tokens], self.values)
 
-    def followed_by(self, other: Column | BagColumn, name: str) -> Column:
+    def followed_by(self, other: Column) -> Column:
         """The tokens of both, one after the other."""
-        if not isinstance(other, Column):
-            raise _unlike(name)
         values, numbers = self.values.united(other.values)
         return Column(np.concatenate([self.codes, numbers[other.codes]]), values)
 
@@ -149,10 +147,8 @@ class BagColumn(Ragged):
 
     names: Strings  # of the ids
 
-    def followed_by(self, other: Column | BagColumn, name: str) -> BagColumn:
+    def followed_by(self, other: BagColumn) -> BagColumn:
         """The tokens of both, one after the other."""
-        if not isinstance(other, BagColumn):
-            raise _unlike(name)
         names, numbers = self.names.united(other.names)
         plain = not len(self.values) and not len(other.values)
         values = np.empty(0, np.float32) if plain else np.concatenate([self.full_values(), other.full_values()])
@@ -163,10 +159,6 @@ class BagColumn(Ragged):
         """The attributes of every token with their values."""
         items = list(zip(self.names.at(self.ids), self.full_values().tolist(), strict=True))
         return [dict(items[a:b]) for a, b in itertools.pairwise(self.starts.tolist())]
-
-
-def _unlike(name: str) -> CorpusError:
-    return CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,9 +279,12 @@ class Corpus:
         if set(self.columns) != set(other.columns):
             why = f"columns {', '.join(other.columns)} cannot follow {', '.join(self.columns)}; name them alike"
             raise CorpusError(other.source, None, why)
+        for name, column in self.columns.items():
+            if type(column) is not type(other.columns[name]):
+                raise CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
         lines = None if self.lines is None or other.lines is None else np.concatenate([self.lines, other.lines])
         return Corpus(
-            {name: column.followed_by(other.columns[name], name) for name, column in self.columns.items()},
+            {name: column.followed_by(other.columns[name]) for name, column in self.columns.items()},  # type: ignore[arg-type]
             np.concatenate([self.starts, self.starts[-1] + other.starts[1:] - other.starts[0]]),
             ", ".join(dict.fromkeys(name for name in (self.source, other.source) if name)),
             lines,

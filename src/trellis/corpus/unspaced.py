@@ -110,14 +110,12 @@ def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> 
     """
     if isinstance(source, SegmentedText):
         return source
+    given, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        given, name = list[Any](read_bytes(path).split(b"\n")), message_name(path)
-    else:
-        listed = items(source)
-        if listed is None:
-            raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
-        given, name = listed, ""
+        given, name = read_bytes(path).split(b"\n"), message_name(path)
+    if given is None:
+        raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
     lines, n_skipped = list[list[str]](), 0
     for number, line in enumerate(given, 1):
         try:

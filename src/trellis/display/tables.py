@@ -78,7 +78,7 @@ def _cell(value: float | None) -> Html:
     return Html("") if value is None else percent(value) if isinstance(value, float) else Number(value)
 
 
-class Tables:
+class ShownAsTables:
     """Base class of results that are shown as tables with titles: as text, and as HTML in notebooks."""
 
     __slots__ = ()

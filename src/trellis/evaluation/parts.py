@@ -13,14 +13,14 @@ from trellis.corpus.label_parts import check_separator
 from trellis.evaluation.scores import Score
 
 
-class Parts(NamedTuple):
+class PartNames(NamedTuple):
     """How labels are cut into parts, and what the first part and the others are called."""
 
     separator: str
     names: tuple[str, ...] = ("first part", "other parts")
 
     @classmethod
-    def of_column(cls, name: str, columns: Container[str], separator: str | None) -> Parts | None:
+    def of_column(cls, name: str, columns: Container[str], separator: str | None) -> PartNames | None:
         """As ``separator`` says; of two columns as one (``upos+feats``) without it, by their names."""
         names = columns_named(name, columns)
         if separator in (None, JOINT) and len(names) == 2:
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
         return None if separator is None else cls(check_separator(separator))
 
 
-def part_scores(gold: Column, predicted: Column, by: Parts) -> tuple[dict[str, float], dict[str, Score]]:
+def part_scores(gold: Column, predicted: Column, by: PartNames) -> tuple[dict[str, float], dict[str, Score]]:
     """Accuracy of the first part of labels and of all others together, as CoNLL 2018's scorer counts UPOS and UFeats,
     and scores of every feature by name.
 

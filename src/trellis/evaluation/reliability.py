@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ArgumentError
 from trellis.display.html import Html, Number
-from trellis.display.tables import Table, Tables
+from trellis.display.tables import ShownAsTables, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reliability(Tables):
+class Reliability(ShownAsTables):
     """A reliability table: confidences in bins of equal width, each with how often they were right."""
 
     bins: list[Bin]
@@ -89,7 +89,7 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Calibration(Tables):
+class Calibration(ShownAsTables):
     """The reliability of a tagger's labels, and of its spans where labels mark spans."""
 
     probability_kind: str  # "probability" or "confidence": what the tagger's figures are

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from trellis._support.errors import ArgumentError
-from trellis.display.tables import Figure, Row, Table, Tables, title_of, values_of
+from trellis.display.tables import Figure, Row, ShownAsTables, Table, title_of, values_of
 
 
-class Report(Tables):
+class Report(ShownAsTables):
     """How good the predictions of a model are.
 
     A subclass gives ``counts``, ``metrics``, ``rows`` and ``summary``.

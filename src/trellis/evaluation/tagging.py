@@ -14,7 +14,7 @@ from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.schemes import guess_scheme
 from trellis.display.tables import Figure, Row
-from trellis.evaluation.parts import Parts, part_scores
+from trellis.evaluation.parts import PartNames, part_scores
 from trellis.evaluation.scores import Score, ScoreReport, macro_average, span_scores
 
 
@@ -119,12 +119,12 @@ def evaluate(
     ``label_parts`` is what separates the parts of a label (``|`` in ``NOUN|Number=Sing``); they are counted too.
     """
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
-    parts = Parts.of_column("gold", both.columns, label_parts)
+    parts = PartNames.of_column("gold", both.columns, label_parts)
     return evaluate_columns(both.column("gold"), both.column("predicted"), both.starts, spans=spans, parts=parts)
 
 
 def evaluate_columns(
-    gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None, parts: Parts | None = None
+    gold: Column, predicted: Column, starts: Longs, *, spans: bool | None = None, parts: PartNames | None = None
 ) -> TaggingReport:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     if len(gold.codes) != len(predicted.codes):

@@ -57,10 +57,6 @@ def _says(test: Callable[[str], bool]) -> Function:
     return lambda value: "yes" if test(value) else None
 
 
-def _at_least(k: int, cut: Callable[[str], str]) -> Function:
-    return lambda value: cut(value) if len(value) >= k else None
-
-
 def normal(value: str) -> str:
     """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
     if "-" in value and value[0] != "-":
@@ -96,8 +92,8 @@ PLAIN: dict[str, Function] = {
 
 # Functions of a number: suffix(word[0], 3).
 SIZED: dict[str, Callable[[int], Function]] = {
-    "prefix": lambda k: _at_least(k, lambda value: value[:k]),
-    "suffix": lambda k: _at_least(k, lambda value: value[-k:]),
+    "prefix": lambda k: lambda value: value[:k] if len(value) >= k else None,
+    "suffix": lambda k: lambda value: value[-k:] if len(value) >= k else None,
 }
 
 # Functions of a file, whose content goes into the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").

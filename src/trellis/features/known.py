@@ -10,7 +10,7 @@ import numpy.typing as npt
 from trellis._support.arrays import Ints
 from trellis._support.errors import ModelError
 from trellis.features.templates import Look, vector_file
-from trellis.features.vocabulary import Tables, Vocabulary
+from trellis.features.vocabulary import PAIR, Tables, Vocabulary
 
 
 def entries(
@@ -68,11 +68,12 @@ def attribute_names(vocabulary: Vocabulary, wanted: Iterable[int], *, on_edge: b
             parts = [_look_text(vocabulary, look, first + i, v) for i, (look, v) in enumerate(looks)]
             said = [template.labels, *parts] if template.labels else parts
             names[number] = prefix + (" & ".join(said) or "bias")
-    if (bag := vocabulary.bag) is not None:
-        attributes = bag.pairs if on_edge else bag.attributes
-        if attributes is not None:
-            for i in np.flatnonzero(np.isin(attributes, some)).tolist():
-                names[int(attributes[i])] = bag.pair_name(i) if on_edge else bag.strings[i]
+    bag = vocabulary.bag
+    attributes = None if bag is None else bag.pairs if on_edge else bag.attributes
+    if bag is not None and attributes is not None:
+        for i in np.flatnonzero(np.isin(attributes, some)).tolist():
+            own = bag.strings[i]
+            names[int(attributes[i])] = f"{PAIR}{own.removeprefix(PAIR)}" if on_edge else own
     return names
 
 

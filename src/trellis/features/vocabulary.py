@@ -382,11 +382,6 @@ class Bag(NamedTuple):
     attributes: Ints  # [n strings] the attribute of each with labels, or -1
     pairs: Ints | None = None  # [n strings] the same with label pairs; None: there are none
 
-    def pair_name(self, i: int) -> str:
-        """What string i is called where it is about label pairs."""
-        name = self.strings[i]
-        return name if name.startswith(PAIR) else PAIR + name
-
     @property
     def templates(self) -> list[str]:
         """The templates that read it."""

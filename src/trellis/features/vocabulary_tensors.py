@@ -21,9 +21,7 @@ _OUTSIDE = (Call("outside"),)
 def strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Arrays:
     """Packed strings, with the hash table by which native code finds them."""
     out: Arrays = {f"{name}.data": strings.data, f"{name}.starts": strings.starts}
-    if slots:
-        out[f"{name}.slots"] = strings.slots
-    return out
+    return out | {f"{name}.slots": strings.slots} if slots else out
 
 
 def strings_of(name: str, tensors: Tensors) -> Strings:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer
-from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
+from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
 from trellis.learning.problem import Problem
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
@@ -56,10 +56,7 @@ class CRF(BatchLearner):
         "batch": whole(1, 2**16, only=_PASSES),
     }
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All but a beam: sums go over all paths."""
-        return ALL_ABILITIES - {"beam"}
+    abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""

@@ -15,7 +15,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Doubles
 from trellis.learning.descent import BatchLearner, Descent
-from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, real, whole
+from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
 from trellis.learning.problem import Problem
 
 
@@ -40,10 +40,7 @@ class ExponentialLoss(BatchLearner):
         "precision": choice("single", "double"),
     }
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """All but a beam: sums go over all paths."""
-        return ALL_ABILITIES - {"beam"}
+    abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""

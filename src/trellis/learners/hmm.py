@@ -17,7 +17,7 @@ from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
 from trellis.learning.chain_problem import ChainProblem, chains_of
-from trellis.learning.learner import Ability, Constraints, Learner, choice, flag, real
+from trellis.learning.learner import Constraints, Learner, choice, flag, real
 from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Work
@@ -50,10 +50,7 @@ class HMM(Learner):
         "end": flag(),
     }
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Counts of label n-grams of any length."""
-        return frozenset({"orders"})
+    abilities = frozenset({"orders"})  # counts of label n-grams of any length
 
     def begin(self, problem: Problem) -> _Counting:
         """The one pass that counts."""
@@ -119,7 +116,12 @@ def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end:
     Before every label but the first it is decided whether the sentence ends, by the label before alone.
     """
     n = problem.n_labels
-    chain = _ngram_logs(problem, smoothing, k) if problem.is_sparse else _dense_logs(problem, smoothing, k)
+    if problem.is_sparse:  # there is no table of all label triples
+        counts = NgramCounts(problem)
+        edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
+        chain = LabelLogs(edge, None, None, ngrams)
+    else:
+        chain = _dense_logs(problem, smoothing, k)
     if not end or problem.order == 0:
         return chain
     amount = problem.token_weights()
@@ -129,13 +131,6 @@ def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end:
     stop = (ends + k) / (singles + 2 * k)
     chain.edge[:n] += np.log1p(-stop)[:, None]
     return chain._replace(end=np.log(stop))
-
-
-def _ngram_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
-    """Where there is no table of all label triples."""
-    counts = NgramCounts(problem)
-    edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
-    return LabelLogs(edge, None, None, ngrams)
 
 
 def _dense_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from trellis.engine.kernels import KernelFunction
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.learner import Ability, Constraints
+from trellis.learning.learner import Constraints
 from trellis.learning.online import OnlineLearner
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, sentence_order
@@ -38,10 +38,7 @@ class KernelPerceptron(OnlineLearner):
     streams = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Sequences are kept by labels alone, in triples at most."""
-        return frozenset()
+    abilities = frozenset()  # sequences are kept by labels alone, in triples at most
 
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Doubles, Floats, Ints, LabelSets, Longs
+from trellis._support.arrays import Arrays, Doubles, Floats, Ints, LabelSets, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
@@ -283,8 +283,4 @@ def _with_rows_of(rows: Rows, votes: Votes, first_row: int) -> Rows:
     places = rows.starts[silent].astype(np.int64)
     labels: Any = np.insert(rows.labels, places, 0)
     sizes[silent] = 1
-    return Rows(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        labels,
-        np.insert(rows.weights, places, 0),
-    )
+    return Rows(starts_of(sizes).astype(np.uint32), labels, np.insert(rows.weights, places, 0))

@@ -15,9 +15,11 @@ from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.lbfgs import Function, Minimizer
 from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
-from trellis.learning.problem import Problem, State, Vector
+from trellis.learning.problem import FlatVector, Problem, State
 from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Work, restoring, sentence_order
+
+Vector = Parameters | FlatVector  # the weights that there are, of chains and of other structures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,7 @@ class DualRun(Work):
         self.kernel = _kernel(given, self.observations)
         self.memory = min(int(given.get("memory", 0) * (1 << 20)), 1 << 62)
         self.epochs = given["epochs"]
-        self.native = self._begin()
-
-    def _begin(self) -> _core.DualChain:
-        problem = self.problem
-        return _core.DualChain(
+        self.native = _core.DualChain(
             problem.corpus,
             problem.gold,
             self.kernel.native,

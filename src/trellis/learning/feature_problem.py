@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs
+from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs, Stored
 from trellis._support.errors import LearnerError
 from trellis.learning.online import MarginWeights, NativeWeights
 from trellis.learning.problem import FlatVector, Problem, StateParts
@@ -29,7 +29,7 @@ _MARGINS: StateParts = {"clock": int, "dual": float, "table": _TABLE, "mixtures"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FeatureVotes:
+class FeatureVotes(Stored):
     """Every update in turn, for voting: update u changes features[starts[u]:starts[u + 1]]."""
 
     counts: Longs  # [n_updates + 1] how many examples the weights before each update, and the last ones, stood for
@@ -49,7 +49,7 @@ class FeatureWeights:
         """As named arrays, for files."""
         out: Arrays = {"weights": self.values}
         if self.votes is not None:
-            out |= {f"votes.{one.name}": getattr(self.votes, one.name) for one in fields(FeatureVotes)}
+            out |= self.votes.tensors("votes")
         return out
 
     def squares(self) -> float:
@@ -64,15 +64,14 @@ class FeatureWeights:
         if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError("weights that are not one finite number per feature")
         if "votes.counts" in tensors:
-            votes = FeatureVotes(*(tensors[f"votes.{one.name}"] for one in fields(FeatureVotes)))
+            votes = FeatureVotes.of_tensors("votes", tensors)
             n, m = len(votes.counts), len(votes.features)
             arrays = (votes.counts, votes.starts, votes.features, votes.changes)
             kinds, wanted = [(a.dtype.str, a.ndim) for a in arrays], ("<i8", "<i8", "<i4", "<f4")
             fits = len(votes.starts) == n and len(votes.changes) == m and kinds == [(kind, 1) for kind in wanted]
             ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
-            if not ends or (np.diff(votes.starts) < 0).any():
-                raise ValueError("votes that do not fit together")
-            if m and not 0 <= votes.features.min() <= votes.features.max() < len(values):
+            known = not m or (ends and 0 <= votes.features.min() <= votes.features.max() < len(values))
+            if not ends or not known or (np.diff(votes.starts) < 0).any():
                 raise ValueError("votes that do not fit together")
         return cls(values, votes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from trellis._support.arguments import LARGEST, range_text, real_number, whole_number
 from trellis._support.errors import LearnerError
 from trellis.learning.problem import Problem
-from trellis.learning.run import COST_AUGMENTED, Event, Observer, Work, run
+from trellis.learning.run import Event, Observer, Work, run
 
 Pairs = Literal["seen", "all"]
 # To train at any order; on structures other than chains (tasks/structured); to give weights to parts of labels; and
@@ -189,18 +189,12 @@ class OnlineOptions:
     rule: str
     average: bool
     epochs: int = 1
-    shuffle: bool = False
-    seed: int = 0
+    seed: int | None = None  # what shuffles the examples; None where they are taken as they stand
     k: int = 1
     c: float = 1.0
     vote: bool = False
     batch: int = 1
     update: str | None = None
-
-    def update_of(self, *, stepwise: bool) -> str:
-        """On what of a wrong search to update; LearnerError where it does not go from left to right by a beam."""
-        check_update(self.update, stepwise=stepwise)
-        return self.update or (DEFAULT_UPDATE if stepwise else "standard")
 
     @property
     def rule_settings(self) -> tuple[str, int, float]:
@@ -210,12 +204,7 @@ class OnlineOptions:
     @property
     def is_augmented(self) -> bool:
         """Whether its best outputs are those by score plus cost."""
-        return self.rule in COST_AUGMENTED
-
-    @property
-    def seed_of_order(self) -> int | None:
-        """What shuffles the examples; None where they are taken as they stand."""
-        return self.seed if self.shuffle else None
+        return self.rule in ("MIRA", "AROW")
 
 
 def check_update(update: str | None, *, stepwise: bool) -> None:

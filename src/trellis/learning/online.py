@@ -9,9 +9,20 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from trellis._support.arrays import Arrays, Doubles, Longs
-from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, OnlineOptions, choice, flag, whole
+from trellis.learning.learner import (
+    ALL_ABILITIES,
+    DEFAULT_UPDATE,
+    Ability,
+    Constraints,
+    Learner,
+    OnlineOptions,
+    check_update,
+    choice,
+    flag,
+    whole,
+)
 from trellis.learning.problem import Problem, State, StateParts
-from trellis.learning.run import Event, Work, restoring, sentence_order, wrong_parts
+from trellis.learning.run import Event, Work, restoring, sentence_order
 
 Update = Literal["standard", "early", "max-violation"]
 
@@ -115,7 +126,8 @@ class MiniBatchLearner(OnlineLearner):
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
-        given = self.effective()
+        given = self.effective()  # with a seed where it shuffles
+        del given["shuffle"]
         rule = given.pop("variant", None) or self.rule
         return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
 
@@ -124,19 +136,21 @@ class OnlineRun(Work):
     """The training of an online learner: a rule for the size of steps, with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
-        given = OnlineOptions(rule=rule, **options)
-        self.problem, self.options = problem, replace(given, update=given.update_of(stepwise=problem.is_stepwise))
-        self.epochs, self.seed = given.epochs, given.seed_of_order
+        given, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
+        check_update(given.update, stepwise=stepwise)
+        update = given.update or (DEFAULT_UPDATE if stepwise else "standard")
+        self.problem, self.options, self.epochs = problem, replace(given, update=update), given.epochs
         self.native = problem.online(self.options)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
         mistakes = updates = parts = 0
         for block in self.problem.in_blocks():
-            wrong, stepped = self.native.epoch(sentence_order(block, number, self.seed), block)
+            wrong, stepped = self.native.epoch(sentence_order(block, number, self.options.seed), block)
             mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + len(block.gold)
             del block  # before the next one is made
-        return Event(number, tokens=parts, updates=updates, **wrong_parts(self.options.rule, mistakes))
+        wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
+        return Event(number, tokens=parts, updates=updates, **wrong_parts)
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""

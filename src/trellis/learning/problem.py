@@ -4,7 +4,7 @@ A learner asks a `Problem` for one of three objects, and the one loop (run.py) d
 
     problem.online(options)         NativeWeights   change example by example: perceptron, MIRA, AROW, ...
     problem.margins(C, zero_one)    MarginWeights   the same with dual variables: Frank-Wolfe
-    problem.vector(learner)         Vector          one flat vector with an objective: CRF, exponential loss
+    problem.vector(learner)         FlatVector      one flat vector with an objective: CRF, exponential loss
 
 The first two have ``epoch``, ``weights``, ``state`` and ``restore``; checkpoints hold the state as named arrays. The
 structures are chains (`ChainProblem`), any structure with named features (`FeatureProblem`), and the trees of parsers
@@ -14,8 +14,8 @@ structures are chains (`ChainProblem`), any structure with named features (`Feat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,29 +29,10 @@ if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
     from trellis.learning.learner import OnlineOptions
     from trellis.learning.online import MarginWeights, NativeWeights
+    from trellis.learning.parameters import Parameters
 
 State = Mapping[str, npt.NDArray[Any]]
 StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
-
-
-class Vector(Protocol):
-    """The weights that there are, as one flat vector."""
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-
-    def start(self) -> Doubles:
-        """Where training begins: at zero, or at the weights of a warm start."""
-
-    def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector."""
-
-    def weights(self, vector: Doubles) -> Any:
-        """What a vector stands for."""
-
-    def only(self, kept: Bools) -> Vector:
-        """Some of them; LearnerError where that is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +67,7 @@ class Problem:
         """Weights and dual variables for Frank-Wolfe."""
         raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
 
-    def vector(self, learner: BatchLearner) -> Vector:
+    def vector(self, learner: BatchLearner) -> Parameters | FlatVector:
         """Weights for a batch learner; LearnerError for its options of chains."""
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
             if getattr(learner, name, None) == value:
@@ -116,7 +97,7 @@ class FlatVector:
 
     first: Doubles  # where training begins
     objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
-    learnt: Callable[[Doubles], Any]  # what a vector stands for
+    weights: Callable[[Doubles], Any]  # what a vector stands for
     kept: Bools | None = None
 
     @property
@@ -132,10 +113,6 @@ class FlatVector:
         """Losses and gradients as functions of the vector, in double precision."""
         return self.objective_of(self.kept)
 
-    def weights(self, vector: Doubles) -> Any:
-        """What a vector stands for."""
-        return self.learnt(vector)
-
     def only(self, kept: Bools) -> FlatVector:
         """Some of the weights."""
-        return FlatVector(self.first[kept], self.objective_of, self.learnt, kept)
+        return replace(self, first=self.first[kept], kept=kept)

@@ -19,9 +19,6 @@ from trellis.learning.problem import Problem, State
 LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless the program asks for it
 
 
-COST_AUGMENTED = ("MIRA", "AROW")  # rules whose best outputs are those by score plus cost
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """One epoch done. The library never prints: an observer does with events what it likes."""
@@ -74,17 +71,6 @@ class Event:
 
 
 Observer = Callable[[Event], None]
-
-
-def check_observer(observer: Any) -> None:
-    """LearnerError if it cannot be called."""
-    if observer is not None and not callable(observer):
-        raise LearnerError(f"observer must be a function that takes an event, not {observer!r}")
-
-
-def wrong_parts(rule: str, n: int) -> dict[str, Any]:
-    """How an event names ``n`` wrong parts that an online learner of this rule came upon."""
-    return {"violations" if rule in COST_AUGMENTED else "mistakes": n}
 
 
 class StopTrainingError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,19 +30,13 @@ class SiteWeights:
         return dict(self.arrays)
 
 
-class SiteStart(Protocol):
-    """Weights of a warm start, by attribute."""
-
-    def state(self, state: Any) -> tuple[Any, ...]:
-        """The state of new native weights, with these weights in it."""
-
-    def vector(self, learnt: Any) -> Doubles:
-        """These weights as a vector; ``learnt`` is what a vector of ones stands for."""
-
-
 @dataclass(frozen=True, slots=True)
 class SiteProblem(Problem):
-    """Sentences with their trees, of either parser; ``initial`` is a `SiteStart`."""
+    """Sentences with their trees, of either parser.
+
+    ``initial``, where there is a warm start, has ``state(state)``, the state of new native weights with its own weights
+    in it, and ``vector(learnt)``, these as a vector where ``learnt`` is what a vector of ones stands for.
+    """
 
     gold: Ints  # what stands in right outputs, one number per part
     n_examples: int

@@ -29,7 +29,7 @@ import numpy as np
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import extension
 from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
-from trellis.evaluation.parts import Parts
+from trellis.evaluation.parts import PartNames
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
@@ -186,7 +186,7 @@ def _columns(options: Namespace) -> _Outcome:
         raise CorpusError(options.gold, None, f"column {target!r} cannot be compared with itself; give two files")
     say(f"column {own!r} compared with the gold labels in column {target!r}", options.quiet or options.json)
     truth, guess = gold.column(target), predicted.column(own)
-    parts = Parts.of_column(target, names, options.label_parts)
+    parts = PartNames.of_column(target, names, options.label_parts)
     report = evaluate_columns(truth, guess, gold.starts, parts=parts)
     analysis = partial(error_analysis_of, truth, guess, gold.starts)
     return _Outcome(report, analysis, gold, truth, lambda: guess, "form" if is_conllu else names[0])

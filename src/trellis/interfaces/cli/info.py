@@ -36,6 +36,8 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Show the facts."""
+    if options.json and options.history:
+        raise ArgumentError("--json has the whole history; omit --history")
     model, path = open_model(options, "info"), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
     if options.json:

@@ -24,9 +24,9 @@ def check_outputs(options: Namespace, tagger: Tagger, format: str) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
-        raise ArgumentError("--kbest gives the best paths with their scores; omit --by and --confidence")
+        raise ArgumentError("--kbest gives the best paths with their scores; omit --decode and --confidence")
     if options.crf_test and (options.json or options.inline or options.decode is not None):
-        raise ArgumentError("--crf-test is a layout of its own; omit --json, --inline and --by")
+        raise ArgumentError("--crf-test is a layout of its own; omit --json, --inline and --decode")
     if options.inline and (not options.text or options.json or sure or options.kbest is not None):
         raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
     if options.text and options.json and options.all_labels:

@@ -27,7 +27,7 @@ ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 def openapi(questions: Mapping[str, Question], pages: Mapping[str, Any]) -> dict[str, Any]:
     """The description of these addresses, questions asked by POST and pages by GET, by their docstrings."""
     kinds: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {}
-    kinds[messages.ModelList, "serialization"] = kinds[messages.Problem, "serialization"] = None
+    kinds[messages.ModelList, "serialization"] = kinds[messages.ErrorAnswer, "serialization"] = None
     for question in questions.values():
         kinds[question.kind, "validation"] = kinds[question.answer, "serialization"] = None
     schemas, defined = models_json_schema(list(kinds), ref_template="#/components/schemas/{model}")
@@ -35,7 +35,7 @@ def openapi(questions: Mapping[str, Question], pages: Mapping[str, Any]) -> dict
     def content(kind: type[BaseModel], mode: JsonSchemaMode, what: str) -> dict[str, Any]:
         return {"description": what, "content": {"application/json": {"schema": schemas[kind, mode]}}}
 
-    errors = {str(status): content(messages.Problem, "serialization", "an error, in one line") for status in ERRORS}
+    errors = {str(status): content(messages.ErrorAnswer, "serialization", "an error, in one line") for status in ERRORS}
     paths: dict[str, Any] = {}
     for path, function in pages.items():
         paths[path] = {"get": {"description": function.__doc__, "responses": {"200": {"description": "as described"}}}}

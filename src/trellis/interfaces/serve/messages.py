@@ -182,14 +182,14 @@ class Scored(BaseModel):
     score: float | None
 
 
-class KBest(BaseModel):
+class KBestAnswer(BaseModel):
     """The k best of each sentence."""
 
     model: str
     kbest: list[list[Scored]]
 
 
-class Marginals(BaseModel):
+class MarginalsAnswer(BaseModel):
     """Of each sentence, of each token, how probable every label is."""
 
     model: str
@@ -224,7 +224,7 @@ class Explained(BaseModel):
     explanations: list[dict[str, Any]]
 
 
-class Problem(BaseModel):
+class ErrorAnswer(BaseModel):
     """What is wrong, in one line."""
 
     error: str

@@ -215,8 +215,8 @@ class Question(NamedTuple):
 
 QUESTIONS = {
     "/v1/predict": Question(messages.Request, predict, messages.Predicted),
-    "/v1/kbest": Question(messages.KBestRequest, kbest, messages.KBest),
-    "/v1/marginals": Question(messages.Request, marginals, messages.Marginals),
+    "/v1/kbest": Question(messages.KBestRequest, kbest, messages.KBestAnswer),
+    "/v1/marginals": Question(messages.Request, marginals, messages.MarginalsAnswer),
     "/v1/spans": Question(messages.Request, spans, messages.Spans),
     "/v1/explain": Question(messages.ExplainRequest, explain, messages.Explained),
 }

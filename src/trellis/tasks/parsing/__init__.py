@@ -6,5 +6,3 @@ from trellis.evaluation.attachment import attachment as attachment
 from trellis.tasks.parsing.model import Parser as Parser
 from trellis.tasks.parsing.train import train as train
 from trellis.tasks.parsing.tree import DependencyTree as DependencyTree
-
-__all__ = ["AttachmentReport", "AttachmentScore", "DependencyTree", "Parser", "attachment", "train"]

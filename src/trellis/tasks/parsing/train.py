@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -54,7 +53,10 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     if settings.dev is not None:
         dev = corpus_of(settings.dev, "compare epochs on")
         held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=settings.lenient)
-        _check_dev(held_out, settings.metric, names)
+        if settings.metric == "las" and not names:
+            raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
+        if settings.metric != "uas" and held_out.labels is not None:
+            check_dev_labels(held_out.corpus, held_out.labels, names)
         settings.dev = held_out.corpus
     templates = _templates(treebank, settings)
     settings.features = [str(template) for template in templates.all]
@@ -121,10 +123,3 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     """Whether a column tells tokens apart: many treebanks have nothing but ``_`` in some columns of CoNLL-U."""
     column = corpus.columns[name]
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
-
-
-def _check_dev(treebank: DependencyTreebank, metric: str, labels: Sequence[str]) -> None:
-    if metric == "las" and not labels:
-        raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
-    if metric != "uas" and treebank.labels is not None:
-        check_dev_labels(treebank.corpus, treebank.labels, labels)

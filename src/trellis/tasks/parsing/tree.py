@@ -55,15 +55,11 @@ class DependencyTree:
         return self.draw().svg
 
     def __str__(self) -> str:
-        lines = list[str]()
-        self._write(0, 0, lines)
-        return "\n".join(lines)
-
-    def _write(self, head: int, depth: int, lines: list[str]) -> None:
-        """The words below a head, each on a line of its own, indented."""
-        open_words = [(word, depth) for word in reversed(self.dependents(head))]
+        """The words, each on a line of its own below its head, indented."""
+        lines, open_words = list[str](), [(word, 0) for word in reversed(self.dependents(0))]
         while open_words:
             word, level = open_words.pop()
             label = "" if self.labels is None else f" ({self.labels[word - 1]})"
             lines.append(f"{'  ' * level}{self.words[word - 1]}{label}")
             open_words.extend((below, level + 1) for below in reversed(self.dependents(word)))
+        return "\n".join(lines)

@@ -13,16 +13,3 @@ from trellis.tasks.reranking.model import Reranker as Reranker
 from trellis.tasks.reranking.train import fit as fit
 from trellis.tasks.reranking.train import held_out_lists as held_out_lists
 from trellis.tasks.reranking.train import train as train
-
-__all__ = [
-    "FEATURES",
-    "Candidate",
-    "KBestList",
-    "Reranker",
-    "RerankingReport",
-    "Segment",
-    "fit",
-    "held_out_lists",
-    "report",
-    "train",
-]

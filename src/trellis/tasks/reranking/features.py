@@ -127,7 +127,11 @@ class GlobalFeatures:
                 templates += what
             elif what is not None:
                 raise ArgumentError(f"features must be names, templates or functions, not {what!r}")
-        expanded = [text.replace("column[", f"{name}[") for text in templates for name in _stands_for(text, columns)]
+        # A template of "column" is one for every column, unless one has that name.
+        expanded = list[str]()
+        for text in templates:
+            each = "column[" in text and "column" not in columns
+            expanded += [text.replace("column[", f"{name}[") for name in columns] if each else [text]
         # Templates by the window of segments they look at, first and last offset.
         self._windows: dict[tuple[int, int], list[tuple[str, list[Look]]]] = {}
         for text in dict.fromkeys(expanded):
@@ -204,11 +208,6 @@ def _said(name: str, given: Any) -> dict[str, float]:
 # ------------------------------------------------------------ templates
 
 _LOOK = re.compile(r"(?:(first|last)\()?([^\s()\[\]&]+)\[(-?\d{1,4})(?:\.\.(-?\d{1,4}))?\]\)?")
-
-
-def _stands_for(text: str, columns: Sequence[str]) -> Sequence[str]:
-    """The columns that ``column`` in a template stands for."""
-    return columns if "column[" in text and "column" not in columns else ("column",)
 
 
 def _parse(text: str, columns: Sequence[str]) -> list[Look]:

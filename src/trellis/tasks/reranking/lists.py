@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Corpus
@@ -51,37 +51,25 @@ class KBestList:
 # ------------------------------------------------------------ segments
 
 
-class _Cuts(dict[tuple[str, str], bool]):
-    """Whether something ends or begins between two neighbours; each pair of labels is looked at once."""
-
-    def __missing__(self, pair: tuple[str, str]) -> bool:
-        self[pair] = starts_anew(*split_label(pair[0]), *split_label(pair[1]))
-        return self[pair]
+@functools.lru_cache(1 << 16)
+def _is_cut(before: str, after: str) -> bool:
+    """Whether something ends or begins between two neighbours."""
+    return starts_anew(*split_label(before), *split_label(after))
 
 
-class Reading:
-    """Reads labels as segments."""
+@functools.lru_cache(1 << 16)
+def _type(label: str) -> str:
+    letter, kind = split_label(label)
+    return OUTSIDE if letter == OUTSIDE else kind
 
-    def __init__(self, *, spans: bool) -> None:
-        self.spans = spans
-        self._cuts = _Cuts()
-        self._types: dict[str, str] = {}
 
-    def segments(self, labels: Sequence[str], known: dict[Segment, Segment]) -> tuple[Segment, ...]:
-        """The segments of a label sequence; ``known`` keeps those of one sentence, so that equal ones are the same."""
-        if not self.spans:
-            found = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
-            return tuple(known.setdefault(one, one) for one in found)
-        cuts = self._cuts
-        begins = [0, *(t for t, pair in enumerate(pairwise(labels), 1) if cuts[pair]), len(labels)]
-        found = [Segment(self._type(labels[a]), a, b) for a, b in pairwise(begins) if a < b]
-        return tuple(known.setdefault(one, one) for one in found)
-
-    def _type(self, label: str) -> str:
-        if label not in self._types:
-            letter, kind = split_label(label)
-            self._types[label] = OUTSIDE if letter == OUTSIDE else kind
-        return self._types[label]
+def segments_of(labels: Sequence[str], known: dict[Segment, Segment], *, spans: bool) -> tuple[Segment, ...]:
+    """The segments of a label sequence; ``known`` keeps those of one sentence, so that equal ones are the same."""
+    found = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
+    if spans:
+        begins = [0, *(t for t, pair in enumerate(pairwise(labels), 1) if _is_cut(*pair)), len(labels)]
+        found = [Segment(_type(labels[a]), a, b) for a, b in pairwise(begins) if a < b]
+    return tuple(known.setdefault(one, one) for one in found)
 
 
 # ------------------------------------------------------------ lists
@@ -99,12 +87,12 @@ def kbest_lists(
     """The k best label sequences of every sentence."""
     found = tagger.kbest_batch(sentences, k, n_threads=n_threads)
     columns = _columns(tagger, sentences)
-    reading = Reading(spans=guess_scheme(tagger.labels) is not None)
+    spans = guess_scheme(tagger.labels) is not None
     lists = []
     for i, (paths, sentence) in enumerate(zip(found, columns, strict=True)):
         known: dict[Segment, Segment] = {}
         candidates = tuple(
-            Candidate(sentence, tuple(labels), reading.segments(labels, known), score, rank)
+            Candidate(sentence, tuple(labels), segments_of(labels, known, spans=spans), score, rank)
             for rank, (labels, score) in enumerate(paths)
         )
         lists.append(KBestList(candidates, None if gold is None else tuple(gold[i])))
@@ -126,15 +114,10 @@ def _columns(tagger: Tagger, sentences: Any) -> Sequence[Mapping[str, Sequence[s
 CostOf = Callable[[Sequence[str], Candidate], float]  # of a candidate where other labels are right
 
 
-def check_cost(cost: str) -> None:
-    """ArgumentError if there is none of that name."""
-    if cost not in ("auto", "tokens", "spans"):
-        raise ArgumentError(f"cost must be 'auto', 'tokens' or 'spans', not {cost!r}")
-
-
 def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
     """Wrong tokens, or missed and false spans; ArgumentError where labels mark no spans."""
-    check_cost(cost)
+    if cost not in get_args(Cost):
+        raise ArgumentError(f"cost must be 'auto', 'tokens' or 'spans', not {cost!r}")
     marks_spans = guess_scheme(labels) is not None
     if cost == "spans" and not marks_spans:
         raise ArgumentError("cost 'spans' counts spans, and the labels mark none; leave cost out, or give 'tokens'")
@@ -150,7 +133,6 @@ class SpanCost:
     """The number of missed and false spans; an object, as a local function could not be pickled."""
 
     def __init__(self) -> None:
-        self._reading = Reading(spans=True)
         # The spans of the last gold labels: all candidates of a list have the same.
         self._last: tuple[tuple[str, ...], frozenset[Segment]] = ((), frozenset())
 
@@ -158,7 +140,7 @@ class SpanCost:
         """The cost of a candidate where these labels are right."""
         labels = tuple(gold)
         if labels != self._last[0]:
-            spans = (one for one in self._reading.segments(labels, {}) if labels[one.begin] != OUTSIDE)
+            spans = (one for one in segments_of(labels, {}, spans=True) if labels[one.begin] != OUTSIDE)
             self._last = (labels, frozenset(spans))
         predicted, wanted = [one for one in z.segments if z.labels[one.begin] != OUTSIDE], self._last[1]
         return float(len(wanted) + len(predicted) - 2 * sum(one in wanted for one in predicted))

@@ -1,7 +1,7 @@
 """Options of the training of a reranker."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, get_args
 
 from trellis.corpus.corpus import Corpus
 from trellis.learners.perceptron import Perceptron
@@ -12,7 +12,7 @@ from trellis.tasks.reranking.lists import MAX_K, Cost
 from trellis.tasks.structured.options import LEARNER, LEARNERS
 from trellis.tasks.tagging.model import Tagger
 
-COST = choice("auto", "tokens", "spans")
+COST = choice(*get_args(Cost))
 FEATURES_HELP = "names of FEATURES, templates, functions of a Candidate (default: all names)"
 TAGGER_HELP = "function that trains a tagger on a corpus, called per fold and with all of it; or a tagger, with lists"
 

@@ -19,23 +19,11 @@ from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker
 from trellis.tasks.reranking.options import ListOptions, RerankingOptions
+from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.train import train as train_structured
 from trellis.tasks.tagging.model import Tagger
 
 MakeTagger = Callable[[Corpus], Tagger]
-# Options of the structured model that chooses among the candidates.
-SHARED = (
-    "learner",
-    "patience",
-    "checkpoint",
-    "checkpoint_every",
-    "observer",
-    "verbose",
-    "n_threads",
-    "sample_weight",
-    "init",
-    "info",
-)
 
 
 def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Reranker:
@@ -129,12 +117,11 @@ def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Rerank
     problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
-    shared = {name: getattr(settings, name) for name in SHARED}
+    # Options of the structured model that chooses among the candidates.
+    shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
     if settings.dev is not None:
-        shared |= {
-            "dev": [(one, one) for one in _labelled("dev", settings.dev, tagger)],
-            "metric": LabelScore(settings.metric),
-        }
+        held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
+        shared |= {"dev": held_out, "metric": LabelScore(settings.metric)}
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
     # The options of the structured model, but for those above, are no options of the reranker.

@@ -12,14 +12,3 @@ from trellis.tasks.structured.problem import SearchProblem as SearchProblem
 from trellis.tasks.structured.problem import StepProblem as StepProblem
 from trellis.tasks.structured.problem import Weights as Weights
 from trellis.tasks.structured.train import train as train
-
-__all__ = [
-    "CandidateProblem",
-    "Parts",
-    "PartsProblem",
-    "SearchProblem",
-    "StepProblem",
-    "StructuredModel",
-    "Weights",
-    "train",
-]

@@ -22,7 +22,6 @@ from trellis.tasks.structured.problem import (
     Parts,
     PartsProblem,
     Problem,
-    SearchProblem,
     Weights,
     check_derivation,
     check_parts,
@@ -33,13 +32,15 @@ from trellis.tasks.structured.problem import (
 Example = tuple[Any, Any]
 
 
-def candidate_parts(problem: CandidateProblem[Any, Any], x: Any, where: str) -> tuple[list[Any], Parts]:
-    """Candidates, and the lattice that has an edge for each."""
+def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]:
+    """All outputs of an input, packed; where they are candidates also these, with an edge for each."""
+    if isinstance(problem, PartsProblem):
+        return check_parts(problem.parts(x), where), None
     candidates = list(problem.candidates(x))
     if not candidates:
         raise ArgumentError(f"{where}: candidates(x) gives no output")
     graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
-    return candidates, Parts(graph, [problem.features(x, y) for y in candidates])
+    return Parts(graph, [problem.features(x, y) for y in candidates]), candidates
 
 
 class _Numbers(dict[str, int]):
@@ -83,7 +84,7 @@ class Encoder:
             len(examples),
             len(self.numbers),
             n_threads=n_threads,
-            search=_Steps(self, problem, examples) if is_stepwise else _Search(self, problem, examples),
+            search=(_Steps if is_stepwise else _Search)(self, examples),
             is_stepwise=is_stepwise,
             sentence_weights=weights,
             initial=self.initial,
@@ -125,13 +126,11 @@ class Encoder:
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
         """Its parts, the edges of its right output, and what each edge costs."""
         problem = self.problem
-        if isinstance(problem, PartsProblem):
-            parts = check_parts(problem.parts(x), where)
+        parts, candidates = parts_of(problem, x, where)
+        if candidates is None:
             edges = check_derivation(parts.graph, problem.edges(x, y), where)
             costs = getattr(problem, "costs", None)
             return parts, edges, None if costs is None else _costs(costs(x, y), parts.graph.n_edges, where)
-        assert isinstance(problem, CandidateProblem)
-        candidates, parts = candidate_parts(problem, x, where)
         cost = getattr(problem, "cost", None)
         if cost is None:
             right = next((i for i, z in enumerate(candidates) if same(z, y)), None)
@@ -160,13 +159,17 @@ class Encoder:
 class _Search:
     """Finds outputs by the methods of the user's problem."""
 
-    def __init__(self, encoder: Encoder, problem: SearchProblem[Any, Any], examples: Sequence[Example]) -> None:
-        self.encoder, self.problem, self.examples = encoder, problem, examples
+    def __init__(self, encoder: Encoder, examples: Sequence[Example]) -> None:
+        self.encoder, self.problem, self.examples = encoder, encoder.problem, examples
 
     def __call__(self, native: _core.FeatureOnline, i: int, options: OnlineOptions) -> Outputs:
-        x, y = self.examples[i]
-        weights = Weights(self.encoder.numbers, native.score)
-        target, where = getattr(self.problem, "target", None), f"example {i}"
+        outputs = self.outputs(*self.examples[i], Weights(self.encoder.numbers, native.score), options, f"example {i}")
+        native.resize(len(self.encoder.numbers))
+        return outputs
+
+    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
+        """Outputs to step away from, by the weights of now."""
+        target = getattr(self.problem, "target", None)
         right = y if target is None else target(x, y, weights)
         outputs: Outputs = []
         if right is None and target is not None:
@@ -180,7 +183,6 @@ class _Search:
                 continue
             d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
             outputs.append((more, *d))
-        native.resize(len(self.encoder.numbers))
         return outputs
 
     def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
@@ -191,12 +193,11 @@ class _Search:
         return float(_costs([cost(x, y, z)], 1, where)[0])
 
     def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
-        problem: Any = self.problem
         if augmented and k == 1:
             return [self._method("augmented", "finds the best output by score + cost")(x, y, weights)]
         if k > 1:
             return list(self._method("kbest", "looks at the k best outputs")(x, weights, k))
-        return [problem.argmax(x, weights)]
+        return [self.problem.argmax(x, weights)]
 
     def _method(self, name: str, why: str) -> Any:
         method = getattr(self.problem, name, None)
@@ -205,25 +206,16 @@ class _Search:
         return method
 
 
-class _Steps:
+class _Steps(_Search):
     """Finds, by a beam, where to step away from."""
 
-    def __init__(self, encoder: Encoder, search: BeamSearch, examples: Sequence[Example]) -> None:
-        self.encoder, self.search, self.examples = encoder, search, examples
-
-    def __call__(self, native: _core.FeatureOnline, i: int, options: OnlineOptions) -> Outputs:
-        x, y = self.examples[i]
-        weights = Weights(self.encoder.numbers, native.score)
-        where = f"example {i}"
+    def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
+        search = self.problem
         how: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": where}
-        begun, others = violations(self.search, x, y, weights, **how)
-        right = self.search.features(x, begun, where)
-        outputs: Outputs = [
-            (float(n_wrong(begun, z)), *self.encoder.difference(right, self.search.features(x, z, where), where))
-            for z in others
-        ]
-        native.resize(len(self.encoder.numbers))
-        return outputs
+        begun, others = violations(search, x, y, weights, **how)
+        right = search.features(x, begun, where)
+        differences = [self.encoder.difference(right, search.features(x, z, where), where) for z in others]
+        return [(float(n_wrong(begun, z)), *d) for z, d in zip(others, differences, strict=True)]
 
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:

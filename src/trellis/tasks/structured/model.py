@@ -17,7 +17,7 @@ from trellis.learning.feature_problem import FeatureVotes, FeatureWeights
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.structured.beam import BeamSearch
-from trellis.tasks.structured.encoding import candidate_parts
+from trellis.tasks.structured.encoding import parts_of
 from trellis.tasks.structured.problem import (
     CandidateProblem,
     Features,
@@ -27,7 +27,6 @@ from trellis.tasks.structured.problem import (
     StepProblem,
     Weights,
     check_features,
-    check_parts,
     check_problem,
     kind_of,
     plain_features,
@@ -169,13 +168,14 @@ class StructuredModel(Model):
         problem = self._searched
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
+            scores = np.array([self.score(features) for features in parts.features], np.float64)
             return [
                 (
                     output(found.edges),
                     found.score,
                     [pair for edge in found.edges for pair in check_features(parts.features[edge], "x")],
                 )
-                for found in parts.graph.kbest(self._edge_scores(parts), k)
+                for found in parts.graph.kbest(scores, k)
             ]
         weights = self._view(self.weights.values.astype(np.float64))
         if k > 1 and not hasattr(problem, "kbest"):
@@ -186,15 +186,11 @@ class StructuredModel(Model):
 
     def _parts(self, x: Any) -> tuple[Parts, Any]:
         """The parts of an input, and the function from edges to an output."""
-        problem = self.problem
-        if isinstance(problem, PartsProblem):
-            return check_parts(problem.parts(x), "x"), lambda edges: problem.output(x, list(edges))
-        assert isinstance(problem, CandidateProblem)
-        candidates, parts = candidate_parts(problem, x, "x")
+        problem: Any = self.problem
+        parts, candidates = parts_of(problem, x, "x")
+        if candidates is None:
+            return parts, lambda edges: problem.output(x, list(edges))
         return parts, lambda edges: candidates[edges[0]]
-
-    def _edge_scores(self, parts: Parts) -> Doubles:
-        return np.array([self.score(features) for features in parts.features], np.float64)
 
     def _view(self, values: Doubles) -> Weights:
         return Weights(self._numbers, lambda ids, amounts: float(values[ids] @ amounts))

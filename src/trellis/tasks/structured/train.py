@@ -10,15 +10,13 @@ from trellis.corpus.corpus import Strings
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
 from trellis.learning.fit import Fit
 from trellis.learning.learner import DEFAULT_UPDATE, Learner, check_update
-from trellis.tasks.structured.encoding import Encoder, candidate_parts
+from trellis.tasks.structured.encoding import Encoder, parts_of
 from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.problem import (
     Features,
-    PartsProblem,
     StepProblem,
     check_features,
-    check_parts,
     check_problem,
     plain_features,
     same,
@@ -47,7 +45,10 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     problem = check_problem(settings.problem)
     is_stepwise = isinstance(problem, StepProblem)
     check_update(getattr(learner, "update", None), stepwise=is_stepwise)
-    _check_beam(settings.beam, is_stepwise)
+    if is_stepwise and settings.beam is None:
+        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
+    if settings.beam is not None and not is_stepwise:
+        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
     if settings.metric != "auto" and not callable(settings.metric):
         raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
     pairs = _pairs("example", examples if y is None else _zipped(examples, y))
@@ -56,13 +57,8 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
     encoded = encoder.encode(pairs, weights, settings.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
-    settings.problem, settings.init, settings.dev, score, metric = (
-        type(problem).__name__,
-        encoded.initial,
-        None,
-        None,
-        settings.metric,
-    )
+    settings.problem, settings.init, settings.dev = type(problem).__name__, encoded.initial, None
+    score, metric = None, settings.metric
     if held_out is not None:
 
         def score(model: StructuredModel) -> float:
@@ -108,14 +104,13 @@ def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
 
 def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
     """What the score of a held-out pair depends on: the features of all outputs, and which of them is right."""
-    if isinstance(problem, PartsProblem):
-        parts = check_parts(problem.parts(x), "dev")
+    parts, candidates = parts_of(problem, x, "dev")
+    if candidates is None:
         try:
             right = sorted(map(int, problem.edges(x, y)))
         except Exception:  # the problem's own: an output that it cannot derive
             right = []
     else:
-        candidates, parts = candidate_parts(problem, x, "dev")
         right = [i for i, z in enumerate(candidates) if same(y, z)]
     graph, features = parts.graph, [plain_features(some, "dev") for some in parts.features]
     return graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal, features, right
@@ -137,10 +132,3 @@ def _scored(metric: Any, outputs: list[Any], right: list[Any]) -> float:
     if metric == "auto":
         return sum(map(same, outputs, right)) / len(right)
     return real_number("what metric(outputs, right) gives", metric(outputs, right), 0.0)
-
-
-def _check_beam(beam: int | None, is_stepwise: bool) -> None:
-    if is_stepwise and beam is None:
-        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
-    if beam is not None and not is_stepwise:
-        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")

@@ -365,12 +365,12 @@ class Tagger(Model):
     def _report(
         self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
     ) -> TaggingReport:
-        from trellis.evaluation.parts import Parts
+        from trellis.evaluation.parts import PartNames
         from trellis.evaluation.tagging import evaluate_columns
 
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator
-        parts = Parts.of_column(target or self.target, corpus.columns, label_parts)
+        parts = PartNames.of_column(target or self.target, corpus.columns, label_parts)
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def error_analysis(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,11 @@ class Words:
 
     def strings(self, i: int) -> list[str]:
         """The words of a sentence."""
-        return _strings(self.word, self.starts, i)
+        return self.word.slice(*self.starts[i : i + 2]).tolist()
 
     def given_tags(self, i: int) -> list[str] | None:
         """Its tags, if they are known before parsing."""
-        return None if self.tags is None else _strings(self.tags, self.starts, i)
-
-
-def _strings(column: Column, starts: Longs, i: int) -> list[str]:
-    values = column.values
-    return [values[code] for code in column.codes[starts[i] : starts[i + 1]].tolist()]
+        return None if self.tags is None else self.tags.slice(*self.starts[i : i + 2]).tolist()
 
 
 class Decoder:
@@ -107,13 +103,17 @@ class Decoder:
         return out
 
     def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
-        return _split(self.model.grammar, self.native.parse(words.tagged, words.columns, k, n_threads))
+        found = self.native.parse(words.tagged, words.columns, k, n_threads)
+        counts, scores, starts, steps = (array.tolist() for array in found)
+        trees = [
+            (self.model.grammar, steps[a:b], score) for a, b, score in zip(starts, starts[1:], scores, strict=False)
+        ]
+        return [trees[end - n : end] for n, end in zip(counts, accumulate(counts), strict=True)]
 
     def _coarse_words(self, words: Words, i: int) -> Words:
         begin, end = int(words.starts[i]), int(words.starts[i + 1])
-        tags = None if words.tags is None else Column(words.tags.codes[begin:end], words.tags.values)
-        word = Column(words.word.codes[begin:end], words.word.values)
-        return self.coarse.words(word, tags, np.array([0, end - begin], np.int64), 1)
+        tags = None if words.tags is None else words.tags.slice(begin, end)
+        return self.coarse.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
 
     def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
         """Of one sentence up to k trees as ``parse`` gives them, with the terms of their scores."""
@@ -186,12 +186,3 @@ class Decoder:
             inside = 0 <= place < len(words)
             said.append(f"{look}={self.reader.said(look, words[place]) if inside else '_OUTSIDE'}")
         return " & ".join(said) or "bias"
-
-
-def _split(grammar: Grammar, found: tuple[Longs, Doubles, Longs, Ints]) -> list[list[Found]]:
-    counts, scores, starts, steps = found[0].tolist(), found[1].tolist(), found[2].tolist(), found[3].tolist()
-    out, at = list[list[Found]](), 0
-    for n in counts:
-        out.append([(grammar, steps[starts[t] : starts[t + 1]], scores[t]) for t in range(at, at + n)])
-        at += n
-    return out

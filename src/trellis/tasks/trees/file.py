@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis._support.arguments import real_number
-from trellis._support.arrays import Arrays
+from trellis._support.arrays import Arrays, starts_of
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
@@ -19,7 +19,7 @@ from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.trees.grammar import Grammar, Markov
-from trellis.tasks.trees.lexicon import Lexicon, flatten
+from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.weights import PhraseModel
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
         "info": parser.info,
         "training": parser.training,
     }
+    grammars = {"grammar": model.grammar, "coarse": model.coarse}
     tensors: Arrays = {
-        **_grammar_tensors("grammar", model.grammar),
-        **_grammar_tensors("coarse", model.coarse),
+        **{f"{name}.{part}": getattr(own, part) for name, own in grammars.items() for part in ("binary", "counts")},
         **_lexicon_tensors(model.lexicon, model.grammar.tags),
         **known,
         **model.rows.tensors("rows"),
@@ -61,13 +61,6 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
 
 def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of ``TreeParser`` in a file; ValueError or LookupError if it is damaged."""
-    model = _model(header, tensors)
-    model.native()  # checks all that native code follows
-    tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
-    return model, tagger, *notes_and_record(header)
-
-
-def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
     grammar, coarse = (_grammar(name, header[name], tensors) for name in ("grammar", "coarse"))
     columns, lookups = read_columns(header, tensors)
     if not {column.name for column in columns} <= {"word", "pos"}:
@@ -78,20 +71,21 @@ def _model(header: Mapping[str, Any], tensors: Tensors) -> PhraseModel:
     base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
     if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
         raise ValueError("weights that are too great, or no numbers")
-    tables: Any = [tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES]
-    return PhraseModel(
+    tables: Any = {name: tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES}
+    model = PhraseModel(
         grammar,
         coarse,
         _lexicon(tensors, grammar.tags),
         PhraseVocabulary(templates, columns, lookups),
         base,
         rows,
-        tables[0],
-        tables[1],
-        tables[2],
-        real_number("prune", header["prune"], 0.0, 1.0),
-        header["family"],
+        **tables,
+        prune=real_number("prune", header["prune"], 0.0, 1.0),
+        family=header["family"],
     )
+    model.native()  # checks all that native code follows
+    tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
+    return model, tagger, *notes_and_record(header)
 
 
 def _grammar_header(grammar: Grammar) -> dict[str, Any]:
@@ -101,10 +95,6 @@ def _grammar_header(grammar: Grammar) -> dict[str, Any]:
         "tags": list(grammar.tags),
         "chains": [list(chain) for chain in grammar.chains],
     }
-
-
-def _grammar_tensors(name: str, grammar: Grammar) -> Arrays:
-    return {f"{name}.binary": grammar.binary, f"{name}.counts": grammar.counts}
 
 
 def _grammar(name: str, header: Mapping[str, Any], tensors: Tensors) -> Grammar:
@@ -119,14 +109,12 @@ def _grammar(name: str, header: Mapping[str, Any], tensors: Tensors) -> Grammar:
 
 def _lexicon_tensors(lexicon: Lexicon, tags: tuple[str, ...]) -> Arrays:
     out: Arrays = {"lexicon.tags": np.array([lexicon.tags[tag] for tag in tags], np.int64)}
-    for name, counts in (("words", lexicon.words), ("spelt", lexicon.spelt)):
-        keys, starts, which, often = flatten(counts, tags)
-        out |= strings_tensors(f"lexicon.{name}", Strings.of(keys), slots=False)
-        out |= {
-            f"lexicon.{name}.places": np.array(starts, np.int64),
-            f"lexicon.{name}.which": np.array(which, np.int32),
-        }
-        out[f"lexicon.{name}.often"] = np.array(often, np.int64)
+    number = {tag: i for i, tag in enumerate(tags)}
+    for name, counts in (("lexicon.words", lexicon.words), ("lexicon.spelt", lexicon.spelt)):
+        out |= strings_tensors(name, Strings.of(counts), slots=False)
+        out[f"{name}.places"] = starts_of([len(own) for own in counts.values()])
+        out[f"{name}.which"] = np.array([number[tag] for own in counts.values() for tag in own], np.int32)
+        out[f"{name}.often"] = np.array([n for own in counts.values() for n in own.values()], np.int64)
     return out
 
 

@@ -6,7 +6,8 @@ labels over it (core/engine/phrase_grammar.hpp). Rules are numbered: binary ones
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,6 @@ from trellis._support.arrays import Doubles, Ints, Longs
 from trellis.corpus.tree import ROOT, PhraseTree
 
 TAG, PART = "/", "@"  # what the symbols of tags, and of parts of phrases, begin with
-Binary = tuple[str, ...]
 Chain = tuple[str, ...]
 Step = tuple[int, int, int, int]  # rule, first word, split point or 0, word after the last
 
@@ -58,16 +58,9 @@ class Anchored:
     end: int
 
 
-def derive(tree: PhraseTree, markov: Markov) -> list[Anchored]:
-    """The rules of a tree, from the top down, a left child before the right one."""
-    out = list[Anchored]()
-    _derive_top(tree, (), 0, markov, out)
-    return out
-
-
-def _derive_top(node: PhraseTree, above: tuple[str, ...], begin: int, markov: Markov, out: list[Anchored]) -> int:
-    """Adds the rules of a phrase or tag that begins at a word; gives where it ends."""
-    chain, place = list[str](), len(out)
+def derive(node: PhraseTree, markov: Markov, above: tuple[str, ...] = (), begin: int = 0) -> Iterator[Anchored]:
+    """The rules of a tree, or of a phrase below others, from the top down, a left child before the right one."""
+    chain, end = list[str](), begin + len(node.words)
     while not node.is_tag:
         chain.append(markov.symbol(node.label, above))
         above = (node.label, *above)
@@ -75,25 +68,19 @@ def _derive_top(node: PhraseTree, above: tuple[str, ...], begin: int, markov: Ma
             break
         (node,) = node.children
     if node.is_tag:
-        out.append(Anchored(False, (*chain, TAG + node.label), begin, 0, begin + 1))
-        return begin + 1
-    symbol, before, at, opened = chain[-1], list[str](), begin, list[tuple[int, str, str, str, int]]()
-    for child in node.children[:-1]:
-        place_of_rule = len(out)
-        split = _derive_top(child, above, at, markov, out)
-        before.append(child.label)
-        last = len(before) + 1 == len(node.children)
-        right = top_symbol(node.children[-1], above, markov) if last else markov.part(chain[-1], before)
-        opened.append((place_of_rule, symbol, top_symbol(child, above, markov), right, split))
-        symbol, at = right, split
-    end = _derive_top(node.children[-1], above, at, markov, out)
-    # Rules of parts reach to the end of the phrase, which is known only now.
-    for i, (where, parent, left, right, split) in reversed(list(enumerate(opened))):
-        start = begin if i == 0 else opened[i - 1][4]
-        over = [] if i == 0 else [Anchored(False, (parent,), start, 0, end)]
-        out[where:where] = [*over, Anchored(True, (parent, left, right), start, split, end)]
-    out.insert(place, Anchored(False, tuple(chain), begin, 0, end))
-    return end
+        yield Anchored(False, (*chain, TAG + node.label), begin, 0, end)
+        return
+    yield Anchored(False, tuple(chain), begin, 0, end)
+    parent, labels = chain[-1], [child.label for child in node.children]
+    for i, child in enumerate(node.children[:-1], 1):
+        if i > 1:
+            yield Anchored(False, (parent,), begin, 0, end)
+        last, split = i + 1 == len(labels), begin + len(child.words)
+        right = top_symbol(node.children[-1], above, markov) if last else markov.part(chain[-1], labels[:i])
+        yield Anchored(True, (parent, top_symbol(child, above, markov), right), begin, split, end)
+        yield from derive(child, markov, above, begin)
+        parent, begin = right, split
+    yield from derive(node.children[-1], markov, above, begin)
 
 
 def top_symbol(node: PhraseTree, above: tuple[str, ...], markov: Markov) -> str:
@@ -178,7 +165,7 @@ class Grammar:
         number = {symbol: i for i, symbol in enumerate(coarse.symbols)}
         return np.array([number[coarse_symbol(symbol)] for symbol in self.symbols], np.int32)
 
-    def steps(self, rules: Sequence[Anchored]) -> list[Step]:
+    def steps(self, rules: Iterable[Anchored]) -> list[Step]:
         """Rules over spans by their numbers, with those of tags; KeyError if there is none."""
         out, first_tag = list[Step](), self.n_rules - len(self.tags)
         for one in rules:
@@ -190,20 +177,14 @@ class Grammar:
 
 def read_grammar(trees: Sequence[PhraseTree], markov: Markov) -> Grammar:
     """The grammar of clean trees."""
-    binary, unary, tags = dict[Binary, int](), dict[Chain, int](), dict[str, int]()
-    phrases = dict[str, None]({ROOT: None})
-    for tree in trees:
-        for one in derive(tree, markov):
-            if one.binary:
-                binary[one.symbols] = binary.get(one.symbols, 0) + 1
-                phrases.setdefault(one.symbols[0])
-            else:
-                unary[one.symbols] = unary.get(one.symbols, 0) + 1
-                for symbol in one.symbols:
-                    if symbol[0] != TAG:
-                        phrases.setdefault(symbol)
-                if one.symbols[-1][0] == TAG:
-                    tags[one.symbols[-1][1:]] = tags.get(one.symbols[-1][1:], 0) + 1
+    binary, unary, tags = Counter[Chain](), Counter[Chain](), Counter[str]()
+    phrases = {ROOT: None}
+    for one in (one for tree in trees for one in derive(tree, markov)):
+        (binary if one.binary else unary)[one.symbols] += 1
+        own = one.symbols[:1] if one.binary else one.symbols
+        phrases.update(dict.fromkeys(symbol for symbol in own if symbol[0] != TAG))
+        if not one.binary and own[-1][0] == TAG:
+            tags[own[-1][1:]] += 1
     numbers = {symbol: i for i, symbol in enumerate([*phrases, *(TAG + tag for tag in tags)])}
     rules = np.array([[numbers[s] for s in rule] for rule in binary], np.int32).reshape(-1, 3)
     counts = np.array([*binary.values(), *unary.values(), *tags.values()], np.int64)

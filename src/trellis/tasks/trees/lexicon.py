@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trellis.features.functions import shape
@@ -86,13 +86,3 @@ def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[s
         return behind
     total = sum(counts.values()) + K
     return {tag: (counts.get(tag, 0) + K * p) / total for tag, p in behind.items()}
-
-
-def flatten(counts: Counts, tags: Sequence[str]) -> tuple[list[str], list[int], list[int], list[int]]:
-    """Counts as lists for a file: keys, where the tags of each begin, tags by number, how often."""
-    number, starts, which, often = {tag: i for i, tag in enumerate(tags)}, [0], list[int](), list[int]()
-    for some in counts.values():
-        which += [number[tag] for tag in some]
-        often += some.values()
-        starts.append(len(which))
-    return list(counts), starts, which, often

@@ -14,13 +14,13 @@ from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
-from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
+from trellis.features.phrases import phrase_templates, phrase_vocabulary
 from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint, no_targets
 from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.trees.decoding import LONGEST
-from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
+from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
@@ -84,7 +84,14 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         return vector, vector.rows
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
-        model = _model(vocabulary, native, weights, grammar, coarse, lexicon, settings.prune, fit.learner.family)
+        starts, labels, values = (weights.arrays[name] for name in ROW_ARRAYS)
+        sizes = np.diff(starts)
+        kept = sizes > 0  # attributes without weights are dropped
+        rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        rows = Rows(starts_of(sizes[kept]).astype(np.uint32), labels, values) if len(values) else NO_ROWS
+        base, tables = np.zeros(grammar.n_rules, np.float32), native.tables(rank)
+        known = (grammar, coarse, lexicon, vocabulary)
+        model = PhraseModel(*known, base, rows, *tables, settings.prune, fit.learner.family)
         return TreeParser(model, settings.tagger, fit.notes, record)
 
     settings.dev = None if held_out is None else [str(tree) for tree in held_out]
@@ -121,28 +128,3 @@ def _check_labels(trees: list[PhraseTree]) -> None:
                 raise CorpusError(
                     "", None, f"tree {number}: label {node.label!r}; a label has no ^ and |, and begins not with @ or /"
                 )
-
-
-def _model(
-    vocabulary: PhraseVocabulary,
-    native: _core.PhraseExamples,
-    weights: SiteWeights,
-    grammar: Grammar,
-    coarse: Grammar,
-    lexicon: Lexicon,
-    prune: float,
-    family: str,
-) -> PhraseModel:
-    """The model of learnt weights, without attributes that have none."""
-    starts, labels, values = (weights.arrays[name] for name in ROW_ARRAYS)
-    sizes = np.diff(starts)
-    kept = sizes > 0
-    rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    tables, folds, outlines = native.tables(rank)
-    rows = (
-        Rows(np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.uint32), labels, values)
-        if len(values)
-        else NO_ROWS
-    )
-    base = np.zeros(grammar.n_rules, np.float32)
-    return PhraseModel(grammar, coarse, lexicon, vocabulary, base, rows, tables, folds, outlines, prune, family)

@@ -35,15 +35,11 @@ class PhraseModel:
     prune: float = 1e-4  # what is less probable by the coarse grammar is not looked at
     family: str = "scores"
 
-    def pruner(self) -> _core.PhrasePruner:
-        """The grammars for native code; ValueError or LookupError if they make no sense."""
-        return pruner_of(self.grammar, self.coarse, self.prune)
-
     def native(self) -> _core.PhraseDecoder:
         """Checked for native code; ValueError or LookupError if it makes no sense."""
         columns, n_columns = rule_columns(self.grammar)
         return _core.PhraseDecoder(
-            self.pruner(),
+            pruner_of(self.grammar, self.coarse, self.prune),
             columns,
             n_columns,
             self.base,

@@ -35,7 +35,6 @@ from trellis.tasks.model import KBest, Model
 from trellis.tasks.tagging.model import Tagger
 
 BLANK = np.uint32(ord(" "))
-FEATURES = "segmentation"
 
 
 class Segmenter(Model):

@@ -8,6 +8,7 @@ from typing import Unpack
 from trellis._support.arguments import instance
 from trellis._support.errors import CorpusError
 from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
+from trellis.evaluation.words import WordReport
 from trellis.learning.fit import Fit, no_targets
 from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter
@@ -28,7 +29,7 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
     **options
         See `WordsOptions` (docs/segmentation.md).
     """
-    settings = Fit(WordsOptions, options, metrics=None).settings
+    settings = Fit(WordsOptions, options, metrics=WordReport.metrics).settings
     no_targets(y, "the words of a line are its output")
     lines = read_segmented(text, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
@@ -41,8 +42,13 @@ def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsO
         settings.init, settings.features = older, options.get("features")
     if (observer := settings.observer) is not None:
         settings.observer = lambda event: observer(replace(event, unit=UNIT))
+    metric = settings.metric
+    settings.metric = "span" if metric == "f1" else metric  # of the tagger, whose spans are words
     shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
     tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
     for epoch in tagger.training["history"]:
         epoch["unit"] = UNIT
+    for record in (tagger.training, tagger.training["options"]):
+        if "metric" in record:
+            record["metric"] = metric
     return Segmenter(tagger)
