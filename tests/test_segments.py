@@ -19,7 +19,7 @@ from trellis._support.errors import ConstraintError, CorpusError, LearnerError, 
 from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
 from trellis.engine.chain import Tables
 from trellis.engine.weights import padded
-from trellis.tasks.tagging.segments.chains import SegmentChains
+from trellis.tasks.tagging.segments.decoding import SegmentChains
 from trellis.tasks.tagging.segments.weights import SegmentTypes, segments_of
 
 LABELS = {

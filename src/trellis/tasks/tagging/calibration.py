@@ -26,7 +26,7 @@ from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import Decoder
 from trellis.tasks.tagging.posterior import probabilities
-from trellis.tasks.tagging.segments.chains import SegmentChains
+from trellis.tasks.tagging.segments.decoding import SegmentChains
 
 Loss = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.posterior import ProbabilityKind
-    from trellis.tasks.tagging.segments.chains import SegmentChains
-    from trellis.tasks.tagging.segments.decoding import SegmentDecoder
+    from trellis.tasks.tagging.segments.decoding import SegmentChains, SegmentDecoder
 
 Decode = Literal["viterbi", "posterior"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence

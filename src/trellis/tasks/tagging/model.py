@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
     from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
-    from trellis.engine.kernels import KernelFunction
     from trellis.evaluation.error_analysis import ErrorAnalysis
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.tagging import TaggingReport
@@ -430,7 +429,16 @@ class Tagger(Model):
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls(_with_kernel(model_file.model_of(tensors, header), needs.get("kernel")))
+        model, kernel = model_file.model_of(tensors, header), needs.get("kernel")
+        expansion, dual = model.weights.expansion, model.weights.dual
+        wanted = expansion is not None and expansion.kernel.name == "callable"
+        if wanted and kernel is None:
+            raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
+        if kernel is not None and not wanted:
+            raise ModelError("it has no kernel that is a function; leave kernel out")
+        if wanted and dual is not None:
+            model = replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))
+        return cls(model)
 
     def _outside(self) -> dict[str, Any]:
         expansion = self._model.weights.expansion
@@ -439,16 +447,3 @@ class Tagger(Model):
     def _facts(self) -> dict[str, Any]:
         facts = {"target": self.target, "reads": " ".join(self.columns), "labels": len(self.labels)}
         return {**facts, "order": f"{self.order}", "weights": self._model.weights.n_nonzero}
-
-
-def _with_kernel(model: ChainModel, kernel: KernelFunction | None) -> ChainModel:
-    """The model with the function that its file could not hold; ModelError if it wants one or has no place for one."""
-    expansion, dual = model.weights.expansion, model.weights.dual
-    wanted = expansion is not None and expansion.kernel.name == "callable"
-    if wanted and kernel is None:
-        raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
-    if kernel is not None and not wanted:
-        raise ModelError("it has no kernel that is a function; leave kernel out")
-    if dual is None or not wanted:
-        return model
-    return replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))

@@ -18,7 +18,7 @@ from trellis.engine.weights import START
 from trellis.evaluation.spans import SpanReading
 from trellis.tasks.tagging.constraints import require_possible, rules_of
 from trellis.tasks.tagging.decoding import Constraints, Decode, Decoder, listed
-from trellis.tasks.tagging.segments.chains import SegmentChains
+from trellis.tasks.tagging.segments.decoding import SegmentChains
 
 # A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
 ProbabilityKind = Literal["probability", "confidence"]

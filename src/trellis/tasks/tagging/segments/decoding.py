@@ -1,22 +1,86 @@
-"""Decoding by a semi-Markov model: the attributes of segments beside the potentials of labels."""
+"""Semi-Markov chains and the decoder that makes them: the best segmentation, the k best, log Z and marginals.
+
+core/engine/segments.hpp. A segmentation is given as the labels of its tokens. Ties: the lowest last label wins, then
+the shorter last segment, and so on towards the first token.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Lists
+from trellis._support.arrays import Doubles, Ints, LabelSets, Lists, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import belongs
+from trellis.engine.chain import MarginalsBatch, PathBatch, Tables
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.segments.chains import SegmentChains
 from trellis.tasks.tagging.segments.features import SegmentSymbols
 
 if TYPE_CHECKING:
     from trellis.engine.chain import Chains
     from trellis.tasks.tagging.decoding import Decoder
+
+NO_SPANS = np.empty((0, 4), np.int64)
+
+
+class SegmentChains(NamedTuple):
+    """The potentials of many sentences, of labels as `Chains` has them, and of segments by their attributes."""
+
+    tables: Tables
+    starts: Longs  # [n_sentences + 1]
+    allowed: LabelSets | None
+    rules: _core.SegmentRules
+    weights: _core.Weights  # whose rows attributes of segments have
+    lists: Lists  # attributes of segments: site token * longest + length - 1
+
+    @property
+    def _given(self) -> tuple[_core.SegmentRules, Any, Longs, LabelSets | None, _core.Weights, Lists]:
+        return self.rules, self.tables, self.starts, self.allowed, self.weights, self.lists
+
+    def best(self, n_threads: int) -> PathBatch:
+        """The best segmentation of every sentence."""
+        paths, scores, _ = self.kbest(1, n_threads)
+        return PathBatch(paths, scores[:, 0])
+
+    def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
+        """The k best as arrays: sentence i's labels [k, T_i] from k * starts[i] on, scores [n_sentences, k], counts."""
+        return _core.segment_paths(*self._given, k, n_threads)
+
+    def log_partition(self, n_threads: int, temperature: float) -> Doubles:
+        """log Z of every sentence."""
+        return self.marginals(n_threads, temperature)[0]
+
+    def marginals(self, n_threads: int, temperature: float) -> tuple[Doubles, Doubles]:
+        """log Z of every sentence and the probability of every label: [n_tokens, L]."""
+        return _core.segment_marginals(*self._given, temperature, False, NO_SPANS, n_threads)[:2]
+
+    def pair_marginals(self, n_threads: int, temperature: float) -> MarginalsBatch:
+        """The same with those of label pairs."""
+        log_z, node, edge, _ = _core.segment_marginals(*self._given, temperature, True, NO_SPANS, n_threads)
+        assert edge is not None
+        return MarginalsBatch(log_z, node, edge)
+
+    def span_probabilities(self, spans: Longs, n_threads: int, temperature: float) -> Doubles:
+        """The probability of segments: rows of sentence, begin, end, column of the type, in the order of sentences."""
+        return _core.segment_marginals(*self._given, temperature, False, spans, n_threads)[3]
+
+    def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
+        """The scores of given labels [n_tokens], minus infinity where they are no segmentation."""
+        return self._replace(allowed=LabelSets.of([[z] for z in paths.tolist()])).best(n_threads).scores
+
+    @property
+    def doubles(self) -> SegmentChains:
+        """Themselves: their scores are added in double precision."""
+        return self
+
+    def best_labels(self, node: Doubles, n_threads: int) -> Ints:
+        """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
+        n = node.shape[1]
+        tables = Tables(node.astype(np.float32), np.zeros((1, n + 1, n), np.float32), None, None)
+        nothing = (np.zeros_like(self.lists[0]), np.empty(0, np.int32), np.empty(0, np.float32))
+        return self._replace(tables=tables, lists=nothing).best(n_threads).paths
 
 
 class SegmentDecoder:

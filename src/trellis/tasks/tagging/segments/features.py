@@ -114,11 +114,11 @@ class SegmentSymbols:
 
     def of(self, columns: Mapping[str, Sequence[str]]) -> list[Ints]:
         """[n_tokens] of each view, -1 where it says nothing that is known; columns have a string per token."""
-        known = [{word: self._number(v, word) for word in set(columns[name])} for v, (name, _) in enumerate(self.views)]
-        return [
-            np.array([of[word] for word in columns[name]], np.int32)
-            for of, (name, _) in zip(known, self.views, strict=True)
-        ]
+        out = list[Ints]()
+        for v, (name, _) in enumerate(self.views):
+            known = {word: self._number(v, word) for word in set(columns[name])}
+            out.append(np.array([known[word] for word in columns[name]], np.int32))
+        return out
 
     def of_columns(self, columns: Mapping[str, Column]) -> list[Ints]:
         """The same of dictionary-encoded columns."""

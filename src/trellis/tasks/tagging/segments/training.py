@@ -132,9 +132,7 @@ class EncodedSegments:
 
     def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
         """For a model; ``kept`` renumbers those that are left, -1 drops one."""
-        rank = self.rank
-        if kept is not None:
-            rank = np.where(rank < 0, -1, kept[np.maximum(rank, 0)]).astype(np.int32) if len(kept) else rank
+        rank = self.rank if kept is None else np.append(kept, np.int32(-1))[self.rank]
         found = self.extraction
         return SegmentModel(self.types, SegmentVocabulary(found.plan, found.strings, found.growing.nodes(rank)), first)
 

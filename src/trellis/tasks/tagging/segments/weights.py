@@ -125,11 +125,8 @@ class SegmentModel:
 def _shapes(scheme: str) -> list[Letters]:
     """How a segment may be written: another way for one that touches its neighbour."""
     letters = SCHEMES[scheme]
-    if scheme == "iob1":
-        return [letters, letters._replace(first=MARKERS[scheme], single=MARKERS[scheme])]
-    if scheme == "ioe1":
-        return [letters, letters._replace(last=MARKERS[scheme], single=MARKERS[scheme])]
-    return [letters]
+    touching = {"iob1": ("first", "single"), "ioe1": ("last", "single")}.get(scheme)
+    return [letters, letters._replace(**dict.fromkeys(touching, MARKERS[scheme]))] if touching else [letters]
 
 
 def segments_of(types: SegmentTypes, gold: Ints, starts: Longs) -> tuple[Longs, Longs, Ints]:

@@ -187,9 +187,7 @@ def by_frequency(frequency: Longs, alive: Bools) -> Ints:
 
 def chained(first: Ints, second: Ints) -> Ints:
     """One renumbering after another; -1 stays dropped."""
-    out = np.full(len(first), -1, np.int32)
-    out[first >= 0] = second[first[first >= 0]]
-    return out
+    return np.append(second, np.int32(-1))[first]  # where -1 is the last
 
 
 def _counted(seen: Sequence[Seen], n_attributes: int) -> tuple[Any, Any, Any]:
