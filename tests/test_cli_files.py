@@ -85,6 +85,12 @@ def test_json_under_names_that_fit(chunk: Path, here: Path, call: Any) -> None:
         assert [json.loads(line)["labels"] for line in text.splitlines()] == CHUNKS
 
 
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "info", "dump"])
+def test_one_model_is_given_once(verb: str, chunk: Path, call: Any) -> None:
+    data = "test.txt" if verb in ("predict", "evaluate") else ""
+    refused(call(f"{verb} -m chunk.trellis -m other.trellis {data}"), "-m is given twice, as chunk.trellis and other")
+
+
 def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> None:
     (here / "link.txt").symlink_to(here / "test.txt")
     for name in ("test.txt", "link.txt", "./test.txt", "chunk.trellis"):

@@ -139,6 +139,20 @@ def test_second_order_scores_siblings() -> None:
         assert trees[0].score == pytest.approx(tree.score, abs=1e-9)
 
 
+def test_explanations_tell_trees_apart() -> None:
+    parser = parser_of(trellis.Perceptron(epochs=2), 2, True)
+    found = parser.explain({"word": ["the", "dog", "sees"], "pos": ["D", "N", "V"]})
+    assert found.second is not None
+    lines = found.text().splitlines()
+    words = ["ROOT", "the", "dog", "sees"]
+    for tree, line in (
+        (found.output, lines[0]),
+        (found.second.output, next(x for x in lines if x.startswith("beats"))),
+    ):
+        assert " ".join(f"{words[i]}<-{words[head]}" for i, head in enumerate(tree.heads, 1)) in line
+    assert found.output.heads != found.second.output.heads
+
+
 def test_explanations_name_the_attributes_of_an_arc() -> None:
     parser = parser_of(trellis.Perceptron(epochs=2), 2, True)
     x = {"word": ["the", "old", "dog", "sees", "now"], "pos": ["D", "A", "N", "V", "R"]}

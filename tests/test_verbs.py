@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,36 +104,43 @@ def test_tasks_without_files_are_trained_in_python(folder: Path, call: Callable[
                 refused(done, f"{TASKS[kind.model.task].noun}s", f"{kind.model.__name__}.train")
 
 
-@pytest.mark.usefixtures("control_c", "folder")
-@pytest.mark.parametrize("kind", [kind for kind in DECLARED if kind.file[1]], ids=str)
-def test_control_c_keeps_the_best_epoch(kind: Kind, call: Callable[..., Done]) -> None:
-    class Interrupt(logging.Handler):
-        """Ctrl-C after the second epoch of the model itself."""
+@pytest.fixture
+def interrupted(control_c: None) -> Iterator[None]:
+    """Ctrl-C after the second epoch of the model itself."""
 
+    class Interrupt(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if record.getMessage().startswith("epoch 2 of 7"):
                 signal.raise_signal(signal.SIGINT)
 
-    Path(kind.file[0]).write_text(kind.file[1], "utf-8")
     log, handler = logging.getLogger("trellis"), Interrupt()
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    try:
-        line = [
-            "train",
-            "--task",
-            kind.model.task,
-            kind.file[0],
-            *kind.file_options,
-            *kind.seven_epochs,
-            "-m",
-            "model.trellis",
-        ]
-        done = call(line)
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(level)
+    yield
+    log.removeHandler(handler)
+    log.setLevel(level)
+
+
+WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
+
+
+def line_of(verb: str, kind: Kind) -> list[str]:
+    Path(kind.file[0]).write_text(kind.file[1], "utf-8")
+    return [verb, "--task", kind.model.task, kind.file[0], *kind.file_options, *kind.seven_epochs]
+
+
+@pytest.mark.usefixtures("interrupted", "folder")
+@pytest.mark.parametrize("kind", WITH_FILES, ids=str)
+def test_control_c_ends_a_cross_validation(kind: Kind, call: Callable[..., Done]) -> None:
+    done = call([*line_of("cross-validate", kind), "--folds", "2"])
+    assert (done.code, done.out) == (130, "")
+
+
+@pytest.mark.usefixtures("interrupted", "folder")
+@pytest.mark.parametrize("kind", WITH_FILES, ids=str)
+def test_control_c_keeps_the_best_epoch(kind: Kind, call: Callable[..., Done]) -> None:
+    done = call([*line_of("train", kind), "-m", "model.trellis"])
     assert done.code == 0, done.err
     assert "stopping after this epoch" in done.err
     assert len(trellis.load("model.trellis").training["history"]) == 2

@@ -88,7 +88,10 @@ def heaviest_first(terms: Iterable[Term]) -> list[Term]:
 
 
 def output_text(output: Any) -> str:
-    """An output in one line."""
+    """An output in one line; of a dependency tree every word with its head."""
+    if hasattr(output, "heads"):
+        names = ["ROOT", *output.words]
+        return " ".join(f"{word}<-{names[head]}" for word, head in zip(output.words, output.heads, strict=True))
     return " ".join(map(str, output)) if isinstance(output, list) else " ".join(str(output).split())
 
 

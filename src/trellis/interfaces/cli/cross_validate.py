@@ -14,7 +14,6 @@ from argparse import Namespace
 from typing import Any
 
 from trellis.interfaces.cli.file_shape import FILES
-from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
@@ -43,7 +42,7 @@ def command(options: Namespace) -> None:
     figures = dict[str, list[float]]()
     for number, (training, test) in enumerate(parts(data.data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
-        with watch_epochs(options.quiet, title) as shown, keeping_the_best(shown, options.quiet) as observer:
+        with watch_epochs(options.quiet, title) as observer:
             model = trained(options, task, TrainingData(training, None, data.shape), values, observer)
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)

@@ -33,7 +33,7 @@ from trellis.evaluation.parts import PartNames
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
-from trellis.interfaces.cli.options import Parser, at_least, reject_other_tasks
+from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.task_files import LENIENT, gold_data
@@ -58,7 +58,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", metavar="FILE", help="with --model: file with gold outputs; - is standard input")
-    add("--model", "-m", metavar="MODEL", help="model file")
+    add("--model", "-m", action=Once, metavar="MODEL", help="model file")
     add("--gold", metavar="FILE", help="without a model: file with gold outputs")
     add("--predicted", metavar="FILE", help="without a model: file with predicted outputs of the same sentences")
     tasks = "of --predicted: tag, parse, trees or words (default: trees for files in brackets, else tag)"

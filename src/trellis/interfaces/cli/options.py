@@ -108,9 +108,23 @@ def reject_other_tasks(options: argparse.Namespace, task: str, tasks_of: Mapping
 
 
 SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
+
+
+class Once(argparse.Action):
+    """An option with one value, for which a second one is a mistake and not the last word."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Keep the value."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; give one")
+        setattr(namespace, self.dest, values)
+
+
 SHORT = {"model": ("-m",), "output": ("-o",), "quiet": ("-q",)}
 SHARED: dict[str, dict[str, Any]] = {
-    "model": {"required": True, "metavar": "MODEL", "help": "model file"},
+    "model": {"action": Once, "required": True, "metavar": "MODEL", "help": "model file"},
     "decode": {
         "choices": ("viterbi", "posterior"),
         "help": "viterbi: the best label sequence; posterior: the most probable label of each token (default: viterbi)",

@@ -45,7 +45,7 @@ from trellis.interfaces.cli.labelled_files import (
     write_labelled,
     write_texts,
 )
-from trellis.interfaces.cli.options import Parser, at_least, reject_other_tasks
+from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
 from trellis.interfaces.cli.outputs import check_apart, standard_output, writing
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.running_text import labelled_texts, text_corpus, text_pieces
@@ -73,7 +73,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="input; - is standard input")
-    add("--model", "-m", metavar="MODEL", help=f"model file (default of running text: {DEFAULT})")
+    add("--model", "-m", action=Once, metavar="MODEL", help=f"model file (default of running text: {DEFAULT})")
     add("--output", "-o", metavar="FILE", help="output file, in the format of its extension")
     add("--text", action="store_true", help="running text, split into sentences and words")
     add("--lines", action="store_true", help="running text, one sentence per line")
