@@ -155,7 +155,7 @@ VALUES = {
     "train --task words --dev": "text.txt",
     "train --task words --features": "segmentation",
     "train --task words --init": "words.m",
-    "train --task words --metric": "token --dev text.txt",
+    "train --task words --metric": "f1 --dev text.txt",
     "train --task words --patience": "2 --dev text.txt",
     "cross-validate --task parse --features": "ud",
     "cross-validate --task parse --no-projective": "--order 1",
