@@ -63,7 +63,7 @@ def _actions() -> dict[str, dict[str, argparse.Action]]:
 
 
 def _bash(shell: str) -> str:
-    """The script for bash; zsh reads it too, once it is told to."""
+    """The script for bash; zsh reads it too, with bashcompinit."""
     values, options = list[str](), list[str]()
     for name, actions in _actions().items():
         for option, action in actions.items():

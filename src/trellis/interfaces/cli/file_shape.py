@@ -71,7 +71,7 @@ class FileShape:
         return {name: getattr(self, name) for name in ("format", *effective_options(self.format))}
 
     def read_beside(self, path: str | None, columns: Iterable[str], options: Namespace) -> Corpus | None:
-        """A second file with the columns of a first one, which this is the shape of; None where there is none."""
+        """A second file with the columns of a first one, which has this shape; None without a path."""
         if path is None:
             return None
         names = ",".join(columns) if options.columns or self.format == "conll" else None

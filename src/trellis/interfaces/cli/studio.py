@@ -40,7 +40,7 @@ def describe(parser: Parser) -> None:
 
 
 def command(options: Namespace) -> None:
-    """Serve the page until it is told to stop."""
+    """Serve the page until the process is stopped."""
     try:
         from trellis.interfaces.serve import Models
         from trellis.interfaces.serve.server import run

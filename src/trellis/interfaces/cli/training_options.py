@@ -97,7 +97,7 @@ def _values(options: Namespace, table: dict[str, Option], names: dict[str, str] 
 
 
 def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
-    """The learner of ``--learner``, or the default one, with parameters; nothing where there are none of both."""
+    """The learner of ``--learner``, or the default one, with parameters; empty if neither is given."""
     parameters = {name: getattr(options, name) for name in OF_LEARNER}
     changed = options.set or any(value is not None for value in parameters.values())
     if options.learner == "pcfg":
