@@ -32,6 +32,13 @@ class Option:
     offered: bool = True  # on the command line
     metavar: str | None = None  # there; a switch has none
     parse: Callable[[str], Any] = str  # of its text there; numbers by their type
+    flat: str = ""  # of a field of a group: its name there and in checked options, where it differs
+
+
+class Group:
+    """Some rare options as one value: a dataclass whose fields are annotated with their `Option`."""
+
+    __slots__ = ()
 
 
 def _function(value: Any) -> Any:
@@ -92,6 +99,39 @@ def options_of(kind: type) -> dict[str, Option]:
     return {name: _completed(declared[name].__metadata__[0], declared[name].__origin__) for name in order}
 
 
+@cache
+def groups_of(kind: type) -> dict[str, dict[str, Option]]:
+    """The fields of the options that are groups; each has its name in checked options as ``flat``."""
+    groups = dict[str, dict[str, Option]]()
+    for name, option in options_of(kind).items():
+        if isinstance(option.default, Group):
+            declared = type(option.default).__annotations__.items()
+            fields = {field: _completed(one.__metadata__[0], one.__origin__) for field, one in declared}
+            groups[name] = {field: replace(one, flat=one.flat or field) for field, one in fields.items()}
+    return groups
+
+
+@cache
+def flat_options_of(kind: type) -> dict[str, Option]:
+    """The options by the names that they have in checked options and on the command line: fields in place of groups."""
+    table, groups = dict[str, Option](), groups_of(kind)
+    for name, option in options_of(kind).items():
+        table |= {one.flat: one for one in groups[name].values()} if name in groups else {name: option}
+    return table
+
+
+def grouped(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the command line as those of ``train``: fields under their own names become groups."""
+    values = {name: value for name, value in flat.items() if name not in flat_options_of(kind)}
+    for name, option in options_of(kind).items():
+        fields = groups_of(kind).get(name, {})
+        if changed := {field: flat[one.flat] for field, one in fields.items() if one.flat in flat}:
+            values[name] = replace(option.default, **changed)
+        elif name in flat and not fields:
+            values[name] = flat[name]
+    return values
+
+
 def _completed(option: Option, kind: Any) -> Option:
     """With what its type says of its text on the command line; only a flag is a switch there."""
     kinds = get_args(kind) or (kind,)
@@ -109,6 +149,9 @@ def markdown_table(kind: type, *, shared: bool = True) -> str:
     for name, option in options_of(kind).items():
         if shared or name not in TrainingOptions.__annotations__:
             rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
+            for field, one in groups_of(kind).get(name, {}).items():
+                call, default = f"`{type(option.default).__name__}({field}=)`", getattr(option.default, field)
+                rows.append((call, _shown(default), one.help.replace("|", "\\|")))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -22,8 +22,6 @@ def describe(parser: Parser) -> None:
     add("dev", metavar="FILE", help="held-out file with gold labels")
     parser.share("model")
     add("--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to")
-    losses = "fit the probabilities of single labels or of whole label sequences"
-    add("--loss", choices=("labels", "paths"), default="labels", help=losses)
     parser.share("target", "threads", "quiet", "json")
     parser.share_file_options()
 
@@ -35,7 +33,7 @@ def command(options: Namespace) -> None:
     check_apart(options.output, options.dev)
     corpus = shape_for(tagger, options, options.dev).read_for(options.dev, tagger, options.columns)
     how = {"target": options.target, "n_threads": options.threads}
-    calibrated = tagger.calibrated(corpus, loss=options.loss, **how)
+    calibrated = tagger.calibrated(corpus, **how)
     before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
     calibrated.save(options.output)
     if options.json:

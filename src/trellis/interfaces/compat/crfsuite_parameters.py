@@ -134,8 +134,9 @@ def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learne
     for name, value in given.items():
         if known[name].what.endswith("Without effect here.") and value != known[name].default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
-    pairs = "all" if values["feature.possible_states"] else "seen"
-    options: dict[str, Any] = {"min_count": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
+    pairs: Any = "all" if values["feature.possible_states"] else "seen"
+    min_count = max(0, math.ceil(values["feature.minfreq"]))
+    options = {"features": trellis.Features("attributes", min_count=min_count, pairs=pairs)}
     transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
     epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
     if algorithm == "lbfgs":

@@ -253,14 +253,13 @@ def trained(
     tagger = trellis.train(
         train,
         target="label",
-        features="attributes",
         learner=learner,
         order=1,
         dev=dev,
         metric=None if dev is None else "token",
         observer=observe,
         **options,
-        prune=False,
+        search=trellis.Search(prune=False),
     )
     log.end(tagger, dev)
     return tagger, log

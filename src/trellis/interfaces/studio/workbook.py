@@ -247,6 +247,7 @@ class Workbook:
 
     def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
         from trellis.learners.crf import CRF
+        from trellis.tasks.tagging import options
         from trellis.tasks.tagging.train import train
 
         def observe(event: Event) -> None:
@@ -262,7 +263,7 @@ class Workbook:
                 self._part(labels, rest),
                 target=self.target,
                 learner=CRF(epochs=EPOCHS),
-                partial="missing",
+                labels=options.Labels(partial="missing"),
                 dev=self._part(labels, held_out) if held_out else None,
                 observer=observe,
             )

@@ -40,6 +40,12 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     return edge, end
 
 
+def legal_transitions(labels: Sequence[str], scheme: str) -> Bools:
+    """[L + 1, L + 1] whether one label may follow another; the last stands for what is outside the sentence."""
+    line = [*labels, None]
+    return np.array([[allowed_transition(scheme, before, label) for label in line] for before in line], bool)
+
+
 def _closed(some: Bools, follows: Bools) -> Bools:
     """Some labels [L] and all that come after them, follows [L, L] saying which may follow which."""
     while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
@@ -54,14 +60,9 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
         guess = guess_scheme(labels)
         fits = "" if guess is None else f" ({guess}?)"
         raise ConstraintError(f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}")
-    n, stride = len(labels), padded(len(labels))
-    edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
-    for z, label in enumerate(labels):
-        for y, before in enumerate([*labels, None]):
-            if not allowed_transition(scheme, before, label):
-                edge[y, z] = -np.inf
-        if not allowed_transition(scheme, label, None):
-            end[z] = -np.inf
+    n, legal = len(labels), legal_transitions(labels, scheme)
+    edge, end = np.zeros((n + 1, padded(n)), np.float32), np.zeros(padded(n), np.float32)
+    edge[:, :n][~legal[:, :n]] = end[:n][~legal[:n, n]] = -np.inf
     return edge, end
 
 

@@ -6,11 +6,12 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import file_path, instance, items, real_number, thread_count
+from trellis._support.arguments import file_path, instance, items, real_number, thread_count, whole_number
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
@@ -18,7 +19,7 @@ from trellis.corpus.files import extension
 from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Decode, Decoder, one
+from trellis.tasks.tagging.decoding import ChainDecoder, Decode, listed, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.tagging import TaggingReport
     from trellis.tasks.explanation import Term
-    from trellis.tasks.tagging.calibration import Loss
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.explain import TaggingExplanation
     from trellis.tasks.tagging.posterior import Posterior, ProbabilityKind
@@ -51,7 +51,7 @@ class Tagger(Model):
     def __init__(self, model: ChainModel) -> None:
         self._model = model
         try:
-            self._decoder = Decoder(model)
+            self._decoder = ChainDecoder(model)
         except MemoryError as error:
             raise ModelError("not enough memory for the model") from error
         except (ValueError, TypeError, LookupError) as error:
@@ -131,24 +131,6 @@ class Tagger(Model):
 
     predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
 
-    def tag_table(
-        self,
-        table: Any,
-        *,
-        sentence: str | None = None,
-        column: str | None = None,
-        decode: Decode = "viterbi",
-        n_threads: int | None = None,
-    ) -> Any:
-        """A table of pandas, polars or pyarrow with the labels as a column more, called ``column`` (default: "label").
-
-        A row is a sentence, and its cells are lists; or, with ``sentence``, a row is a token, and that column tells
-        sentences apart.
-        """
-        from trellis.tasks.tagging.tables import tagged_table
-
-        return tagged_table(self, table, sentence, column or "label", decode, n_threads)
-
     def tag_text(
         self,
         text: str,
@@ -184,7 +166,19 @@ class Tagger(Model):
         n_threads: int | None = None,
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sequences of many sentences with their scores."""
-        return self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
+        from trellis.tasks.tagging.constraints import require_possible
+
+        k, outputs, best = whole_number("k", k, 1, 1_000_000), list[list[tuple[list[str], float]]](), list[float]()
+        for chains in self._decoder.searched(sentences, allowed, threads := thread_count(n_threads)):
+            paths, scores, counts = chains.kbest(k, threads)
+            best += scores[:, 0].tolist()
+            names = [self.labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
+            rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
+            for (begin, end), row, count in rows:
+                n, first = end - begin, k * begin
+                outputs.append([(names[first + r * n : first + r * n + n], row[r]) for r in range(count)])
+        require_possible(np.array(best))
+        return outputs
 
     def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
         """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
@@ -203,9 +197,19 @@ class Tagger(Model):
         n_threads: int | None = None,
     ) -> list[Posterior]:
         """The marginals of many sentences."""
-        from trellis.tasks.tagging.posterior import posteriors
+        from trellis.tasks.tagging.constraints import require_possible
+        from trellis.tasks.tagging.posterior import Posterior
 
-        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
+        outputs = list[Posterior]()
+        for chains in self._decoder.pieces(sentences, allowed, threads := thread_count(n_threads)):
+            sums = chains.pair_marginals if edges else chains.marginals
+            log_z, node, *pairs = sums(threads, self.temperature)
+            require_possible(log_z)
+            outputs += [
+                Posterior(self.labels, node[a:b], pairs[0][a:b] if pairs else None, self.probability_kind)
+                for a, b in pairwise(chains.starts.tolist())
+            ]
+        return outputs
 
     def log_partition_batch(
         self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
@@ -214,9 +218,8 @@ class Tagger(Model):
 
         A label sequence with score s has the probability exp(s / temperature - log_partition).
         """
-        from trellis.tasks.tagging.posterior import log_partitions
-
-        return log_partitions(self._decoder, sentences, thread_count(n_threads))
+        pieces = self._decoder.pieces(sentences, None, threads := thread_count(n_threads))
+        return [log_z for chains in pieces for log_z in chains.log_partition(threads, self.temperature).tolist()]
 
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
@@ -225,9 +228,19 @@ class Tagger(Model):
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
-        from trellis.tasks.tagging.posterior import span_probability
+        from trellis.corpus.schemes import Span
+        from trellis.evaluation.spans import SpanReading
+        from trellis.tasks.tagging.posterior import probabilities
 
-        return span_probability(self._decoder, sentence, span, one(allowed))
+        values, kinds = items(span), (str, int | np.integer, int | np.integer)
+        SpanReading.of(self.labels)  # CorpusError if labels mark no spans
+        if values is None or len(values) != 3 or not all(map(isinstance, values, kinds)):
+            raise ArgumentError(f"span must be (label, start_token, end_token), not {span!r}")
+        [chains] = self._decoder.pieces([sentence], one(allowed), 1)
+        n, span = len(chains.tables.emit), Span(*values)
+        if not 0 <= span.start_token < span.end_token <= n:
+            raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
+        return probabilities(self._decoder, chains, [[span]])[0][0]
 
     def tag_spans(
         self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None
@@ -244,9 +257,19 @@ class Tagger(Model):
         n_threads: int | None = None,
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their confidences."""
-        from trellis.tasks.tagging.posterior import spans_of
+        from trellis.corpus.schemes import Span, spans
+        from trellis.evaluation.spans import SpanReading
+        from trellis.tasks.tagging.posterior import probabilities
 
-        return spans_of(self._decoder, sentences, decode, allowed, thread_count(n_threads))
+        SpanReading.of(self.labels)  # CorpusError if labels mark no spans
+        sentences, threads, decoder = listed(sentences), thread_count(n_threads), self._decoder
+        labels = decoder.named(*decoder.best_codes(sentences, decode, allowed, threads))
+        outputs, found = list[list[tuple[Span, float]]](), list(map(spans, labels))
+        for chains in decoder.pieces(sentences, allowed, threads):
+            some = found[len(outputs) : len(outputs) + len(chains.starts) - 1]
+            figures = probabilities(decoder, chains, some, threads)
+            outputs += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
+        return outputs
 
     def constrained(self, scheme: str) -> Tagger:
         """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
@@ -257,40 +280,28 @@ class Tagger(Model):
         training = {**self.training, "scheme": scheme_named(scheme)}
         return Tagger(replace(self._model, weights=weights, training=training))
 
-    def pruned(self, margin: float | Sequence[float] | None) -> Tagger:
+    def pruned(self, margin: float | None) -> Tagger:
         """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
 
-        Of a model that was trained with ``prune``. A larger margin keeps more labels. Where pairs and longer runs of
-        labels are pruned too, a list has the margin of each; levels without one are left out. A single number leaves
-        theirs as they are.
+        Of a model that was trained with ``Search(prune=)``. A larger margin keeps more labels.
         """
         if margin is None:
             return Tagger(replace(self._model, filter=None))
         if self._model.filter is None:
-            raise ModelError("the model has no filter; train it with prune=True")
-        levels, given = self._model.filter.levels, items(margin)
-        first, *others = [margin, *(level.margin for level in levels)] if given is None else given or [None]
-        if len(others) > len(levels):
-            raise ArgumentError(f"margin has {1 + len(others)} numbers, and the filter has {1 + len(levels)}")
-        levels = tuple(
-            level._replace(margin=real_number("margin", other, 0.0))
-            for level, other in zip(levels, others, strict=False)
-        )
-        kept = replace(self._model.filter, margin=real_number("margin", first, 0.0), levels=levels)
-        return Tagger(replace(self._model, filter=kept))
+            raise ModelError("the model has no filter; train it with search=trellis.Search(prune=True)")
+        label_filter = replace(self._model.filter, margin=real_number("margin", margin, 0.0))
+        return Tagger(replace(self._model, filter=label_filter))
 
-    def calibrated(
-        self, dev: Any, *, target: str | None = None, loss: Loss = "labels", n_threads: int | None = None
-    ) -> Tagger:
+    def calibrated(self, dev: Any, *, target: str | None = None, n_threads: int | None = None) -> Tagger:
         """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
 
-        It minimises the negative log-likelihood of the gold labels under their marginals, or with loss="paths" that of
-        whole gold paths. Best paths stay the same; marginals and confidences change, also in the saved model.
+        It minimises the negative log-likelihood of the gold labels under their marginals. Best paths stay the same;
+        marginals and confidences change, also in the saved model.
         """
         from trellis.tasks.tagging.calibration import calibrate
 
         corpus, gold = self._labelled(dev, target)
-        return Tagger(calibrate(self._decoder, corpus, gold, loss, thread_count(n_threads)))
+        return Tagger(calibrate(self._decoder, corpus, gold, thread_count(n_threads)))
 
     def reliability(
         self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
@@ -310,7 +321,7 @@ class Tagger(Model):
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
         from trellis.tasks.tagging.explain import explain
 
-        return explain(self._decoder, sentence, one(allowed))
+        return explain(self, sentence, allowed)
 
     def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
         """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.

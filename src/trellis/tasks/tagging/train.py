@@ -33,7 +33,7 @@ from trellis.learning.run import LOG
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.options import Pruning, TaggingOptions
+from trellis.tasks.tagging.options import SURVIVAL, TaggingOptions
 from trellis.tasks.tagging.segments.training import segment_features, segmented
 from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
@@ -231,16 +231,16 @@ def _check_templates(chosen: FeatureSet, settings: SimpleNamespace, stream: Corp
 
 def _pruning(
     settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int, stream: CorpusStream | None
-) -> Pruning | bool:
+) -> tuple[float, ...]:
     """What "auto" stands for: pruning where there are too many labels, if it is possible."""
     if frequent or settings.beam or not has_too_many_labels(n_labels, settings.order):
-        return False
+        return ()
     is_possible = "structures" in learner.abilities and stream is None and not (settings.init or settings.segments)
     fate = "candidates are pruned; prune=False keeps all"
     if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
     LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", settings.order, fate)
-    return is_possible and Pruning()
+    return (SURVIVAL,) if is_possible else ()
 
 
 def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:

@@ -249,7 +249,8 @@ class Setup:
     @property
     def shares(self) -> tuple[float, ...]:
         """Of gold labels that each level of pruning must leave; none: no pruning."""
-        return self.settings.prune.shares if self.settings.prune else ()
+        shares: tuple[float, ...] = self.settings.prune
+        return shares
 
     @property
     def sparse(self) -> bool:
