@@ -13,7 +13,6 @@ from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Lon
 from trellis._support.errors import ConstraintError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
-from trellis.engine.chain import Potentials, Tables
 from trellis.engine.weights import ChainWeights, padded
 
 # What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
@@ -132,21 +131,6 @@ def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     last = np.zeros(len(path), bool)
     last[starts[1:][filled] - 1] = True
     return before, last
-
-
-def rules_of(tables: Tables) -> Potentials | None:
-    """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
-    n = tables.edge.shape[1] - 1
-    rules = [table for table in (tables.edge, tables.tri, tables.end) if table is not None]
-    if not any(bool(np.isneginf(table[..., :n]).any()) for table in rules):
-        return None
-
-    def rule(table: Doubles | Floats) -> Doubles:
-        return np.where(np.isneginf(table), -np.inf, 0.0)
-
-    p = tables.potentials
-    tri, end = (None if table is None else rule(table) for table in (p.tri, p.end))
-    return Potentials(rule(p.emit), rule(p.edge), tri, end)
 
 
 # ------------------------------------------------------------ what a caller allows

@@ -19,7 +19,7 @@ from trellis.corpus.files import extension
 from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import ChainDecoder, Decode, listed, one
+from trellis.tasks.tagging.decoding import ChainDecoder, Constraints, Decode, listed, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.text import TaggedText
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
+Sentences = Sequence[Sentence] | Corpus
+Allowed = Constraints | None  # labels that are allowed in each sentence
+Threads = int | None  # None: all cores
 
 
 class Tagger(Model):
@@ -105,12 +108,7 @@ class Tagger(Model):
         return self.tag_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        decode: Decode = "viterbi",
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[str]]:
         """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
         n_threads, decoder = thread_count(n_threads), self._decoder
@@ -118,12 +116,12 @@ class Tagger(Model):
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, decode, allowed, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Corpus:
+    def tag_corpus(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
         """The corpus with the best labels as its column ``target``, without a Python string per token."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         return corpus.with_column(self.target, self.tag_column(corpus, decode=decode, n_threads=n_threads))
 
-    def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Column:
+    def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Column:
         """The best labels of a corpus as a column."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         codes, _ = self._decoder.best_codes(corpus, decode, None, thread_count(n_threads))
@@ -138,7 +136,7 @@ class Tagger(Model):
         lines: bool = False,
         confidence: bool = False,
         decode: Decode = "viterbi",
-        n_threads: int | None = None,
+        n_threads: Threads = None,
     ) -> TaggedText:
         """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
 
@@ -158,12 +156,7 @@ class Tagger(Model):
         return KBest(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
 
     def kbest_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        k: int,
-        *,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, k: int, *, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sequences of many sentences with their scores."""
         from trellis.tasks.tagging.constraints import require_possible
@@ -189,12 +182,7 @@ class Tagger(Model):
         return self.marginals_batch([sentence], edges=edges, allowed=one(allowed), n_threads=1)[0]
 
     def marginals_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        edges: bool = False,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, edges: bool = False, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[Posterior]:
         """The marginals of many sentences."""
         from trellis.tasks.tagging.constraints import require_possible
@@ -211,9 +199,7 @@ class Tagger(Model):
             ]
         return outputs
 
-    def log_partition_batch(
-        self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
-    ) -> list[float]:
+    def log_partition_batch(self, sentences: Sentences, *, n_threads: Threads = None) -> list[float]:
         """The logarithm of the sum over all label sequences of exp(score / temperature), of each sentence.
 
         A label sequence with score s has the probability exp(s / temperature - log_partition).
@@ -249,12 +235,7 @@ class Tagger(Model):
         return self.tag_spans_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_spans_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        decode: Decode = "viterbi",
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their confidences."""
         from trellis.corpus.schemes import Span, spans
@@ -292,7 +273,7 @@ class Tagger(Model):
         label_filter = replace(self._model.filter, margin=real_number("margin", margin, 0.0))
         return Tagger(replace(self._model, filter=label_filter))
 
-    def calibrated(self, dev: Any, *, target: str | None = None, n_threads: int | None = None) -> Tagger:
+    def calibrated(self, dev: Any, *, target: str | None = None, n_threads: Threads = None) -> Tagger:
         """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
 
         It minimises the negative log-likelihood of the gold labels under their marginals. Best paths stay the same;
@@ -304,14 +285,14 @@ class Tagger(Model):
         return Tagger(calibrate(self._decoder, corpus, gold, thread_count(n_threads)))
 
     def reliability(
-        self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
+        self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: Threads = None
     ) -> Calibration:
         """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
         corpus, gold = self._labelled(corpus, target)
         return self._reliability(corpus, gold, self.tag_column(corpus, n_threads=n_threads), n_bins, n_threads)
 
     def _reliability(
-        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: int | None = None
+        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: Threads = None
     ) -> Calibration:
         from trellis.tasks.tagging.calibration import measure_reliability
 
@@ -360,7 +341,7 @@ class Tagger(Model):
         target: str | None = None,
         decode: Decode = "viterbi",
         label_parts: str | None = None,
-        n_threads: int | None = None,
+        n_threads: Threads = None,
     ) -> TaggingReport:
         """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes, or with ``y``.
 
@@ -385,7 +366,7 @@ class Tagger(Model):
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def error_analysis(
-        self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: int | None = None
+        self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: Threads = None
     ) -> ErrorAnalysis:
         """Scores per label, confusions, accuracy of known and unknown words, partial matches of spans."""
         corpus, gold = self._labelled(corpus, target)

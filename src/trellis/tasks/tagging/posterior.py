@@ -15,7 +15,7 @@ from trellis.corpus.schemes import Span
 from trellis.engine.chain import BeamChains, Chains, Potentials
 from trellis.engine.weights import START
 from trellis.evaluation.spans import SpanReading
-from trellis.tasks.tagging.constraints import require_possible, rules_of
+from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 
@@ -71,12 +71,16 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
     require_possible(log_z)
     if isinstance(chains, SegmentChains):
         return chains.best_labels(node, n_threads)
-    rules = rules_of(chains.tables)
-    if rules is None:
+    n, tables = node.shape[1], chains.tables
+    if not any(table is not None and np.isneginf(table[..., :n]).any() for table in tables[1:4]):
         best: Ints = node.argmax(axis=1).astype(np.int32)
         return best
     # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
-    believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
+    p = tables.potentials
+    rules: Any = (
+        None if table is None else np.where(np.isneginf(table), -np.inf, 0.0) for table in (p.edge, p.tri, p.end)
+    )
+    believed = Potentials(np.where(np.isneginf(p.emit), -np.inf, node), *rules)
     return Chains.of(believed, chains.starts, chains.allowed).best(n_threads).paths
 
 
