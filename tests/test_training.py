@@ -824,7 +824,7 @@ def test_label_weights_change_what_a_crf_prefers():
     ("given", "why"),
     [
         ({"X": 1.0}, "names 'X'; the labels are A, B, C"),
-        ({"A": "much"}, "no number"),
+        ({"A": "much"}, "the weight of 'A' must be a number from 0 to"),
         ({"A": -1.0}, "from 0 to"),
         ([1.0], "a dict of label to number"),
         ({"A": 0.0, "B": 0.0, "C": 0.0}, "nothing is left"),

@@ -123,12 +123,7 @@ def weighted_by_labels(
     for label, weight in given.items():
         if label not in labelling.labels:
             raise LearnerError(f"label_weights names {label!r}; the labels are {', '.join(labelling.labels)}")
-        try:
-            of_label[labelling.labels.index(label)] = float(weight)
-        except (TypeError, ValueError):
-            raise LearnerError(f"label_weights: {label!r} has {weight!r}, which is no number") from None
-    if not ((of_label >= 0) & (of_label <= LARGEST)).all():
-        raise LearnerError(f"label_weights must be numbers from 0 to {LARGEST:g}")
+        of_label[labelling.labels.index(label)] = real().check(f"the weight of {label!r}", weight)
     sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
     means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
     out = np.asarray(means if weights is None else weights * means)
@@ -398,8 +393,7 @@ def encode(setup: Setup) -> Encoding:
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edges.rank)
-        sizes = n_attributes, n_edges, n, settings.order
-        initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=setup.sparse)
+        initial = carried_over(setup, *numbers, n_attributes, n_edges)
     problem = setup.problem(
         corpus=encoded,
         starts=corpus.starts,

@@ -52,20 +52,16 @@ class Folds:
     n_threads: int
 
     @property
-    def everything(self) -> Longs:
-        """All sentences."""
-        return np.arange(len(self.starts) - 1, dtype=np.int64)
-
-    @property
     def parts(self) -> list[Longs]:
         """The sentences of each part."""
-        return [self.everything[self.everything % FOLDS == k] for k in range(FOLDS)]
+        return [np.arange(k, len(self.starts) - 1, FOLDS, dtype=np.int64) for k in range(FOLDS)]
 
     def trained(self, train: Callable[[int, Longs], T]) -> tuple[T, list[T]]:
         """What ``train`` gives of its number and its sentences: for all of them, and for all but those of each part."""
-        others = [self.everything[self.everything % FOLDS != k] for k in range(FOLDS)]
+        everything = np.arange(len(self.starts) - 1, dtype=np.int64)
+        sentences = [everything, *(np.setdiff1d(everything, part) for part in self.parts)]
         with ThreadPoolExecutor(self.n_threads) as pool:  # native code lets go of the GIL
-            tasks = [partial(train, number, part) for number, part in enumerate([self.everything, *others])]
+            tasks = [partial(train, number, some) for number, some in enumerate(sentences)]
             whole, *of_others = [future.result() for future in [submit(pool, task) for task in tasks]]
         return whole, of_others
 
