@@ -243,15 +243,13 @@ def test_learners_threads_checkpoints_warm_starts_and_files(learner: Any, tmp_pa
 
 def test_a_dictionary_parts_and_pruning_combine() -> None:
     examples = sentences(4, 40)
-    for more in (
-        {"search": trellis.Search(tag_dictionary=1)},
-        {"search": trellis.Search(prune=True)},
-        {"features": trellis.Features(min_count=2)},
+    templates = ["word[0]", "label[-2] & word[0]", "label[any]"]
+    for search, features in (
+        (trellis.Search(beam=8, tag_dictionary=1), templates),
+        (trellis.Search(beam=8, prune=True), templates),
+        (trellis.Search(beam=8), trellis.Features(templates, min_count=2)),
     ):
-        given: Any = more
-        tagger = train(
-            examples, ["word[0]", "label[-2] & word[0]", "label[any]"], search=trellis.Search(beam=8), **given
-        )
+        tagger = train(examples, features, search=search)
         assert tagger.tag(["a", "b", "zz"]) == tagger.kbest(["a", "b", "zz"], 2)[0][0]
     xs, ys = corpus_of(examples).values()
     parts = trellis.train(
