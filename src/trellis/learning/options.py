@@ -101,13 +101,16 @@ def options_of(kind: type) -> dict[str, Option]:
 
 @cache
 def groups_of(kind: type) -> dict[str, dict[str, Option]]:
-    """The fields of the options that are groups; each has its name in checked options as ``flat``."""
+    """The fields of the options that are groups, each with the default of the group and its ``flat`` name."""
     groups = dict[str, dict[str, Option]]()
     for name, option in options_of(kind).items():
-        if isinstance(option.default, Group):
-            declared = type(option.default).__annotations__.items()
+        if isinstance(group := option.default, Group):
+            declared = type(group).__annotations__.items()
             fields = {field: _completed(one.__metadata__[0], one.__origin__) for field, one in declared}
-            groups[name] = {field: replace(one, flat=one.flat or field) for field, one in fields.items()}
+            groups[name] = {
+                field: replace(one, flat=one.flat or field, default=getattr(group, field))
+                for field, one in fields.items()
+            }
     return groups
 
 

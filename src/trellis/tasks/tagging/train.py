@@ -164,6 +164,8 @@ def check(fit: Fit, source: Any) -> Setup:
         rules = scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
     setup = Setup(
         fit,
+        settings,
+        learner,
         corpus,
         labelling,
         features,

@@ -215,7 +215,9 @@ def has_too_many_labels(n_labels: int, order: int) -> bool:
 class Setup:
     """A training: its options, checked and made definite, and what they are applied to."""
 
-    fit: Fit  # with the options, in which defaults that depend on others are filled in
+    fit: Fit
+    settings: SimpleNamespace  # the options, in which defaults that depend on others are filled in
+    learner: Learner
     corpus: Corpus
     labelling: Labelling
     features: FeatureSet
@@ -231,26 +233,9 @@ class Setup:
     facts: dict[str, Any]  # for the record
 
     @property
-    def settings(self) -> SimpleNamespace:
-        """The options."""
-        return self.fit.settings
-
-    @property
-    def learner(self) -> Learner:
-        """What learns the weights."""
-        learner: Learner = self.fit.learner
-        return learner
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of gold labels that each level of pruning must leave; none: no pruning."""
-        shares: tuple[float, ...] = self.settings.prune
-        return shares
-
-    @property
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        needed = self.features.longest.history > 1 or len(self.shares) > 1
+        needed = self.features.longest.history > 1 or len(self.settings.prune) > 1
         return "orders" in self.learner.abilities and is_sparse(
             len(self.labelling.labels), self.settings.order, needed=needed
         )
@@ -274,7 +259,7 @@ class Setup:
         if dev is not None:
             check_dev_labels(dev, labels_of(dev, self.settings.target), self.labelling.labels)
         name = type(self.learner).__name__
-        if (n := len(self.shares)) > 1:
+        if (n := len(self.settings.prune)) > 1:
             order = self.settings.order
             if n > max(1, order):
                 raise LearnerError(
@@ -387,8 +372,8 @@ def encode(setup: Setup) -> Encoding:
         return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more)
 
     encoded, label_filter = with_sets(by_token), None
-    if setup.shares:
-        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, settings.n_threads, setup.rules)
+    if settings.prune:
+        label_filter, sets = learn_filter(encoded, labelling.gold, settings.prune, settings.n_threads, setup.rules)
         encoded = with_sets(sets)
     initial = None
     if init is not None:
