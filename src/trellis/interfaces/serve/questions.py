@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -33,6 +33,15 @@ PIECE = 64  # items that are encoded at a time: other threads wait meanwhile
 Answers = Callable[[list[Any], Sequence[Any] | None], list[Any]]
 
 
+class Reply(NamedTuple):
+    """What is sent back."""
+
+    body: bytes
+    kind: bytes = b"application/json"
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
 class Inputs(NamedTuple):
     """What a request is about."""
 
@@ -47,7 +56,6 @@ class Shared:
 
     def __init__(self, models: Models, limits: Limits, counts: RequestCounts, n_threads: int | None) -> None:
         self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
-        self.batcher: Batcher | None = None  # made in the loop of the server
 
     def start(self) -> None:
         """Make threads; within the loop of the server."""
@@ -101,41 +109,31 @@ class Shared:
     def close(self) -> None:
         """No more work."""
         self.workers.shutdown(wait=False, cancel_futures=True)
-        if self.batcher is not None:
-            self.batcher.close()
+        self.batcher.close()
 
 
 async def predict(given: messages.Request, work: Shared) -> bytes:
     """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
     served = work.models.get(given.model)
-    inputs, model = await work.inputs(given, served), served.model
+    inputs, model, text = await work.inputs(given, served), served.model, given.text or ""
     fields: dict[str, Any] = {"model": served.name}
-    if not isinstance(model, Tagger):
+    if isinstance(model, Tagger) and inputs.allowed is None:  # in a batch with others
+        labels = await work.batcher.tag(model, inputs.sentences)
 
-        def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
-            return list(map(plain_output, model.predict_batch(some, n_threads=work.n_threads)))
+        def encoded() -> bytes:
+            placed = {} if inputs.tokens is None else {"sentences": _placed(text, inputs.tokens, labels)}
+            return json_bytes({**fields, **placed, "outputs": labels})
 
-        outputs = await work.answers(served, inputs, answer)
-        if inputs.tokens is not None:
-            fields["sentences"] = _placed(given.text or "", inputs.tokens, None)
-        return json_object(fields, "outputs", outputs)
-    labels = await _labels(model, inputs, work)
+        small = inputs.tokens is None and sum(inputs.costs) < LONG
+        return encoded() if small else await work.aside(encoded)
 
-    def encoded() -> bytes:
-        if inputs.tokens is not None:
-            fields["sentences"] = _placed(given.text or "", inputs.tokens, labels)
-        return json_bytes({**fields, "outputs": labels})
+    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+        options = {} if allowed is None else {"allowed": allowed}
+        return list(map(plain_output, model.predict_batch(some, n_threads=work.n_threads, **options)))
 
-    small = inputs.tokens is None and sum(inputs.costs) < LONG
-    return encoded() if small else await work.aside(encoded)
-
-
-async def _labels(tagger: Tagger, inputs: Inputs, work: Shared) -> list[list[str]]:
-    """The best labels: in a batch with others, or under this request's own constraints."""
-    if inputs.allowed is None:
-        assert work.batcher is not None
-        return await work.batcher.tag(tagger, inputs.sentences)
-    return await work.aside(lambda: tagger.tag_batch(inputs.sentences, allowed=inputs.allowed, n_threads=1))
+    if inputs.tokens is not None:
+        fields["sentences"] = _placed(text, inputs.tokens, None)
+    return json_object(fields, "outputs", await work.answers(served, inputs, answer))
 
 
 async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
@@ -146,10 +144,10 @@ async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
 
     def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
         if isinstance(model, Tagger):
-            found: Sequence[Any] = model.kbest_batch(some, k, allowed=allowed, n_threads=work.n_threads)
+            lists: Sequence[Any] = model.kbest_batch(some, k, allowed=allowed, n_threads=work.n_threads)
         else:
-            found = [model.kbest(sentence, k) for sentence in some]
-        return [[{"output": plain_output(output), "score": finite(score)} for output, score in one] for one in found]
+            lists = [model.kbest(sentence, k) for sentence in some]
+        return [[{"output": plain_output(output), "score": finite(score)} for output, score in best] for best in lists]
 
     return json_object({"model": served.name}, "kbest", await work.answers(served, inputs, answer))
 
@@ -205,20 +203,29 @@ async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
     return json_object({"model": served.name}, "explanations", await work.answers(served, inputs, answer))
 
 
-class Question(NamedTuple):
-    """What comes in, who answers (with JSON, or with what becomes JSON), what goes out."""
+class Address(NamedTuple):
+    """Who answers, what comes in (None: it is asked by GET), what goes out.
 
-    kind: type[messages.Body]
-    function: Callable[[Any, Shared], Awaitable[Any]]
-    answer: type[BaseModel] = BaseModel
+    A function gets the body, or of GET the scope of the request. It gives a reply, JSON, or what becomes JSON; a worker
+    calls it unless it is asynchronous.
+    """
+
+    function: Callable[[Any, Shared], Any]
+    body: type[messages.Body] | None = None
+    answer: type[BaseModel] | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """How it is asked."""
+        return ("GET", "HEAD") if self.body is None else ("POST",)
 
 
 QUESTIONS = {
-    "/v1/predict": Question(messages.Request, predict, messages.Predicted),
-    "/v1/kbest": Question(messages.KBestRequest, kbest, messages.KBestAnswer),
-    "/v1/marginals": Question(messages.Request, marginals, messages.MarginalsAnswer),
-    "/v1/spans": Question(messages.Request, spans, messages.Spans),
-    "/v1/explain": Question(messages.ExplainRequest, explain, messages.Explained),
+    "/v1/predict": Address(predict, messages.Request, messages.Predicted),
+    "/v1/kbest": Address(kbest, messages.KBestRequest, messages.KBestAnswer),
+    "/v1/marginals": Address(marginals, messages.Request, messages.MarginalsAnswer),
+    "/v1/spans": Address(spans, messages.Request, messages.Spans),
+    "/v1/explain": Address(explain, messages.ExplainRequest, messages.Explained),
 }
 
 

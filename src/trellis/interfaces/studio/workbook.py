@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +40,11 @@ class Training:
     history: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return asdict(self)
-
 
 class ConflictError(TrellisError):
     """A change of a sentence that was changed elsewhere meanwhile."""
+
+    status = 409  # of HTTP
 
 
 class Workbook:
@@ -175,14 +173,15 @@ class Workbook:
             return number
 
     def _check(self, number: int, labels: Labels) -> None:
-        self._check_number(number)
+        self.check_number(number)
         if len(labels) != len(self.words[number]):
             raise ArgumentError(f"{len(labels)} labels for {len(self.words[number])} words")
         odd = {label for label in labels if label is not None and not _is_plain(label)}
         if odd and odd - set(self.known_labels):  # labels that the corpus has already may be anything
             raise ArgumentError(f"{min(odd)!r} is not a label: one word of up to 100 letters")
 
-    def _check_number(self, number: int) -> None:
+    def check_number(self, number: int) -> None:
+        """ArgumentError unless there is such a sentence."""
         if not 0 <= number < len(self):
             raise ArgumentError(f"no sentence {number + 1}; there are {len(self)}")
 
@@ -211,7 +210,7 @@ class Workbook:
     def next(self, tagger: Tagger | None, after: int | None, *, uncertain: bool) -> int | None:
         """The next sentence to label: that with the least margin between its two best paths, or the next in order."""
         if after is not None:
-            self._check_number(after)
+            self.check_number(after)
         order = list(range(len(self))) if after is None else [*range(after + 1, len(self)), *range(after + 1)]
         waiting = [i for i in order if self.words[i] and None in self.labels[i]]
         if not waiting or not uncertain or tagger is None:
