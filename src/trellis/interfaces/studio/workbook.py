@@ -6,9 +6,11 @@ Training takes what is labelled, partly labelled sentences too.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,14 +49,13 @@ class ConflictError(TrellisError):
     status = 409  # of HTTP
 
 
-class Workbook:
+class Workbook(AbstractContextManager["Workbook"]):
     """The sentences, their labels, and what was done to them."""
 
     def __init__(self, path: str, corpus: Corpus, target: str) -> None:
         self.path, self.target = path, target
-        self.columns = [
-            name for name, column in corpus.columns.items() if name != target and isinstance(column, Column)
-        ]
+        columns = corpus.columns.items()
+        self.columns = [name for name, column in columns if name != target and isinstance(column, Column)]
         if not is_text(target):
             raise ArgumentError(f"target {target!r} is not UTF-8; name the column otherwise")
         if not self.columns:
@@ -76,9 +77,6 @@ class Workbook:
         except CorpusError:
             self.close()
             raise
-
-    def __enter__(self) -> Workbook:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -103,8 +101,7 @@ class Workbook:
         """A sentence as a tagger reads it."""
         if len(self.columns) == 1:
             return self.words[i]
-        lists = [self._corpus[i][name] for name in self.columns]
-        return list(zip(*lists, strict=True))
+        return list(zip(*(self._corpus[i][name] for name in self.columns), strict=True))
 
     # ------------------------------------------------------------ changes
 
@@ -113,7 +110,7 @@ class Workbook:
         return f"{self._keys[number][0]}.{self._n_changes[number]}"
 
     def set(self, number: int, labels: Labels, *, revision: str | None = None, client: str = "") -> str:
-        """Label a sentence; it is in the journal when this returns.
+        """Label a sentence; it is in the journal when this returns the new revision.
 
         Parameters
         ----------
@@ -122,21 +119,10 @@ class Workbook:
         labels
             One per word; None where it is not labelled yet.
         revision
-            The revision that the change was made to; "" for a sentence that was never changed, None for any.
+            The revision that the change was made to; "" for a sentence that was never changed, None for any. If the
+            sentence has another one by now, ConflictError is raised.
         client
             Who makes the change, and may undo it.
-
-        Returns
-        -------
-        str
-            The new revision.
-
-        Raises
-        ------
-        ConflictError
-            If the sentence has another revision by now.
-        CorpusError
-            If the journal cannot be written; nothing has changed then.
         """
         self._check(number, labels)
         with self._lock:
@@ -149,17 +135,9 @@ class Workbook:
             return self.revision(number)
 
     def undo(self, client: str = "") -> int | None:
-        """Take back the last change that a client made in this session.
+        """Take back the last change that a client made in this session, and return the sentence (None: no change).
 
-        Returns
-        -------
-        int or None
-            The sentence; None if there is nothing to undo.
-
-        Raises
-        ------
-        ConflictError
-            If another client has changed the sentence since.
+        If another client has changed the sentence since, ConflictError is raised.
         """
         with self._lock:
             i = next((i for i in reversed(range(len(self._changes))) if self._changes[i][0] == client), None)
@@ -220,11 +198,8 @@ class Workbook:
             lists = tagger.kbest_batch([self.sentence(i) for i in some], 2)
         except TrellisError:  # a model that cannot read this corpus
             return some[0]
-        margins = [
-            (paths[0][1] - paths[1][1] if len(paths) > 1 else float("inf"), i)
-            for paths, i in zip(lists, some, strict=True)
-        ]
-        return min(margins)[1]
+        margins = [paths[0][1] - paths[1][1] if len(paths) > 1 else math.inf for paths in lists]
+        return min(zip(margins, some, strict=True))[1]
 
     # ------------------------------------------------------------ training
 
@@ -272,12 +247,8 @@ class Workbook:
             training.running = False
 
     def _part(self, labels: dict[int, Labels], some: list[int]) -> Corpus:
-        columns: dict[str, list[list[str]]] = {name: [] for name in (*self.columns, self.target)}
-        for i in some:
-            for name in self.columns:
-                columns[name].append(self._corpus[i][name])
-            columns[self.target].append([label or "" for label in labels[i]])
-        return from_mapping(columns, None)
+        columns = {name: [self._corpus[i][name] for i in some] for name in self.columns}
+        return from_mapping({**columns, self.target: [[label or "" for label in labels[i]] for i in some]}, None)
 
     # ------------------------------------------------------------ out
 
@@ -288,9 +259,8 @@ class Workbook:
             raise ArgumentError("no sentence is labelled from end to end yet")
         corpus = self._part(dict(enumerate(self.labels)), some)
         if format == "conllu":
-            corpus = replace(
-                corpus, columns={"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
-            )
+            columns = {"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
+            corpus = replace(corpus, columns=columns)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "labelled"
             write(corpus, path, format="conll" if format == "tsv" else format, tabs=format == "tsv")
