@@ -121,7 +121,7 @@ def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Rerank
     shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
     if settings.dev is not None:
         held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
-        shared |= {"dev": held_out, "metric": LabelScore(settings.metric)}
+        shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
     # The options of the structured model, but for those above, are no options of the reranker.
@@ -140,7 +140,7 @@ def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Rerank
 
 
 @dataclass(frozen=True, slots=True)
-class LabelScore:
+class CandidateMetric:
     """A figure of the labels that were chosen."""
 
     metric: str
