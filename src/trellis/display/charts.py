@@ -66,7 +66,7 @@ def confusion_chart(analysis: Any) -> Picture:
                 size = {"x": x, "y": at - _CELL / 2, "width": _CELL, "height": _CELL}
                 # The root, so that rare confusions can be seen.
                 shapes.append(element("rect", title, **size, fill=BLUE, fill_opacity=0.8 * share**0.5))
-                shapes.append(words(x + _CELL / 2, at + 4, f"{n:,}", text_anchor="middle", font_size=8))
+                shapes.append(words(x + _CELL / 2, at + 4, f"{n:,}", text_anchor="middle", style="font-size:8px"))
     side = room + _CELL * len(names) + 24
     shapes.append(words(room, side - 8, "gold labels down, predicted labels across"))
     return picture(shapes, max(side, room + 240), side, style=_STYLE, name="confusion matrix")
