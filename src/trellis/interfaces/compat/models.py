@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Doubles, Ints, Longs, Ragged
+from trellis._support.arrays import Doubles, Ints, Longs
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, Rows, padded
@@ -94,8 +94,7 @@ def frozen_vocabulary(
         base = np.concatenate([[0], np.cumsum(source.table_sizes)])[table]
         numbers[int(on_edge), k] = np.where(found >= 0, found + base, -1).astype(np.int32)
     n, n_edges = growing.n_attributes, 0 if edges is None else edges.n_attributes
-    none = np.empty(0, np.int32)
-    extraction = Extraction(extractor.vocabulary(), growing, edges, Ragged.none(), None, n, n_edges, none, none)
+    extraction = Extraction(extractor.vocabulary(), growing, edges)
     return freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32)), numbers
 
 
