@@ -44,7 +44,7 @@ def describe(parser: Parser) -> None:
     parser.share("model")
     task = parser.task(FILES)
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
-    add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
+    add("--plot", metavar="FILE", help="draw the learning curves, .svg")
     if task == "tag":
         stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
         add("--stream", action="store_true", help=stream)
@@ -79,7 +79,7 @@ def command(options: Namespace) -> None:
     _say_figures(options, data, model)
     model.save(options.model)
     if options.plot is not None:
-        model.plot_history().savefig(options.plot)
+        model.plot_history().save(options.plot)
     n_bytes = Path(options.model).stat().st_size
     say(f"{options.model}: {model}, {n_bytes / 1e6:.1f} MB", options.quiet)
     if options.json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -373,7 +373,7 @@ def encode(setup: Setup) -> Encoding:
     if np.abs(lists.values).max(initial=0) > LARGEST:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = replace(extraction, lists=Ragged.none())
+    extraction = extraction._replace(lists=Ragged.none())
     edges = _edges(setup, extraction)
     words, by_token, endings = _dictionary(setup, extraction) if setup.frequent else (None, None, None)
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import NONE, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings
@@ -194,20 +194,16 @@ def encode_stream(setup: Setup) -> Encoding:
     def blocks() -> Iterator[ChainProblem]:
         return map(problem_of, seen.stream)
 
-    growing, growing_edges, none = extractor.growing, extractor.growing_edges, np.empty(0, np.int32)
-    edges = None if growing_edges is None else Ragged.none()
+    edges = None if extractor.growing_edges is None else Ragged.none()
     problem = setup.problem(
         corpus=encoded(_NO_TOKENS, Ragged.none(), edges),
         starts=_NO_TOKENS,
-        gold=none,
+        gold=NONE,
         n_labels=len(seen.labels),
         blocks=blocks,
     )
     if seen.n_blocks == 1:  # one block stays in memory
         [only] = blocks()
         problem = replace(problem, blocks=lambda: iter([only]))
-    n_edges = 0 if growing_edges is None else growing_edges.n_attributes
-    extraction = Extraction(
-        vocabulary, growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none
-    )
+    extraction = Extraction(vocabulary, extractor.growing, extractor.growing_edges)
     return Encoding(problem, extraction, rank, edge_rank, None, digests=tuple(digests))
