@@ -598,3 +598,16 @@ def test_tables_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             work()
     trellis.write(corpus, tmp_path / "a.txt")
     assert trellis.read(tmp_path / "a.txt", columns=list(corpus.columns)).n_tokens == corpus.n_tokens
+
+
+@pytest.mark.parametrize(
+    "train", [trellis.TreeParser.train, trellis.Segmenter.train, trellis.train], ids=["trees", "words", "tag"]
+)
+@pytest.mark.parametrize("text", ["(S (NP (DT the) (NN dog)) (VP (VBD barked)))\n" * 2, "我们在北京学习中文" * 40])
+def test_text_that_is_taken_for_a_path_is_cut(train: Any, text: str) -> None:
+    with pytest.raises(CorpusError, match="taken as a path, not as text") as error:
+        train(text)
+    assert len(str(error.value)) < 160
+    assert "\n" not in str(error.value)
+    with pytest.raises(CorpusError, match=re.escape(f"{'x' * 80}.txt: no such file")):
+        train(f"{'x' * 80}.txt")
