@@ -27,7 +27,7 @@ from trellis.corpus.read import read_examples
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
 from trellis.learning.options import options_of, plain
-from trellis.learning.run import Event, Observer
+from trellis.learning.run import Event, Observer, keeping_epochs
 
 M = TypeVar("M")
 P = TypeVar("P")
@@ -190,9 +190,11 @@ class Fit:
         return replace(problem, patience=self.settings.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
-        """All epochs: the weights and the history."""
+        """All epochs: the weights and the history. Ctrl-C ends after an epoch with what there is."""
         learner: Learner = self.learner
-        return learner.fit(problem, self.observer)
+        continued = "" if self.settings.checkpoint is None else "; the same call continues from the checkpoint"
+        with keeping_epochs(self.observer, continued) as observer:
+            return learner.fit(problem, observer)
 
     def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
         """The metric of a model on held-out data; None where there are none."""

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import trellis
 
-ALGORITHMS = {
-    "lbfgs": "lbfgs",
-    "l2sgd": "l2sgd",
-    "ap": "ap",
-    "averaged-perceptron": "ap",
-    "pa": "pa",
-    "passive-aggressive": "pa",
-    "arow": "arow",
-}
+LONG_NAMES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}  # of algorithms
 # What python-crfsuite and sklearn-crfsuite call parameters whose names a keyword cannot have.
 PYTHON_NAMES = {
     "min_freq": "feature.minfreq",
@@ -43,9 +35,7 @@ def _flag(value: Any) -> bool:
 
 _FEATURES = {
     "feature.minfreq": Parameter(float, 0.0, "How often a feature must occur to be kept."),
-    "feature.possible_states": Parameter(
-        _flag, False, "Weights also for attributes with labels that never occur together."
-    ),
+    "feature.possible_states": Parameter(_flag, False, "Weights also for attributes with labels never seen together."),
     "feature.possible_transitions": Parameter(_flag, False, "Weights also for label pairs that never occur."),
 }
 _C1 = Parameter(float, 0.0, "How strongly absolute weights are penalised (L1).")
@@ -109,47 +99,55 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
-def algorithm_named(name: str) -> str:
-    """CRFsuite's short name of an algorithm; ValueError if there is none."""
-    if name.lower() not in ALGORITHMS:
-        raise ValueError(f"no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name.lower()]
+class Algorithm:
+    """An algorithm of CRFsuite by any of its names, with the values of its parameters that were set."""
 
+    def __init__(self, name: str) -> None:
+        self.name = LONG_NAMES.get(name.lower(), name.lower())
+        if self.name not in PARAMETERS:
+            raise ValueError(f"no algorithm {name!r}; there are {', '.join([*PARAMETERS, *LONG_NAMES])}")
+        self.parameters, self.given = PARAMETERS[self.name], dict[str, Any]()
 
-def parameter_named(algorithm: str, name: str) -> str:
-    """CRFsuite's name of a parameter; ValueError if the algorithm has none of that name."""
-    known = PYTHON_NAMES.get(name, name)
-    if known not in PARAMETERS[algorithm]:
-        raise ValueError(f"{algorithm} has no parameter {name!r}; it has {', '.join(PARAMETERS[algorithm])}")
-    return known
+    def parameter(self, name: str) -> str:
+        """CRFsuite's name of a parameter; ValueError if the algorithm has none of that name."""
+        known = PYTHON_NAMES.get(name, name)
+        if known not in self.parameters:
+            raise ValueError(f"{self.name} has no parameter {name!r}; it has {', '.join(self.parameters)}")
+        return known
 
+    def set(self, name: str, value: Any) -> None:
+        """Set a parameter."""
+        name = self.parameter(name)
+        self.given[name] = self.parameters[name].kind(value)
 
-def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:
-    """The learner, and what else ``trellis.train`` is told; ``given`` are values that are not the default.
+    def get(self, name: str) -> Any:
+        """The value of a parameter."""
+        name = self.parameter(name)
+        return self.given.get(name, self.parameters[name].default)
 
-    A parameter that has no meaning here is warned of.
-    """
-    known = PARAMETERS[algorithm]
-    values = {name: parameter.default for name, parameter in known.items()} | dict(given)
-    for name, value in given.items():
-        if known[name].what.endswith("Without effect here.") and value != known[name].default:
-            warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
-    pairs = "all" if values["feature.possible_states"] else "seen"
-    options: dict[str, Any] = {"min_count": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
-    transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
-    epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
-    if algorithm == "lbfgs":
-        c1, c2, delta = values["c1"], values["c2"], max(values["delta"], 1e-12)
-        return trellis.CRF(transitions=transitions, start=False, c1=c1, c2=c2, epochs=epochs, tolerance=delta), options
-    if algorithm == "l2sgd":
-        learner = trellis.CRF(transitions=transitions, start=False, c2=values["c2"], solver="adagrad", epochs=epochs)
-        return learner, options
-    if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
-        return trellis.Perceptron(epochs=epochs), options
-    if algorithm == "pa":
-        if values["type"] not in (0, 1, 2):
-            raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
-        variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
-        C = {} if variant == "PA" else {"C": values["c"]}
-        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
-    return trellis.AROW(epochs=epochs, r=values["gamma"]), options
+    def learner(self) -> tuple[trellis.Learner, dict[str, Any]]:
+        """The learner, and what else ``trellis.train`` is told; a parameter that has no meaning here is warned of."""
+        for name, value in self.given.items():
+            parameter = self.parameters[name]
+            if parameter.what.endswith("Without effect here.") and value != parameter.default:
+                warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
+        get = self.get
+        pairs = "all" if get("feature.possible_states") else "seen"
+        options: dict[str, Any] = {"min_count": max(0, math.ceil(get("feature.minfreq"))), "pairs": pairs}
+        transitions: Any = "all" if get("feature.possible_transitions") else "seen"
+        epochs = min(max(1, get("max_iterations")), ENOUGH.get(self.name, _NO_LIMIT))
+        if self.name == "lbfgs":
+            solver: dict[str, Any] = {"c1": get("c1"), "tolerance": max(get("delta"), 1e-12)}
+        else:
+            solver = {"solver": "adagrad"}
+        if self.name in ("lbfgs", "l2sgd"):
+            return trellis.CRF(transitions=transitions, start=False, c2=get("c2"), epochs=epochs, **solver), options
+        if self.name == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
+            return trellis.Perceptron(epochs=epochs), options
+        if self.name == "arow":
+            return trellis.AROW(epochs=epochs, r=get("gamma")), options
+        if get("type") not in (0, 1, 2):
+            raise ValueError(f"type must be 0, 1 or 2, not {get('type')}")
+        variant: Any = ("PA", "PA-I", "PA-II")[get("type")]
+        C = {} if variant == "PA" else {"C": get("c")}
+        return trellis.PassiveAggressive(epochs=epochs, average=get("averaging"), variant=variant, **C), options

@@ -18,11 +18,8 @@ import numpy as np
 
 from trellis._support.arrays import LabelSets
 from trellis._support.errors import ModelError
-from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, Rows, padded
-from trellis.features.extraction import Extractor
 from trellis.features.templates import Look, parse_template
-from trellis.features.vocabulary import View
 from trellis.interfaces.compat.model_files import NLTK_PARTS
 from trellis.interfaces.compat.models import check_labels, frozen_vocabulary, rows_of
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -128,34 +125,18 @@ def _assembled(
     tags: Mapping[str, str],
 ) -> ChainModel:
     n, number = len(labels), {label: z for z, label in enumerate(labels)}
-    templates = [parse_template(text) for text in _TEMPLATES.values()]
-    rows = list(found.values())
-    seen = defaultdict[View, list[str]](list)
-    for template, row in zip(templates, rows, strict=True):
-        for look in template.looks:
-            seen[look.calls] += [value for (value,) in row]
-    words = Strings.of(dict.fromkeys([*map(str, tags), *seen.pop((), [])]))
-    extractor = Extractor(templates, {"word": words}, lambda name: np.ones(len(words), np.int64), more={"word": seen})
-    column, reach = extractor.columns[0], extractor.plan.reach
-    strings = [
-        {value: 2 * reach + i for i, value in enumerate(column.values if one is None else one)}
-        for one in column.strings
+    templates, rows = [parse_template(text) for text in _TEMPLATES.values()], list(found.values())
+    observed = [
+        [tuple(_place(look, value) for look, value in zip(template.looks, values, strict=True)) for values in row]
+        for template, row in zip(templates, rows, strict=True)
     ]
-
-    def view_id(look: Look, value: str) -> int:
-        sign = 1 if look.offset > 0 else -1
-        for distance in range(1, abs(look.offset) + 1):
-            if value in _OUTSIDE[sign * distance]:
-                return distance - 1 + (reach if sign > 0 else 0)
-        return strings[column.views.index(look.calls)].get(value, -1)
-
-    vocabulary, numbers = frozen_vocabulary(extractor, templates, [list(row) for row in rows], view_id)
+    vocabulary, numbers = frozen_vocabulary(templates, {"word": map(str, tags)}, observed)
     last = len(templates) - 1  # the one of label pairs
-    of_labels = _rows(rows[:last], [numbers[0, k] for k in range(last)], np.uint16)
-    of_pairs = _rows(rows[last:], [numbers[1, last]], np.uint32)
+    of_labels = _rows(rows[:last], numbers[:last], np.uint16)
+    of_pairs = _rows(rows[last:], numbers[last:], np.uint32)
     edge, tri = _tables(history, number, n)
     weights = ChainWeights(n, of_labels, of_pairs, edge, tri, beam=1)
-    given = [number[str(tags[word])] if word in tags else n for word in words]
+    given = [number[str(tags[word])] if word in tags else n for word in vocabulary.columns[0].values]
     sets = LabelSets(
         np.array([1 + z if z < n else 0 for z in given], np.int32),
         np.array([0, *range(n, 2 * n + 1)], np.int64),
@@ -165,6 +146,13 @@ def _assembled(
     return ChainModel(tuple(labels), "label", 2, vocabulary, weights, sets, family="scores", training=info)
 
 
+def _place(look: Look, value: str) -> str | int:
+    """A value, or the place outside the sentence that it is the name of."""
+    step = 1 if look.offset > 0 else -1
+    places = range(step, look.offset + step, step) if look.offset else ()
+    return next((place for place in places if value in _OUTSIDE[place]), value)
+
+
 def _rows(rows: Iterable[Mapping[tuple[str, ...], Mapping[int, float]]], attributes: Iterable[Any], kind: type) -> Rows:
     """The weights of attributes, by attribute and column."""
     flat = [
@@ -172,7 +160,7 @@ def _rows(rows: Iterable[Mapping[tuple[str, ...], Mapping[int, float]]], attribu
         for row, numbers in zip(rows, attributes, strict=True)
         for attribute, weights in zip(numbers.tolist(), row.values(), strict=True)
         for column, weight in weights.items()
-        if attribute >= 0 and weight
+        if weight
     ]
     n_attributes = 1 + max((int(numbers.max(initial=-1)) for numbers in attributes), default=-1)
     owners, columns, values = np.array(flat, np.float64).reshape(-1, 3).T

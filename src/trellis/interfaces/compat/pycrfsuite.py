@@ -24,7 +24,7 @@ import trellis
 from trellis._support.errors import TrellisError
 from trellis.features.known import attribute_names
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, algorithm_named, learner_of, parameter_named
+from trellis.interfaces.compat.crfsuite_parameters import Algorithm
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.compat.models import weights_of_attributes
 
@@ -142,11 +142,11 @@ class BaseTrainer:
         """Choose the algorithm; its parameters are the default ones again."""
         if type != "crf1d":
             raise ValueError(f"no algorithm of type {type!r}; the only type is crf1d")
-        self._algorithm, self._given = algorithm_named(algorithm), dict[str, Any]()
+        self._algorithm = Algorithm(algorithm)
 
     def params(self) -> list[str]:
         """The names of the algorithm's parameters."""
-        return list(PARAMETERS[self._algorithm])
+        return list(self._algorithm.parameters)
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Set several parameters."""
@@ -159,17 +159,15 @@ class BaseTrainer:
 
     def set(self, name: str, value: Any) -> None:
         """Set a parameter; ValueError if the algorithm has none of that name."""
-        name = parameter_named(self._algorithm, name)
-        self._given[name] = PARAMETERS[self._algorithm][name].kind(value)
+        self._algorithm.set(name, value)
 
     def get(self, name: str) -> Any:
         """The value of a parameter."""
-        name = parameter_named(self._algorithm, name)
-        return self._given.get(name, PARAMETERS[self._algorithm][name].default)
+        return self._algorithm.get(name)
 
     def help(self, name: str) -> str:
         """What a parameter is for."""
-        return PARAMETERS[self._algorithm][parameter_named(self._algorithm, name)].what
+        return self._algorithm.parameters[self._algorithm.parameter(name)].what
 
     def message(self, message: str) -> None:
         """Is told every line of the log; for subclasses, as are the next four."""
@@ -194,24 +192,18 @@ class BaseTrainer:
             return
         held_out = [one for one in self._sentences if one[2] == holdout]
         self.on_start("")
+        log = self.logparser = TrainLog(self.message if self.verbose else None)
+
+        def after() -> None:
+            self.on_iteration("".join(log.log), log.iterations[-1])
+
         try:
-            tagger, self.logparser = trained(
-                self._algorithm,
-                self._given,
-                _pair(kept),
-                _pair(held_out) if held_out else None,
-                self._say,
-                lambda log: self.on_iteration("".join(log.log), log.iterations[-1]),
-            )
-            self.on_optimization_end("".join(self.logparser.log))
+            tagger = trained(self._algorithm, _pair(kept), _pair(held_out) if held_out else None, log, after)
+            self.on_optimization_end("".join(log.log))
             write_file(tagger.model, model, in_order(one[1] for one in kept))
         except TrellisError as error:
             raise CRFSuiteError(str(error)) from error
-        self.on_end("".join(self.logparser.log))
-
-    def _say(self, line: str) -> None:
-        if self.verbose:
-            self.message(line)
+        self.on_end("".join(log.log))
 
 
 class Trainer(BaseTrainer):
@@ -232,23 +224,21 @@ def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
 
 
 def trained(
-    algorithm: str,
-    given: Mapping[str, Any],
+    algorithm: Algorithm,
     train: trellis.Corpus,
     dev: trellis.Corpus | None,
-    say: Callable[[str], None],
-    after: Callable[[TrainLog], None] = lambda log: None,
-) -> tuple[trellis.Tagger, TrainLog]:
-    """The tagger that takes the place of CRFsuite's, and the log of its training; ``after`` is told of every pass."""
-    learner, options = learner_of(algorithm, given)
-    log = TrainLog(say)
+    log: TrainLog,
+    after: Callable[[], None] = lambda: None,
+) -> trellis.Tagger:
+    """The tagger that takes the place of CRFsuite's; ``after`` is called after every pass."""
+    learner, options = algorithm.learner()
     log.line("type: CRF1d")
-    for name, value in given.items():
+    for name, value in algorithm.given.items():
         log.line(f"{name}: {value}")
 
     def observe(event: trellis.Event) -> None:
         log.observe(event)
-        after(log)
+        after()
 
     tagger = trellis.train(
         train,
@@ -263,7 +253,7 @@ def trained(
         prune=False,
     )
     log.end(tagger, dev)
-    return tagger, log
+    return tagger
 
 
 @dataclass(frozen=True, slots=True)

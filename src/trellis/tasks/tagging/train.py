@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis._support.arguments import instance
 from trellis._support.arrays import Ints, Longs
-from trellis._support.errors import LearnerError
+from trellis._support.errors import LearnerError, warn
 from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
@@ -29,7 +29,7 @@ from trellis.learners.mira import MIRA
 from trellis.learning.chain_problem import ChainProblem, FeatureNames
 from trellis.learning.fit import CorpusDigest, Fit, corpus_of
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
-from trellis.learning.run import LOG
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
@@ -81,7 +81,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     if fit.settings.documents:
         from trellis.tasks.tagging.training.documents import train_twice
 
-        return train_twice(fit, corpus)
+        with interrupts_raise():
+            return train_twice(fit, corpus)
     return train_once(fit, corpus)
 
 
@@ -239,7 +240,7 @@ def _pruning(
     fate = "candidates are pruned; prune=False keeps all"
     if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
-    LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", settings.order, fate)
+    warn(f"{n_labels:,} labels at order {settings.order}: {fate}")
     return is_possible and Pruning()
 
 
