@@ -578,7 +578,7 @@ def test_tables_are_not_compressed_twice(tmp_path: Path) -> None:
 def test_a_sentence_column_with_gaps() -> None:
     """As in a well-known table of named entities, where only the first row of a sentence has its number."""
     rows = {"Sentence #": ["1", None, "2", None], "Word": ["a", "b", "c", "d"], "Tag": ["O", "O", "B", "I"]}
-    with pytest.raises(CorpusError, match=r"'Sentence #' is empty in row 1 .*fill it downwards first \(pandas: ffill"):
+    with pytest.raises(CorpusError, match=r"'Sentence #' misses value 1 .*fill it downwards first \(pandas: ffill"):
         trellis.read(pa.table(rows), sentence="Sentence #")
     table = pd.DataFrame(rows).ffill()
     assert trellis.read(table, sentence="Sentence #").sentences("Word") == [["a", "b"], ["c", "d"]]
