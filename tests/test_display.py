@@ -16,6 +16,7 @@ import trellis
 from trellis.corpus.brackets import parse_trees
 from trellis.corpus.tree import PhraseTree
 from trellis.display.charts import curves_chart
+from trellis.display.html import table
 from trellis.display.texts import mark
 from trellis.display.trellises import draw_trellis
 from trellis.evaluation.error_analysis import error_analysis
@@ -220,3 +221,11 @@ def test_reliability_is_drawn(tagger: trellis.Tagger) -> None:
     some = [bin for bin in found.tokens.bins if bin.n]
     said = [f"confidence {bin.confidence:.3f}, accuracy {bin.accuracy:.3f}, {bin.n} of them" for bin in some]
     assert titles(found.tokens.plot("labels")) == said
+
+
+def test_heads_of_numbers_are_aligned_as_the_numbers() -> None:
+    report = trellis.evaluate([["A", "B"]], [["A", "A"]])._repr_html_()
+    assert '<th></th><th class="n">precision</th><th class="n">recall</th>' in report
+    assert table([("a", "", 1), ("b", 2.5, "")], ("x", "y", "z")).startswith(
+        '<table><tr><th>x</th><th class="n">y</th><th class="n">z</th></tr>'
+    )

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 import trellis
 from trellis import _core
@@ -254,11 +255,10 @@ def fingerprint(*things: object) -> str:
                 add(one)
         elif isinstance(thing, Strings):
             add((thing.data, thing.starts))
-        elif isinstance(thing, Column):  # without the values that a slice does not have
-            used = np.bincount(thing.codes, minlength=len(thing.values)) > 0
-            add(((np.cumsum(used) - 1).astype(np.int32)[thing.codes], thing.values.take(np.flatnonzero(used))))
+        elif isinstance(thing, Column):
+            add(thing.values.take(thing.codes))
         elif isinstance(thing, Corpus):
-            add((thing.starts - thing.starts[:1], dict(sorted(thing.columns.items()))))
+            add(CorpusDigest().add(thing).result())
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
@@ -278,6 +278,31 @@ def fingerprint(*things: object) -> str:
 
     add(things)
     return digest.hexdigest()
+
+
+class CorpusDigest:
+    """A digest of sentences that does not depend on how they are cut into blocks, nor on how values are numbered."""
+
+    def __init__(self) -> None:
+        self.parts: dict[tuple[str, str], Any] = {}
+
+    def add(self, corpus: Corpus) -> CorpusDigest:
+        """Add a block of sentences."""
+        runs: dict[tuple[str, str], npt.NDArray[Any]] = {("", "sentences"): np.diff(corpus.starts)}
+        for name, column in corpus.columns.items():
+            strings = column.values if isinstance(column, Column) else column.names
+            hashes = b"".join(hashlib.blake2b(string.encode(), digest_size=8).digest() for string in strings)
+            numbers = column.codes if isinstance(column, Column) else column.ids
+            runs[name, "strings"] = np.frombuffer(hashes, np.uint64)[numbers]
+            if not isinstance(column, Column):
+                runs |= {(name, "sizes"): np.diff(column.starts), (name, "values"): column.full_values()}
+        for part, run in runs.items():
+            self.parts.setdefault(part, hashlib.blake2b(digest_size=16)).update(np.ascontiguousarray(run).data)
+        return self
+
+    def result(self) -> str:
+        """The digest of all that was added."""
+        return fingerprint([(part, digest.hexdigest()) for part, digest in sorted(self.parts.items())])
 
 
 def _described(learner: Learner | str) -> dict[str, Any]:

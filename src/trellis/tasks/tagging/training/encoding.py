@@ -232,7 +232,7 @@ class Setup:
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     survey: Survey | None  # of a stream
-    digest: str  # of the corpus; of a stream it is known after its second pass
+    digest: str  # of the corpus
     facts: dict[str, Any]  # for the record
 
     @property
@@ -346,7 +346,7 @@ class Encoding:
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
     filter: LabelFilter | None = None  # of the attributes as the problem numbers them
-    digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
+    digests: tuple[str, ...] = ()  # of the attributes of a stream, block by block
     endings: Endings | None = None  # of a smoothed dictionary
     segments: EncodedSegments | None = None  # of a semi-Markov model
 
