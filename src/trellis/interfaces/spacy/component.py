@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,11 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.schemes import guess_scheme
 
 # What a column of a model is in a Doc; words are those of the tokens.
-COLUMNS: dict[str, Callable[[Any], str]] = {
-    "word": lambda token: token.text,
-    "form": lambda token: token.text,
-    "token": lambda token: token.text,
-    "tokens": lambda token: token.text,
-    "lemma": lambda token: token.lemma_,
-    "pos": lambda token: token.tag_,
-    "tag": lambda token: token.tag_,
-    "xpos": lambda token: token.tag_,
-    "upos": lambda token: token.pos_,
+COLUMNS = {
+    **dict.fromkeys(("word", "form", "token", "tokens"), attrgetter("text")),
+    **dict.fromkeys(("pos", "tag", "xpos"), attrgetter("tag_")),
+    "lemma": attrgetter("lemma_"),
+    "upos": attrgetter("pos_"),
 }
 CONFIDENCE = "trellis_confidence"  # of a Span: how probable it is
 BATCH = 256  # docs tagged at a time
@@ -131,30 +127,25 @@ class TrellisTagger:
             for doc in docs:
                 self._annotate_all([doc])
             return
-        docs = list({id(doc): doc for doc in docs}.values())
-        some = [(doc, tokens) for doc in docs for tokens in _sentences(doc)]
+        sentences = {doc: parts for doc in docs if (parts := _sentences(doc))}
+        some = [tokens for parts in sentences.values() for tokens in parts]
         if not some:
             return
-        corpus = trellis.read({name: [_column(name, tokens) for _, tokens in some] for name in tagger.columns})
+        corpus = trellis.read({name: [_column(name, tokens) for tokens in some] for name in tagger.columns})
         if self.annotate == "tag":
-            for (_, tokens), tags in zip(some, tagger.tag_batch(corpus), strict=True):
+            for tokens, tags in zip(some, tagger.tag_batch(corpus), strict=True):
                 for token, tag in zip(tokens, tags, strict=True):
                     token.tag_ = tag
             return
-        of_doc: dict[int, tuple[list[Span], list[float]]] = {id(doc): ([], []) for doc, _ in some}
-        for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
-            spans, scores = of_doc[id(doc)]
-            spans += [
-                Span(doc, tokens[span.start_token].i, tokens[span.end_token - 1].i + 1, label=span.label)
-                for span, _ in found
-            ]
-            scores += [probability for _, probability in found]
-        for doc in docs:
-            if id(doc) not in of_doc:
-                continue
-            spans, scores = of_doc[id(doc)]
-            for span, score in zip(spans, scores, strict=True):
-                span._.set(CONFIDENCE, score)
+        results = iter(tagger.tag_spans_batch(corpus))
+        for doc, parts in sentences.items():
+            spans, scores = list[Span](), list[float]()
+            for tokens, found in zip(parts, islice(results, len(parts)), strict=True):
+                for span, score in found:
+                    begin, end = tokens[span.start_token].i, tokens[span.end_token - 1].i + 1
+                    spans.append(Span(doc, begin, end, label=span.label))
+                    spans[-1]._.set(CONFIDENCE, score)
+                    scores.append(score)
             doc.set_ents(spans)
             if self._spans_key is not None:
                 doc.spans[self._spans_key] = SpanGroup(doc, name=self._spans_key, spans=spans, attrs={"scores": scores})
@@ -240,12 +231,13 @@ def _sentences(doc: Doc) -> list[list[Any]]:
 def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
         raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
+    values = list(map(COLUMNS[name], tokens))
     # A sentence of one word may have nothing in a column that others have.
-    if not any(COLUMNS[name](token) for token in tokens) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
+    if not any(values) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
         raise ModelError(
             f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
         )
-    return [COLUMNS[name](token) for token in tokens]
+    return values
 
 
 def _entity_labels(tokens: Sequence[Any]) -> list[str]:
