@@ -285,8 +285,8 @@ def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
 class Tagger:
     """A model of CRFsuite, or one of trellis that reads attributes."""
 
-    def __init__(self) -> None:
-        self._tagger: trellis.Tagger | None = None
+    def __init__(self, tagger: trellis.Tagger | None = None) -> None:
+        self._tagger = tagger
         self._sentence: list[Any] | None = None
         self._posterior: trellis.Posterior | None = None
 

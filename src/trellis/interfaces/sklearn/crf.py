@@ -76,11 +76,7 @@ class CRF(SequenceEstimator):
     def tagger_(self) -> pycrfsuite.Tagger | None:
         """The model behind python-crfsuite's interface; None before ``fit``."""
         model = self._known()
-        if model is None:
-            return None
-        tagger = pycrfsuite.Tagger()
-        tagger._tagger = model
-        return tagger
+        return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:

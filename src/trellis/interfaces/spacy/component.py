@@ -1,12 +1,12 @@
 """The component: tokens of a Doc in, tags or entities with their probabilities out; trained inside ``initialize``."""
 
-from __future__ import annotations
+# No postponed annotations: spaCy checks the values of a config by those of the constructor.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from spacy.language import Language
 from spacy.scorer import Scorer
@@ -43,20 +43,6 @@ ANNOTATIONS = ("ents", "tag")
     },
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "tag_acc": 0.0},
 )
-def make_tagger(
-    nlp: Language,
-    name: str,
-    model: str | None,
-    annotate: str | None,
-    features: str | list[str] | None,
-    learner: str,
-    order: int | None,
-    spans_key: str | None,
-) -> TrellisTagger:
-    """The factory that spaCy calls."""
-    return TrellisTagger(name, model, annotate, features, learner, order, spans_key)
-
-
 class TrellisTagger:
     """Sets entities or tags by a tagger.
 
@@ -68,6 +54,7 @@ class TrellisTagger:
 
     def __init__(
         self,
+        nlp: Language | None = None,
         name: str = "trellis",
         model: str | None = None,
         annotate: str | None = None,
@@ -191,7 +178,7 @@ class TrellisTagger:
         if self.tagger is not None:
             self.tagger.save(folder / FILE)
 
-    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Self:
         """Read it again."""
         if (Path(path) / FILE).exists():
             self.tagger = trellis.Tagger.load(Path(path) / FILE)
@@ -201,7 +188,7 @@ class TrellisTagger:
         """The model as bytes."""
         return b"" if self.tagger is None else self.tagger.to_bytes()
 
-    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> Self:
         """Read it again."""
         if data:
             self.tagger = trellis.Tagger.from_bytes(data)
