@@ -17,7 +17,7 @@ from trellis.corpus.brackets import parse_trees
 from trellis.corpus.tree import PhraseTree
 from trellis.display.charts import curves_chart
 from trellis.display.html import table
-from trellis.display.texts import mark
+from trellis.display.models import mark
 from trellis.display.trellises import draw_trellis
 from trellis.evaluation.error_analysis import error_analysis
 
