@@ -17,7 +17,7 @@ from trellis.corpus.brackets import parse_trees
 from trellis.corpus.tree import PhraseTree
 from trellis.display.charts import curves_chart
 from trellis.display.html import table
-from trellis.display.texts import mark
+from trellis.display.models import mark
 from trellis.display.trellises import draw_trellis
 from trellis.evaluation.error_analysis import error_analysis
 
@@ -119,7 +119,7 @@ def circles(svg: str) -> list[dict[str, str]]:
 def test_the_trellis_of_a_sentence(tagger: trellis.Tagger, tmp_path: Path) -> None:
     sentence = ["the", "dog", NASTY]
     picture = tagger.draw(sentence)
-    assert picture._repr_svg_() == picture.to_svg() == str(picture)
+    assert picture._repr_svg_() == picture.svg == str(picture)
     names = [title.text or "" for title in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}title")]
     node = tagger.marginals(sentence)
     for t, label in enumerate(tagger.tag(sentence)):
@@ -182,12 +182,12 @@ def test_pictures_hold_any_text(kind: str, tmp_path: Path) -> None:
 
 def test_trees_and_lattices_show_themselves() -> None:
     [tree] = parse_trees("(S (NP a) (VP b))").trees
-    assert tree._repr_svg_() == tree.draw().to_svg()
+    assert tree._repr_svg_() == tree.draw().svg
     assert str(tree.draw()) == tree.draw().text == "  S\n┌─┴─┐\nNP  VP\n│   │\na   b"
     graph = trellis.Hypergraph.from_arrays([1, 2], [0, 1, 2], [0, 1])
-    assert graph._repr_svg_() == graph.draw().to_svg()
+    assert graph._repr_svg_() == graph.draw().svg
     dependencies = trellis.DependencyTree(["a"], [0])
-    assert dependencies._repr_svg_() == dependencies.draw().to_svg()
+    assert dependencies._repr_svg_() == dependencies.draw().svg
 
 
 # ------------------------------------------------------------ figures

@@ -121,7 +121,7 @@ def test_text_has_words_in_the_last_line_under_their_labels() -> None:
 
 
 def test_svg_is_well_formed_and_has_all_labels_and_words() -> None:
-    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").draw().to_svg())
+    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").draw().svg)
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(filter(None, texts)) == sorted(["S", "NP", "DT", "NN", "VP", "VBD", "a", "<b>", "&"])
     assert float(root.attrib["width"]) > 0

@@ -22,7 +22,7 @@ _BY_EXTENSION = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
 }
 TABLES = ("parquet", "feather")
-_MODULES = {"jsonl": "jsonl", "csv": "csv_files", "crfsuite": "crfsuite_data"}
+_MODULES = {"jsonl": "objects", "csv": "csv_files", "crfsuite": "crfsuite_data"}
 # The formats on which an option of ``read`` has an effect, if not on all.
 FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
 
@@ -142,8 +142,8 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: 
         corpus, y = corpus
     if y is None:
         return read(corpus)
-    from trellis.corpus.blocks import CorpusStream
     from trellis.corpus.objects import from_tokens, with_labels
+    from trellis.corpus.stream import CorpusStream
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
         raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")

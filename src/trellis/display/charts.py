@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from trellis.display.html import BLUE, GREY, ORANGE, RED, Html, element
@@ -49,8 +50,11 @@ def curves_chart(curves: Sequence[Curve], title: str) -> Picture:
     return picture([words(LEFT, 14, title), *panels], WIDTH, height, style=_STYLE, name=title)
 
 
-def confusion_chart(analysis: Any) -> Picture:
-    """The confusion matrix of the labels with most errors: gold labels down, predicted labels across."""
+def confusion_chart(analysis: Any, links: Mapping[tuple[str, str], str] = MappingProxyType({})) -> Picture:
+    """The confusion matrix of the labels with most errors: gold labels down, predicted labels across.
+
+    ``links`` are addresses that the number of a confusion leads to.
+    """
     names = analysis.worst_labels(MOST_LABELS) or list(analysis.rows)[:MOST_LABELS]
     counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
     counts |= {(name, name): analysis.rows[name].correct for name in names}
@@ -66,7 +70,9 @@ def confusion_chart(analysis: Any) -> Picture:
                 size = {"x": x, "y": at - _CELL / 2, "width": _CELL, "height": _CELL}
                 # The root, so that rare confusions can be seen.
                 shapes.append(element("rect", title, **size, fill=BLUE, fill_opacity=0.8 * share**0.5))
-                shapes.append(words(x + _CELL / 2, at + 4, f"{n:,}", text_anchor="middle", style="font-size:8px"))
+                text = words(x + _CELL / 2, at + 4, f"{n:,}", text_anchor="middle", style="font-size:8px")
+                link = links.get((gold, predicted))
+                shapes.append(element("a", text, href=link) if link else text)
     side = room + _CELL * len(names) + 24
     shapes.append(words(room, side - 8, "gold labels down, predicted labels across"))
     return picture(shapes, max(side, room + 240), side, style=_STYLE, name="confusion matrix")

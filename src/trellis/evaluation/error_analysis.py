@@ -12,14 +12,13 @@ import numpy as np
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
-from trellis.corpus.schemes import guess_scheme
+from trellis.corpus.schemes import SpanReading, guess_scheme
 from trellis.display.charts import confusion_chart
 from trellis.display.html import Number
 from trellis.display.svg import Picture
 from trellis.display.tables import Figure, Row, Table
 from trellis.evaluation.report import Report
 from trellis.evaluation.scores import Score, macro_average
-from trellis.evaluation.spans import SpanReading
 from trellis.evaluation.tagging import label_scores, right_tokens
 
 

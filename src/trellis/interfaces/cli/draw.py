@@ -43,4 +43,4 @@ def command(options: Namespace) -> None:
     limits = {"most_labels": options.most_labels} if options.most_labels else {}
     picture = model.draw(sentence_of(model, words), **limits)
     with writing(options.output) as out:
-        out.write(picture.to_svg().encode())
+        out.write(picture.svg.encode())

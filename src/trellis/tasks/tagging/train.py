@@ -13,11 +13,11 @@ import numpy as np
 from trellis._support.arguments import instance
 from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError, warn
-from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
+from trellis.corpus.stream import CorpusStream
 from trellis.engine.weights import ChainWeights
 from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze

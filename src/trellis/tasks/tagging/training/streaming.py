@@ -15,8 +15,8 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import NONE, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import CorpusError, LearnerError
-from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.stream import CorpusStream
 from trellis.features.extraction import Extraction, Extractor, compact
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.fit import CorpusDigest, fingerprint
