@@ -78,20 +78,13 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
   w.alpha.assign(w.states.size(), zero);
   w.alpha[0] = S::template one<double>;
   Scaling scaling;
-  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) {
       double& to = w.alpha[w.steps[i].to];
       to = S::plus(to, S::times(w.alpha[w.steps[i].from], w.factors[i]));
     }
-    if constexpr (kScaled<S>) {
-      double sum = 0;
-      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) sum += w.alpha[s];
-      if (!scaling.take(sum, 1, least * w.least[t])) return kForbidden<double>;
-      w.scales[t] = 1 / sum;
-      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) w.alpha[s] *= w.scales[t];
-      least = least_of(w.alpha.data() + w.state_starts[t], w.state_starts[t + 1] - w.state_starts[t]);
-    }
+    const std::size_t first = w.state_starts[t], n = w.state_starts[t + 1] - first;
+    if (kScaled<S> && !scaling.scale(w.alpha.data() + first, n, {1, w.least[t]}, w.scales[t])) return kForbidden<double>;
   }
   w.beta.assign(w.states.size(), zero);
   const auto end_of = [&](std::size_t s) { return chain.end ? chain.end[chain.ngrams->ngrams->label(w.states[s])] : 0; };
@@ -102,7 +95,7 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
     if (kScaled<S> && end_of(s) > kForbidden<double>) least_end = std::min(least_end, w.beta[s]);
     total = S::plus(total, S::times(w.alpha[s], w.beta[s]));
   }
-  if (kScaled<S> && !scaling.take(total, 1, least * least_end)) return kForbidden<double>;
+  if (kScaled<S> && !scaling.take(total, {1, least_end})) return kForbidden<double>;
   for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
     w.beta[s] = kScaled<S> ? w.beta[s] / total : w.beta[s] - total;
   return kScaled<S> ? scaling.log_z() + top : total;
