@@ -210,26 +210,15 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
   return lost;
 }
 
-TRELLIS_CLONES bool run_all(const ChainView<float>& chain, HistoryWorkspace<float>& work) {
-  return reach_all_any(chain, work);
-}
-TRELLIS_CLONES bool run_all(const ChainView<double>& chain, HistoryWorkspace<double>& work) {
-  return reach_all_any(chain, work);
-}
-TRELLIS_CLONES void look_back(const ChainView<float>& chain, std::size_t t, HistoryWorkspace<float>& work, const float* more) {
-  look_back_any(chain, t, work, more);
-}
-TRELLIS_CLONES void look_back(const ChainView<double>& chain, std::size_t t, HistoryWorkspace<double>& work,
-                              const double* more) {
-  look_back_any(chain, t, work, more);
-}
-TRELLIS_CLONES float run_some(const ChainView<float>& chain, HistoryWorkspace<float>& work, float least, std::size_t width) {
-  return reach_some_any(chain, work, least, width);
-}
-TRELLIS_CLONES double run_some(const ChainView<double>& chain, HistoryWorkspace<double>& work, double least,
-                               std::size_t width) {
-  return reach_some_any(chain, work, least, width);
-}
+#define TRELLIS_RUN(Real)                                                                                             \
+  TRELLIS_CLONES bool run_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) { return reach_all_any(chain, work); } \
+  TRELLIS_CLONES void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* more) {   \
+    look_back_any(chain, t, work, more);                                                                              \
+  }                                                                                                                   \
+  TRELLIS_CLONES Real run_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {      \
+    return reach_some_any(chain, work, least, width);                                                                 \
+  }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
@@ -280,11 +269,10 @@ Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
   return run_some(chain, work, least, width);
 }
 
-template bool reach_all(const ChainView<float>&, HistoryWorkspace<float>&);
-template bool reach_all(const ChainView<double>&, HistoryWorkspace<double>&);
-template float look_ahead(const ChainView<float>&, HistoryWorkspace<float>&);
-template double look_ahead(const ChainView<double>&, HistoryWorkspace<double>&);
-template float reach_some(const ChainView<float>&, HistoryWorkspace<float>&, float, std::size_t);
-template double reach_some(const ChainView<double>&, HistoryWorkspace<double>&, double, std::size_t);
+#define TRELLIS_INSTANCES(Real)                                             \
+  template bool reach_all(const ChainView<Real>&, HistoryWorkspace<Real>&); \
+  template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&); \
+  template Real reach_some(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

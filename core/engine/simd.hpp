@@ -13,6 +13,8 @@
 #endif
 #define TRELLIS_INLINE inline __attribute__((always_inline))
 #define TRELLIS_INLINE_LAMBDA __attribute__((always_inline))  // between the parameters and the body of a lambda
+// A definition for each type of potentials.
+#define TRELLIS_FOR_REALS(DEFINITION) DEFINITION(float) DEFINITION(double)
 // What the compiler may take for granted.
 #define TRELLIS_ASSUME(fact) ((fact) ? void() : __builtin_unreachable())
 

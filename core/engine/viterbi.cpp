@@ -4,7 +4,7 @@
 
 #include "engine/chain_passes.hpp"
 #include "engine/history_best.hpp"
-#include "engine/listed_best.hpp"
+#include "engine/listed_passes.hpp"
 
 namespace trellis {
 namespace {
@@ -93,12 +93,9 @@ TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int3
   };
   return chain.allowed ? both(Allowed{*chain.allowed}) : both(Everything{chain.n_labels});
 }
-TRELLIS_CLONES float run(const ChainView<float>& chain, float* delta, std::int32_t* path) {
-  return run_any(chain, delta, path);
-}
-TRELLIS_CLONES double run(const ChainView<double>& chain, double* delta, std::int32_t* path) {
-  return run_any(chain, delta, path);
-}
+#define TRELLIS_RUN(Real) \
+  TRELLIS_CLONES Real run(const ChainView<Real>& chain, Real* delta, std::int32_t* path) { return run_any(chain, delta, path); }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
@@ -113,8 +110,8 @@ template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
   if (on_lattice(chain)) return best_on_lattice(chain, lattice_of(work), path);
   if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) {
-    if (!work.listed) work.listed = std::make_shared<ListedWorkspace<Real>>();
-    return best_listed(chain, *work.listed, path);
+    if (!work.listed) work.listed = std::make_shared<ListedPasses<Real>>();
+    return work.listed->best(chain, path);
   }
   if (chain.ngrams) return best_history(chain, histories_of(work), path);
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
@@ -128,17 +125,14 @@ std::size_t workspace_bytes(const Workspace<Real>& work) {
     for (const StateList<Real>& list : work.histories->alpha)
       bytes += list.states.capacity() * sizeof(std::uint32_t) + list.values.capacity() * sizeof(Real) + sizeof list;
   }
-  if (work.listed)
-    bytes += work.listed->alpha.capacity() * sizeof(Real) + work.listed->pairs.capacity() * sizeof(std::uint32_t) +
-             work.listed->at.capacity() * sizeof(std::size_t);
+  if (work.listed) bytes += work.listed->bytes();
   return bytes + (work.lattice ? work.lattice->bytes() : 0);
 }
 
-template std::size_t workspace_bytes(const Workspace<float>&);
-template std::size_t workspace_bytes(const Workspace<double>&);
-template float* best_prefixes(const ChainView<float>&, Workspace<float>&);
-template double* best_prefixes(const ChainView<double>&, Workspace<double>&);
-template float best_path(const ChainView<float>&, Workspace<float>&, std::int32_t*);
-template double best_path(const ChainView<double>&, Workspace<double>&, std::int32_t*);
+#define TRELLIS_INSTANCES(Real)                                           \
+  template std::size_t workspace_bytes(const Workspace<Real>&);           \
+  template Real* best_prefixes(const ChainView<Real>&, Workspace<Real>&); \
+  template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis
