@@ -214,8 +214,7 @@ class Tagger(Model):
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
-        from trellis.corpus.schemes import Span
-        from trellis.evaluation.spans import SpanReading
+        from trellis.corpus.schemes import Span, SpanReading
         from trellis.tasks.tagging.posterior import probabilities
 
         values, kinds = items(span), (str, int | np.integer, int | np.integer)
@@ -238,8 +237,7 @@ class Tagger(Model):
         self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their confidences."""
-        from trellis.corpus.schemes import Span, spans
-        from trellis.evaluation.spans import SpanReading
+        from trellis.corpus.schemes import Span, SpanReading, spans
         from trellis.tasks.tagging.posterior import probabilities
 
         SpanReading.of(self.labels)  # CorpusError if labels mark no spans
@@ -357,8 +355,7 @@ class Tagger(Model):
     def _report(
         self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
     ) -> TaggingReport:
-        from trellis.evaluation.parts import PartNames
-        from trellis.evaluation.tagging import evaluate_columns
+        from trellis.evaluation.tagging import PartNames, evaluate_columns
 
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator

@@ -11,10 +11,9 @@ import numpy as np
 
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError
-from trellis.corpus.schemes import Span
+from trellis.corpus.schemes import Span, SpanReading
 from trellis.engine.chain import BeamChains, Chains, Potentials
 from trellis.engine.weights import START
-from trellis.evaluation.spans import SpanReading
 from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.segments.decoding import SegmentChains
