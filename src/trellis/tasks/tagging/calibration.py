@@ -95,7 +95,7 @@ def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, 
 
 
 def measure_reliability(
-    decoder: ChainDecoder, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
+    decoder: ChainDecoder, kind: str, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
 ) -> Calibration:
     """How reliable the confidences of the best labels are, and those of their spans; ``codes`` are the best labels."""
     has_spans = guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None
@@ -118,7 +118,7 @@ def measure_reliability(
         n = len(reading.types)
         is_right = np.isin(_keys(spans_found, n), _keys(spans_given, n))
         of_span = reliability(of_spans, is_right, n_bins)  # both come by where spans begin
-    return Calibration(decoder.probability_kind, decoder.model.temperature, tokens, of_span)
+    return Calibration(kind, decoder.model.temperature, tokens, of_span)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trellis.engine.chain import BeamChains, Chains
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
-    from trellis.tasks.tagging.posterior import ProbabilityKind
     from trellis.tasks.tagging.segments.decoding import SegmentChains, SegmentDecoder
 
 Decode = Literal["viterbi", "posterior"]
@@ -113,11 +112,6 @@ class ChainDecoder:
             self.segments = SegmentDecoder(model, native_weights)
         # Whether the native decoder alone knows the best path.
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
-
-    @property
-    def probability_kind(self) -> ProbabilityKind:
-        """What its marginals are."""
-        return "confidence" if self.model.family == "scores" else "probability"
 
     @property
     def _sizes(self) -> tuple[int, int]:

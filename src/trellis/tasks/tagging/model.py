@@ -69,7 +69,7 @@ class Tagger(Model):
 
     @property
     def order(self) -> int:
-        """How many labels back a label looks."""
+        """Markov order: number of preceding labels."""
         return self._model.order
 
     @property
@@ -90,7 +90,7 @@ class Tagger(Model):
     @property
     def probability_kind(self) -> ProbabilityKind:
         """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
-        return self._decoder.probability_kind
+        return "confidence" if self._model.family == "scores" else "probability"
 
     @property
     def temperature(self) -> float:
@@ -294,7 +294,8 @@ class Tagger(Model):
     ) -> Calibration:
         from trellis.tasks.tagging.calibration import measure_reliability
 
-        return measure_reliability(self._decoder, corpus, gold, predicted.codes, n_bins, thread_count(n_threads))
+        kind, threads = self.probability_kind, thread_count(n_threads)
+        return measure_reliability(self._decoder, kind, corpus, gold, predicted.codes, n_bins, threads)
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> TaggingExplanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
