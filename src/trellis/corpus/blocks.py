@@ -12,7 +12,7 @@ from trellis._support.arguments import file_path, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, parse_names
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, extension
+from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension
 from trellis.corpus.read import Options, choose, format_of, read
 from trellis.corpus.stream import pieces_of_path
 
@@ -35,7 +35,7 @@ class CorpusStream:
         if self._columns is None:
             first = next(iter(self), None)
             if first is None:
-                raise CorpusError(self.source, None, "no tokens in it; give at least one sentence")
+                raise EmptyError(self.source)
             self._columns = tuple(first.columns)
         return self._columns
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import decoded
+from trellis.corpus.files import EmptyError, decoded
 from trellis.corpus.objects import Origin, from_mapping
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
@@ -26,7 +26,7 @@ def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: s
     first = next((number for number, row in enumerate(rows) if any(row)), len(rows))
     rows, lines = rows[first:], lines[first:]
     if not rows:
-        raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
+        raise EmptyError(source)
     head = [name.strip() for name in rows[0]]
     if head[0] == "" and len(head) > 1:  # the numbers of rows, as pandas writes them
         head, rows = head[1:], [row[1:] for row in rows]

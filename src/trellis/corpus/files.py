@@ -10,11 +10,19 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from trellis._support.errors import CorpusError
+from trellis._support.errors import CorpusError, os_reason
 from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
+NO_TOKENS = "no tokens in it; give a file with at least one sentence"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+
+
+class EmptyError(CorpusError):
+    """A file without a token."""
+
+    def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
+        super().__init__(path, line, why)
 
 
 def is_gzip(path: str) -> bool:
@@ -53,17 +61,13 @@ def reading(path: str) -> Iterator[BinaryIO]:
         else:
             with Path(path).open("rb") as plain:
                 yield plain
-    except FileNotFoundError:
-        raise CorpusError(name, None, "no such file; check the name and the folder") from None
-    except IsADirectoryError:
-        raise CorpusError(name, None, "a folder, not a file; name a file in it") from None
     except EOFError:
         raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
         why = "not a valid gzip file; drop the .gz from its name or compress it again"
         raise CorpusError(name, None, why) from None
     except OSError as error:
-        raise CorpusError(name, None, f"cannot be read: {error.strerror or error}") from None
+        raise CorpusError(name, None, os_reason(error)) from None
 
 
 def read_bytes(path: str) -> bytes:

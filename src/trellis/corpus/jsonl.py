@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import NOT_UTF8
+from trellis.corpus.files import NOT_UTF8, EmptyError
 from trellis.corpus.objects import Origin, from_records
 
 
@@ -20,7 +20,7 @@ def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus
             records.append(_parse_line(line, source, number))
             lines.append(number)
     if not records:
-        raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
+        raise EmptyError(source)
     return from_records(records, names, Origin(source, lines))
 
 

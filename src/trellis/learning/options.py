@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import file_path, thread_count
-from trellis.learning.learner import Constraint, flag, whole
+from trellis.learning.learner import Constraint, Learner, flag, whole
 from trellis.learning.run import Event
 
 # What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
@@ -113,14 +113,8 @@ def markdown_table(kind: type, *, shared: bool = True) -> str:
 
 
 def _shown(default: Any) -> str:
-    """A default as code; of a learner only the parameters that its class has not."""
-    if default is None:
-        return ""
-    if not is_dataclass(default) or isinstance(default, type):
-        return f"`{default!r}`"
-    changed = {one.name: getattr(default, one.name) for one in fields(default) if one.init}
-    given = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(type(default)(), name)]
-    return f"`{type(default).__name__}({', '.join(given)})`"
+    """A default as code."""
+    return "" if default is None else f"`{default if isinstance(default, Learner) else repr(default)}`"
 
 
 def plain(value: Any) -> Any:

@@ -49,22 +49,17 @@ class Event:
         idle = {"seconds"} if self.unit != "tokens" else {"seconds", "unit"}
         return {key: value for key, value in asdict(self).items() if value is not None and key not in idle}
 
-    def wrong_text(self) -> str | None:
-        """The share that was wrong, in words; None where nothing is counted."""
-        for n, what in ((self.mistakes, "wrong"), (self.violations, "violating the margin")):
-            if n is not None:
-                return f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training"
-        return None
-
     def text(self) -> str:
-        """One line for a log."""
-        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")]
-        if (wrong := self.wrong_text()) is not None:
-            said.append(wrong)
+        """One line for people."""
+        # An objective may converge long before the last epoch.
+        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
+        n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
+        if n is not None:
+            said.append(f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training")
         if self.objective is not None:
             said.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
-            said.append(f"{100 * self.dev_score:.2f} on dev" + (", the best so far" if self.best else ""))
+            said.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
             said.append(f"{self.seconds:.2f} s")
         return ", ".join(said)

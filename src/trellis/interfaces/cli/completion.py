@@ -9,10 +9,9 @@ examples:
 from __future__ import annotations
 
 import argparse
-import importlib
 from argparse import Namespace
 
-from trellis.interfaces.cli.file_shape import FILES
+from trellis.interfaces.cli.main import COMMANDS, parsers_of
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
 
@@ -49,17 +48,8 @@ def command(options: Namespace) -> None:
 
 def _actions() -> dict[str, dict[str, argparse.Action]]:
     """The options of every command by name: of one whose options depend on the task, those of all tasks."""
-    from trellis.interfaces.cli.main import COMMANDS, module_of
-
-    commands = dict[str, dict[str, argparse.Action]]()
-    for name in COMMANDS:
-        module, options = importlib.import_module(module_of(name)), commands.setdefault(name, {})
-        for task in FILES if name in ("train", "cross-validate") else ("",):
-            parser = Parser(f"trellis {name}", "", ["--task", task] if task else [])
-            module.describe(parser)
-            for action in parser._actions:
-                options |= {option: action for option in action.option_strings if option not in options}
-    return commands
+    actions = {name: [a for parser in parsers_of(name).values() for a in parser._actions] for name in COMMANDS}
+    return {name: {word: a for a in reversed(own) for word in a.option_strings} for name, own in actions.items()}
 
 
 def _bash(shell: str) -> str:
@@ -76,8 +66,6 @@ def _bash(shell: str) -> str:
 
 def _fish() -> str:
     """The same for fish: a line for each command and each option."""
-    from trellis.interfaces.cli.main import COMMANDS
-
     lines = ["complete -c trellis -n __fish_use_subcommand -f"]
     for name, actions in _actions().items():
         summary = COMMANDS[name].replace("'", "\\'")

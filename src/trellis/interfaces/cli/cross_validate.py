@@ -9,15 +9,18 @@ examples:
 
 from __future__ import annotations
 
+import random
 import statistics
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import Any
 
-from trellis.interfaces.cli.file_shape import FILES
+from trellis._support.errors import ArgumentError
+from trellis.corpus.corpus import Corpus
+from trellis.interfaces.cli.files import TrainingData, training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.task_files import TrainingData, parts, training_data
 from trellis.interfaces.cli.train import COLUMNS, trained
 from trellis.interfaces.cli.training_options import describe_training, training_options
 
@@ -26,7 +29,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("corpus", metavar="FILE", help="file with gold outputs; - is standard input")
-    task = parser.task(FILES)
+    task = parser.task()
     add("--folds", type=at_least(2), default=5, metavar="N", help="number of parts")
     add("--mix", type=at_least(0), metavar="SEED", help="random parts, by this seed (default: sentences in turn)")
     parser.share("threads", "quiet", "json")
@@ -40,10 +43,10 @@ def command(options: Namespace) -> None:
     task, values = options.task, training_options(options, options.task)
     data = training_data(options, task, [options.corpus], None)
     figures = dict[str, list[float]]()
-    for number, (training, test) in enumerate(parts(data.data, options.folds, options.mix), 1):
+    for number, (training, test) in enumerate(_parts(data.data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
         with watch_epochs(options.quiet, title) as observer:
-            model = trained(options, task, TrainingData(training, None, data.shape), values, observer)
+            model = trained(options, task, TrainingData(training, None, data.layout), values, observer)
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)
         for name, value in {report.name: report.headline, **report.to_dict()}.items():
@@ -58,6 +61,21 @@ def command(options: Namespace) -> None:
         summary = [statistics.mean(values_of_parts), statistics.stdev(values_of_parts), *values_of_parts]
         rows.append([name, *(f"{100 * value:.2f}" for value in summary)])
     show(align(rows, right=range(1, options.folds + 3)))
+
+
+def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
+    """Pairs of training and test data, whose tests cover every sentence once."""
+    if isinstance(data, Corpus):
+        yield from data.folds(n, seed=seed)
+        return
+    if n > len(data):
+        raise ArgumentError(f"--folds must be at most {len(data)}, the number of sentences")
+    order = list(range(len(data)))
+    if seed is not None:
+        random.Random(seed).shuffle(order)
+    for i in range(n):
+        held_out = set(order[i::n])
+        yield [x for j, x in enumerate(data) if j not in held_out], [x for j, x in enumerate(data) if j in held_out]
 
 
 def _summary(values: list[float]) -> dict[str, Any]:

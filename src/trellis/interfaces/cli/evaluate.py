@@ -31,57 +31,55 @@ from trellis.corpus.files import extension
 from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
 from trellis.evaluation.parts import PartNames
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
-from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
-from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
-from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
+from trellis.interfaces.cli.files import (
+    BRACKETS,
+    FileShape,
+    check_task,
+    gold_data,
+    open_model,
+    read_examples,
+    reject_file_options,
+)
+from trellis.interfaces.cli.mistakes import write_mistakes
+from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.progress import say
-from trellis.interfaces.cli.task_files import LENIENT, gold_data
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Column, Corpus
     from trellis.evaluation.reliability import Calibration
 
-# The tasks that options are for; all others are for every task.
-TASKS_OF = {
-    **dict.fromkeys(("label_parts", "calibration", "error_analysis", "errors", "decode", "scheme"), ("tag",)),
-    "target": ("tag", "rerank"),
-    "tagger": ("parse",),
-    "no_subtypes": ("parse",),
-    "no_tags": ("trees",),
-    "longest": ("trees",),
-    "lenient": LENIENT,
-}
+EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", metavar="FILE", help="with --model: file with gold outputs; - is standard input")
-    add("--model", "-m", action=Once, metavar="MODEL", help="model file")
+    parser.take(*FILES, required=False)
     add("--gold", metavar="FILE", help="without a model: file with gold outputs")
     add("--predicted", metavar="FILE", help="without a model: file with predicted outputs of the same sentences")
     tasks = "of --predicted: tag, parse, trees or words (default: trees for files in brackets, else tag)"
     add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
-    parser.share("target", "label-parts")
-    add("--calibration", action="store_true", help="reliability of a tagger's probabilities")
-    add(
-        "--error-analysis",
-        action="store_true",
-        help="scores per label, confusions, known words, partial matches of spans",
-    )
-    add("--errors", metavar="FILE", help="write the tokens with a wrong label, as a table")
+    parser.share("target", tasks=("tag", "rerank"))
+    parser.share("label-parts")
+    calibration = "reliability of a tagger's probabilities"
+    add("--calibration", action="store_true", tasks=("tag",), help=calibration)
+    analysis = "scores per label, confusions, known words, partial matches of spans"
+    add("--error-analysis", action="store_true", tasks=("tag",), help=analysis)
+    add("--errors", tasks=("tag",), metavar="FILE", help="write the tokens with a wrong label, as a table")
     parser.share("decode", "scheme", "tagger")
-    add("--no-subtypes", action="store_true", help="of dependency parsers: nsubj:pass counts as nsubj")
+    subtypes = "of dependency parsers: nsubj:pass counts as nsubj"
+    add("--no-subtypes", action="store_true", tasks=("parse",), help=subtypes)
     parser.share("no-tags")
-    add("--longest", type=at_least(1), metavar="N", help="of constituency parsers: only sentences of up to N words")
+    longest = "of constituency parsers: only sentences of up to N words"
+    add("--longest", type=at_least(1), tasks=("trees",), metavar="N", help=longest)
     parser.share("lenient", "threads", "quiet", "json")
     parser.share_file_options()
 
 
 def command(options: Namespace) -> None:
     """Show the figures."""
-    check_mistakes(options.errors, options.source, options.model, options.gold, options.predicted)
     outcome = _of_model(options) if options.model is not None else _of_files(options)
     more = outcome.analysis() if options.error_analysis else None
     if options.errors is not None:
@@ -119,20 +117,17 @@ class _Outcome:
 def _of_model(options: Namespace) -> _Outcome:
     """The figures of a model on a file."""
     if options.source is None or options.gold or options.predicted or options.task:
-        raise ArgumentError("give --model and a file with gold outputs, or --gold and --predicted, two files")
-    model = open_model(options, "evaluate", *FILES)
-    reject_other_tasks(options, model.task, TASKS_OF)
+        raise ArgumentError(EITHER)
+    model = open_model(options)
     corpus, n_threads = gold_data(model, options, options.source), options.threads
     if model.task == "tag":
         return _of_tagger(model, corpus, options)
-    own: dict[str, Any] = {}
     if model.task == "parse":
-        own = {"subtypes": not options.no_subtypes}
-    elif model.task == "trees":
-        own = {"tags": not options.no_tags, "longest": options.longest}
-    elif model.task == "rerank":
-        own = {"target": options.target}
-    return _Outcome(model.evaluate(corpus, n_threads=n_threads, **own))
+        return _Outcome(model.evaluate(corpus, subtypes=not options.no_subtypes, n_threads=n_threads))
+    if model.task == "trees":
+        return _Outcome(model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, n_threads=n_threads))
+    more = {"target": options.target} if model.task == "rerank" else {}
+    return _Outcome(model.evaluate(corpus, n_threads=n_threads, **more))
 
 
 def _of_tagger(tagger: Any, corpus: Corpus, options: Namespace) -> _Outcome:
@@ -148,14 +143,22 @@ def _of_tagger(tagger: Any, corpus: Corpus, options: Namespace) -> _Outcome:
 def _of_files(options: Namespace) -> _Outcome:
     """The figures of one file by another."""
     if options.gold is None or options.predicted is None or options.source is not None:
-        raise ArgumentError("give --model and a file with gold outputs, or --gold and --predicted, two files")
+        raise ArgumentError(EITHER)
     for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
         if getattr(options, name):
             raise ArgumentError(f"--{name.replace('_', '-')} needs a model; give --model, or omit it")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")
-    reject_other_tasks(options, task, TASKS_OF)
-    compare = {"tag": _columns, "parse": _attachment, "trees": _brackets, "words": _words}[task]
-    return compare(options)
+    check_task(options, task)
+    if task in ("tag", "parse"):
+        return _columns(options) if task == "tag" else _attachment(options)
+    from trellis.evaluation.brackets import evaluate_trees
+    from trellis.evaluation.words import compare_words
+
+    reject_file_options(options, "trees in brackets and lines of words have no columns")
+    gold, predicted = (read_examples(task, path, options) for path in (options.gold, options.predicted))
+    if task == "words":
+        return _Outcome(compare_words(gold, predicted, ()))
+    return _Outcome(evaluate_trees(gold, predicted, longest=options.longest))
 
 
 def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
@@ -204,23 +207,3 @@ def _attachment(options: Namespace) -> _Outcome:
     marks = np.array([is_punctuation(value) for value in words.values], bool)[words.codes]
     pairs = [(tree.heads, None if tree.labels is None else tree.labels.tolist()) for tree in trees]
     return _Outcome(attachment_of(corpora[0].starts, marks, *pairs, subtypes=not options.no_subtypes))
-
-
-def _brackets(options: Namespace) -> _Outcome:
-    """Constituency trees."""
-    from trellis.corpus.brackets import read_trees
-    from trellis.evaluation.brackets import evaluate_trees
-
-    reject_file_options(options, "trees in brackets have no columns")
-    gold, predicted = read_trees(options.gold), read_trees(options.predicted)
-    return _Outcome(evaluate_trees(gold, predicted, longest=options.longest))
-
-
-def _words(options: Namespace) -> _Outcome:
-    """Lines of words."""
-    from trellis.corpus.unspaced import read_segmented
-    from trellis.evaluation.words import compare_words
-
-    reject_file_options(options, "lines of words have no columns")
-    gold, predicted = (read_segmented(path).lines for path in (options.gold, options.predicted))
-    return _Outcome(compare_words(gold, predicted, ()))

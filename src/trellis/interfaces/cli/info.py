@@ -14,10 +14,9 @@ from textwrap import TextWrapper
 from typing import Any
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.cli.file_shape import open_model
+from trellis.interfaces.cli.files import open_model
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
-from trellis.interfaces.cli.progress import describe as describe_epoch
 from trellis.learning.run import Event
 from trellis.tasks.model import Model
 
@@ -28,7 +27,7 @@ RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-o
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.share("model")
+    parser.take()
     parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of the largest weights")
     parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
     parser.share("json")
@@ -38,7 +37,7 @@ def command(options: Namespace) -> None:
     """Show the facts."""
     if options.json and options.history:
         raise ArgumentError("--json has the whole history; omit --history")
-    model, path = open_model(options, "info"), Path(options.model)
+    model, path = open_model(options), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
     if options.json:
         show_json({**facts_of(model, options.top), "bytes": n_bytes})  # with the whole history
@@ -95,8 +94,7 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
     if history := training.get("history"):
         kept = history if n_epochs is None else history[-n_epochs:]
         title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
-        lines = (f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}" for entry in kept)
-        parts.append("\n".join((title, *lines)))
+        parts.append("\n".join((title, *(Event(**entry).text() for entry in kept))))
     return "\n\n".join(parts)
 
 

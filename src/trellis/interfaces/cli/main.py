@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import trellis
-from trellis._support.errors import TrellisError
-from trellis.interfaces.cli.options import Parser
+from trellis._support.errors import TrellisError, os_reason
+from trellis.interfaces.cli.options import CLOSE, FILES, Parser
 from trellis.interfaces.cli.progress import printable
 
 # Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
@@ -36,10 +36,8 @@ COMMANDS = {
     "clusters": "Cluster the words of a text without labels.",
     "learners": "List the learners with their parameters.",
     "features": "List the presets of features, or the templates of one.",
-    "demo": "Learn to correct typos, in seconds.",
     "completion": "Write a completion script for a shell.",
 }
-CLOSE = 0.75  # similarity at which a word counts as a misspelt command
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
@@ -50,18 +48,30 @@ def module_of(name: str) -> str:
     return f"trellis.interfaces.cli.{name.replace('-', '_')}"
 
 
+def parser_of(name: str, words: Sequence[str] = ()) -> Parser:
+    """The parser of a command; ``words`` of the command line may decide on its options."""
+    module = importlib.import_module(module_of(name))
+    parser = Parser(f"trellis {name}", module.__doc__ or "", words)
+    module.describe(parser)
+    return parser
+
+
+def parsers_of(name: str) -> dict[str, Parser]:
+    """The parsers of a command by task; one alone if its options do not depend on the task."""
+    tasks = FILES if name in ("train", "cross-validate") else ("tag",)
+    return {task: parser_of(name, ["--task", task]) for task in tasks}
+
+
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
     with reporting_errors():
         name, *words = arguments or [""]
         if name not in COMMANDS:
             _run_without_command(arguments)
-        module = importlib.import_module(module_of(name))
-        parser = Parser(f"trellis {name}", module.__doc__ or "", words)
-        module.describe(parser)
+        parser = parser_of(name, words)
         options = parser.parse(words)
         begin()
-        module.command(options)
+        sys.modules[module_of(name)].command(options)
     sys.exit(0)
 
 
@@ -116,8 +126,7 @@ def reporting_errors() -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # what it could not take must not be tried again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        place = f"{error.filename}: " if error.filename else ""
-        _leave(f"{place}{error.strerror or error}", USER_ERROR)
+        _leave(f"{error.filename}: {os_reason(error)}" if error.filename else error.strerror or str(error), USER_ERROR)
     except MemoryError:
         _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
     except KeyboardInterrupt:

@@ -8,17 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from trellis.corpus.corpus import Column, Corpus
-from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
+from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import printable
 
 AROUND = 3  # words shown on either side
-
-
-def check_mistakes(path: str | None, *inputs: str | None) -> None:
-    """An error now, where the table could not be written at the end."""
-    if path is not None:
-        check_writable(path)
-        check_apart(path, *inputs)
 
 
 def one_field(text: str) -> str:

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -63,27 +63,36 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
                 yield file
 
 
-def check_writable(path: str) -> None:
-    """ModelError now rather than after a long training."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise ModelError(f"cannot write {path}: not a regular file")
-    if not target.parent.is_dir():
-        raise ModelError(f"cannot write {path}: no such folder")
-    if not os.access(target.parent, os.W_OK):
-        raise ModelError(f"cannot write {path}: its folder is read-only")
+def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
+    """ModelError now rather than after long work: a file that cannot be written, or that would replace what is read.
 
-
-def check_apart(output: str | None, *inputs: str | None) -> None:
-    """ModelError where the output would replace a file that is read."""
-    target = Path(output or STANDARD_STREAM)
-    for path in inputs:
-        if path is None or not target.is_file():
+    Parameters
+    ----------
+    outputs
+        Paths by the names of their options.
+    inputs
+        Paths, or lists of paths.
+    """
+    read = [path for one in inputs for path in ([one] if isinstance(one, str) else one)]
+    for option, path in outputs.items():
+        target, is_model = Path(path), option in ("model", "checkpoint")
+        if path == STANDARD_STREAM or (not is_model and (target.is_char_device() or target.is_fifo())):
             continue
-        read = os.fstat(0) if path == "-" else Path(path).stat() if Path(path).exists() else None
-        if read is not None and os.path.samestat(read, target.stat()):
-            name = "standard input" if path == "-" else path
-            raise ModelError(f"{output}: the output would replace {name}, which is read; name another file")
+        if target.exists() and not target.is_file():
+            raise ModelError(f"{path}: cannot be written: not a regular file")
+        if not target.parent.is_dir():
+            raise ModelError(f"{path}: cannot be written: no such folder")
+        if not os.access(target.parent, os.W_OK):
+            raise ModelError(f"{path}: cannot be written: its folder is read-only")
+        for source in read if target.is_file() else ():
+            if source != STANDARD_STREAM and not Path(source).exists():
+                continue
+            if os.path.samestat(os.fstat(0) if source == STANDARD_STREAM else Path(source).stat(), target.stat()):
+                name = "standard input" if source == STANDARD_STREAM else source
+                raise ModelError(f"{path}: the output would replace {name}, which is read; name another file")
+    if len({Path(path).resolve() for path in outputs.values()}) < len(outputs):
+        options = " and ".join(f"--{option}" for option in outputs)
+        raise ModelError(f"{options} name the same file; name different ones")
 
 
 def check_picture(path: str) -> None:

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.cli.file_shape import FileShape, reject_file_options, shape_for
+from trellis.interfaces.cli.files import FileShape, read_for, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.serve import show_log
@@ -57,8 +57,7 @@ def command(options: Namespace) -> None:
 
     @cache
     def read(served: Served) -> Corpus:
-        shape = shape_for(served.tagger, options, path)
-        return shape.read_for(path, served.tagger, options.columns)
+        return read_for(served.tagger, options, path)
 
     book, has_gold = None, False
     first = next((served for served in models if paths and served.model.task == "tag"), None)
@@ -87,7 +86,7 @@ def _book(options: Namespace, path: str, served: Served | None) -> tuple[Workboo
 
     if served is not None and options.target in (None, served.tagger.target):
         target = served.tagger.target
-        corpus = shape_for(served.tagger, options, path).read_for(path, served.tagger, options.columns)
+        corpus = read_for(served.tagger, options, path)
     else:
         corpus, target = FileShape.of(options, path).read(path, options.columns), options.target or "label"
     has_gold = target in corpus.columns and any(corpus.column(target).values)

@@ -22,15 +22,14 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from trellis._support.errors import ArgumentError, LearnerError
+from trellis._support.errors import LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
-from trellis.interfaces.cli.file_shape import FILES
+from trellis.interfaces.cli.files import TrainingData, training_data
 from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import check_apart, check_picture, check_writable, show_json
+from trellis.interfaces.cli.outputs import check_picture, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.task_files import TrainingData, training_data
 from trellis.interfaces.cli.training_options import describe_training, tagger_options, training_options
 from trellis.learning.run import Observer
 from trellis.tasks.model import class_of
@@ -43,7 +42,8 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("corpus", nargs="+", metavar="FILE", help="training file, or several; - is standard input")
     parser.share("model")
-    task = parser.task(FILES)
+    parser.outputs += ("model",)
+    task = parser.task()
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
     if task == "tag":
@@ -60,13 +60,6 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Train a model and write it to a file."""
     begun, task = time.perf_counter(), options.task
-    outputs = [path for path in (options.model, options.plot, getattr(options, "checkpoint", None)) if path is not None]
-    inputs = [getattr(options, name, None) for name in ("dev", "features", "init", "tagger")]
-    for path in outputs:
-        check_writable(path)
-        check_apart(path, *options.corpus, *inputs)
-    if len({Path(path).resolve() for path in outputs}) < len(outputs):
-        raise ArgumentError("--model, --plot and --checkpoint name the same file; name different ones")
     if options.plot is not None:
         check_picture(options.plot)
     values = training_options(options, task)
@@ -93,21 +86,19 @@ def trained(
     options: Namespace, task: str, data: TrainingData, values: dict[str, Any], observer: Observer | None, **more: Any
 ) -> Any:
     """The model of a training; it remembers the shape of its file."""
-    columns = data.data.columns if data.shape is not None else ()
-    layout = data.shape.describe(columns) if data.shape is not None else None
     if task == "rerank":
         own = tagger_options(options)
 
         def tagger(part: Corpus) -> Any:
             say(f"training a tagger on {len(part):,} sentences", options.quiet)
             model: Any = class_of("tag").train(part, **own)
-            model.training["corpus"] = layout
+            model.training["corpus"] = data.layout
             return model
 
         more["tagger"] = tagger
     model = class_of(task).train(data.data, **values, observer=observer, **more)
-    if layout is not None:
-        model.training["corpus"] = layout
+    if data.layout is not None:
+        model.training["corpus"] = data.layout
     return model
 
 
@@ -127,7 +118,7 @@ def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
         say("stopped before the second pass over documents: a model of one pass", options.quiet)
     columns = list(data.data.columns)
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
-    if unread and data.shape is not None and data.shape.format == "conll" and options.columns is None:
+    if unread and data.layout is not None and data.layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
         why = "--features says what is read, --columns names the columns"

@@ -37,7 +37,7 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
     for name in _own(own):
         _add(add, names.get(name, name), own[name])
     if task == "rerank":
-        learners = f"{own['learner'].help} (default: {_call(own['learner'].default)})"
+        learners = f"{own['learner'].help} (default: {own['learner'].default})"
         add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
         add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
         tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
@@ -111,20 +111,13 @@ def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
 
 def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
     """The options of a learner."""
-    help = f"{option.help}; see trellis learners (default: {_call(option.default)})"
+    help = f"{option.help}; see trellis learners (default: {option.default})"
     add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
     add("--epochs", type=int, metavar="N", help="number of passes over the data, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="another order of the sentences in each epoch")
     add("--seed", type=int, metavar="N", help="seed of the shuffling")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
-
-
-def _call(learner: Any) -> str:
-    """A learner with its parameters, as far as they are not those of its class."""
-    usual = type(learner)().parameters()
-    own = {name: value for name, value in learner.parameters().items() if usual.get(name) != value}
-    return f"{type(learner).__name__}({', '.join(f'{name}={value}' for name, value in own.items())})"
 
 
 def _is_mapping(option: Option) -> bool:

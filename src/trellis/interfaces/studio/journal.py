@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from trellis._support.arguments import is_text
-from trellis._support.errors import CorpusError
+from trellis._support.errors import CorpusError, os_reason
 
 try:
     import fcntl
@@ -89,7 +89,7 @@ class Journal:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise CorpusError(str(self.path), None, f"cannot be read: {error.strerror}") from None
+            raise CorpusError(str(self.path), None, os_reason(error)) from None
         self._size = data.rfind(b"\n") + 1
         self._torn = self._size < len(data)
         lines = data[: self._size].split(b"\n")[:-1]
