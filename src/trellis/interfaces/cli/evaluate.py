@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ import numpy as np
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import extension
-from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
+from trellis.evaluation.error_analysis import error_analysis_of
 from trellis.evaluation.parts import PartNames
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.cli.files import (
@@ -47,8 +46,8 @@ from trellis.interfaces.cli.progress import say
 
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Column, Corpus
-    from trellis.evaluation.reliability import Calibration
 
+Parts = dict[str, Any]  # what is shown, by its name in JSON
 EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
 
 
@@ -80,67 +79,54 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Show the figures."""
-    outcome = _of_model(options) if options.model is not None else _of_files(options)
-    more = outcome.analysis() if options.error_analysis else None
-    if options.errors is not None:
-        outcome.write_errors(options.errors)
+    parts = _of_model(options) if options.model is not None else _of_files(options)
     if options.json:
-        parts = {"calibration": outcome.calibration, "error_analysis": more}
-        known = {name: part.to_dict() for name, part in parts.items() if part is not None}
-        show_json({**outcome.report.to_dict(), **known})
+        report = parts.pop("report")
+        show_json({**report.to_dict(), **{name: part.to_dict() for name, part in parts.items()}})
     else:
-        show("\n\n".join(str(part) for part in (outcome.report, more, outcome.calibration) if part is not None))
+        show("\n\n".join(map(str, parts.values())))
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """A report; of taggers also what closer looks need."""
-
-    report: Any
-    analysis: Callable[[], ErrorAnalysis | None] = lambda: None
-    corpus: Corpus | None = None
-    gold: Column | None = None
-    predicted: Callable[[], Column] | None = None
-    word: str = ""  # the column that has the words
-    calibration: Calibration | None = None
-
-    def write_errors(self, path: str) -> None:
-        """The tokens that are wrong."""
-        assert self.predicted is not None
-        assert self.gold is not None
-        assert self.corpus is not None
-        predicted = self.predicted()
-        wrong = np.flatnonzero(~right_tokens(self.gold, predicted)).tolist()
-        write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("predicted", predicted)], wrong)
-
-
-def _of_model(options: Namespace) -> _Outcome:
+def _of_model(options: Namespace) -> Parts:
     """The figures of a model on a file."""
     if options.source is None or options.gold or options.predicted or options.task:
         raise ArgumentError(EITHER)
-    model = open_model(options)
-    corpus, n_threads = gold_data(model, options, options.source), options.threads
-    if model.task == "tag":
-        return _of_tagger(model, corpus, options)
+    model, how = open_model(options), {"n_threads": options.threads}
+    corpus = gold_data(model, options, options.source)
+    if model.task == "words":
+        return {"report": model.evaluate(corpus, **how)}
     if model.task == "parse":
-        return _Outcome(model.evaluate(corpus, subtypes=not options.no_subtypes, n_threads=n_threads))
+        return {"report": model.evaluate(corpus, subtypes=not options.no_subtypes, **how)}
     if model.task == "trees":
-        return _Outcome(model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, n_threads=n_threads))
-    more = {"target": options.target} if model.task == "rerank" else {}
-    return _Outcome(model.evaluate(corpus, n_threads=n_threads, **more))
+        return {"report": model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, **how)}
+    how["target"] = options.target
+    if model.task == "rerank":
+        return {"report": model.evaluate(corpus, **how)}
+    decode, gold = options.decode or "viterbi", corpus.column(options.target or model.target)
+    report = model.evaluate(corpus, decode=decode, label_parts=options.label_parts, **how)
+    analysis = partial(model.error_analysis, corpus, decode=decode, **how)
+    tagged = partial(model.tag_column, corpus, decode=decode, n_threads=options.threads)
+    calibration = {"calibration": model.reliability(corpus, **how)} if options.calibration else {}
+    return _of_labels(options, report, analysis, corpus, model.columns[0], (gold, tagged)) | calibration
 
 
-def _of_tagger(tagger: Any, corpus: Corpus, options: Namespace) -> _Outcome:
-    how, decode = {"target": options.target, "n_threads": options.threads}, options.decode or "viterbi"
-    report = tagger.evaluate(corpus, decode=decode, label_parts=options.label_parts, **how)
-    analysis = partial(tagger.error_analysis, corpus, decode=decode, **how)
-    calibration = tagger.reliability(corpus, **how) if options.calibration else None
-    gold = corpus.column(options.target or tagger.target)
-    tagged = partial(tagger.tag_column, corpus, decode=decode, n_threads=options.threads)
-    return _Outcome(report, analysis, corpus, gold, tagged, tagger.columns[0], calibration)
+def _of_labels(
+    options: Namespace,
+    report: Any,
+    analysis: Callable[[], Any],
+    corpus: Corpus,
+    word: str,
+    labels: tuple[Column, Callable[[], Column]],
+) -> Parts:
+    """A report, and closer looks at labels: ``labels`` are gold ones and predicted ones, ``word`` is a column."""
+    if options.errors is not None:
+        gold, predicted = labels[0], labels[1]()
+        wrong = np.flatnonzero(~right_tokens(gold, predicted)).tolist()
+        write_mistakes(options.errors, corpus, word, [("true", gold), ("predicted", predicted)], wrong)
+    return {"report": report} | ({"error_analysis": analysis()} if options.error_analysis else {})
 
 
-def _of_files(options: Namespace) -> _Outcome:
+def _of_files(options: Namespace) -> Parts:
     """The figures of one file by another."""
     if options.gold is None or options.predicted is None or options.source is not None:
         raise ArgumentError(EITHER)
@@ -157,8 +143,8 @@ def _of_files(options: Namespace) -> _Outcome:
     reject_file_options(options, "trees in brackets and lines of words have no columns")
     gold, predicted = (read_examples(task, path, options) for path in (options.gold, options.predicted))
     if task == "words":
-        return _Outcome(compare_words(gold, predicted, ()))
-    return _Outcome(evaluate_trees(gold, predicted, longest=options.longest))
+        return {"report": compare_words(gold, predicted, ())}
+    return {"report": evaluate_trees(gold, predicted, longest=options.longest)}
 
 
 def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
@@ -178,7 +164,7 @@ def _is_one(options: Namespace) -> bool:
     return Path(options.gold).resolve() == Path(options.predicted).resolve()
 
 
-def _columns(options: Namespace) -> _Outcome:
+def _columns(options: Namespace) -> Parts:
     """Labels in columns."""
     gold, predicted = _corpora(options)
     names, others = list(gold.columns), list(predicted.columns)
@@ -192,10 +178,11 @@ def _columns(options: Namespace) -> _Outcome:
     parts = PartNames.of_column(target, names, options.label_parts)
     report = evaluate_columns(truth, guess, gold.starts, parts=parts)
     analysis = partial(error_analysis_of, truth, guess, gold.starts)
-    return _Outcome(report, analysis, gold, truth, lambda: guess, "form" if is_conllu else names[0])
+    word = "form" if is_conllu else names[0]
+    return _of_labels(options, report, analysis, gold, word, (truth, lambda: guess))
 
 
-def _attachment(options: Namespace) -> _Outcome:
+def _attachment(options: Namespace) -> Parts:
     """Dependency trees."""
     from trellis.evaluation.attachment import attachment_of, is_punctuation
     from trellis.tasks.parsing.treebank import read_dependencies
@@ -206,4 +193,4 @@ def _attachment(options: Namespace) -> _Outcome:
     words = corpora[0].column(next(name for name in ("form", "word", *names) if name in names))
     marks = np.array([is_punctuation(value) for value in words.values], bool)[words.codes]
     pairs = [(tree.heads, None if tree.labels is None else tree.labels.tolist()) for tree in trees]
-    return _Outcome(attachment_of(corpora[0].starts, marks, *pairs, subtypes=not options.no_subtypes))
+    return {"report": attachment_of(corpora[0].starts, marks, *pairs, subtypes=not options.no_subtypes)}

@@ -188,17 +188,12 @@ def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiec
     by_line = options.lines or options.words
     split = _words if options.words else partial(tokenize, lines=by_line)
     rest, base, enough = "", 0, 0
-    for text in _decoded(options.source):
+    for text in text_lines(options.source) if by_line and not whole else _decoded(options.source):
         rest += text
-        if text and (whole or len(rest) < enough):  # without an end a moment ago: not searched for every few letters
-            continue
-        if not text:
-            cut, sentences = len(rest), split(rest)
-        elif by_line:
-            cut = rest.rfind("\n") + 1
-            sentences = split(rest[:cut])
-        else:  # the last sentence may go on
-            sentences = split(rest)
+        if text and (whole or (not by_line and len(rest) < enough)):
+            continue  # without an end a moment ago: not searched for every few letters
+        cut, sentences = len(rest), split(rest)
+        if text and not by_line:  # the last sentence may go on
             cut = sentences[-1][0].start if len(sentences) > 1 else 0
             sentences = sentences[:-1]
             if not sentences and len(rest) > LONGEST:
@@ -208,6 +203,17 @@ def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiec
             yield base, rest[:cut], sentences
         rest, base = rest[cut:], base + cut
         enough = 0 if cut else 2 * len(rest)
+
+
+def text_lines(path: str, lenient: bool | None = None) -> Iterator[str]:
+    """A text in pieces of whole lines; ``lenient``: bytes that are not UTF-8 are surrogates (None: no such option)."""
+    rest = ""
+    for text in _decoded(path, lenient):
+        head, newline, rest = (rest + text).rpartition("\n")
+        if newline:
+            yield head + newline
+    if rest:
+        yield rest
 
 
 def text_corpus(sentences: list[list[Token]], column: str) -> Corpus:
@@ -227,9 +233,10 @@ def _words(text: str) -> list[list[Token]]:
     return sentences
 
 
-def _decoded(path: str) -> Iterator[str]:
+def _decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
     """The text of a file in pieces, and an empty one at its end."""
-    decoder, line, block = codecs.getincrementaldecoder("utf-8")(), 1, b" "
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape" if lenient else "strict")
+    line, block = 1, b" "
     with reading(path) as file:
         while block:
             block = file.read1(PIECE_BYTES)  # type: ignore[attr-defined]
@@ -237,7 +244,8 @@ def _decoded(path: str) -> Iterator[str]:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 line += error.object.count(b"\n", 0, error.start)
-                raise CorpusError(message_name(path), line, NOT_UTF8) from None
+                why = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
+                raise CorpusError(message_name(path), line, why) from None
             if text:
                 yield text
             line += text.count("\n")

@@ -25,9 +25,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from trellis._support.errors import ArgumentError, CorpusError
+from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, message_name, reading
+from trellis.corpus.files import STANDARD_STREAM, message_name
 from trellis.corpus.read import format_of
 from trellis.interfaces.cli.files import (
     FileShape,
@@ -39,7 +39,7 @@ from trellis.interfaces.cli.files import (
 )
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import standard_output, writing
-from trellis.interfaces.cli.pieces import PIECE_BYTES, Files, output_shape, send
+from trellis.interfaces.cli.pieces import Files, output_shape, send, text_lines
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
 from trellis.tasks.tagging.builtin import MODELS, PREFIX
@@ -47,7 +47,8 @@ from trellis.tasks.tagging.builtin import MODELS, PREFIX
 DEFAULT = "builtin:truecase"
 TREE = "tree"  # the column of constituency trees in tables
 WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of running text
-_INNER_SPACE = re.compile(rb"\S[ \t]+\S")
+_INNER_SPACE = re.compile(r"\S[^\S\n]+\S")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def describe(parser: Parser) -> None:
@@ -194,38 +195,28 @@ def _segment(segmenter: Any, options: Namespace) -> None:
     """Text with spaces between words; everything else comes out byte for byte."""
     if options.kbest is not None and not options.json:
         raise ArgumentError("--kbest of a word segmenter has scores: give --json")
-    n_skipped, line, rest, source, warned = 0, 1, b"", message_name(options.source), False
-    with writing(options.output) as out, reading(options.source) as file:
-        while True:
-            block = file.read1(PIECE_BYTES)  # type: ignore[attr-defined]
-            text, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
-            try:
-                text.decode()
-            except UnicodeDecodeError as error:
-                if not options.lenient:
-                    wrong = line + text.count(b"\n", 0, error.start)
-                    raise CorpusError(source, wrong, f"{NOT_UTF8}, or give --lenient") from None
-                lines = text.decode("utf-8", "surrogateescape").split("\n")
-                n_skipped += sum(any("\udc80" <= c <= "\udcff" for c in one) for one in lines)
+    n_skipped, line, source, warned = 0, 1, message_name(options.source), False
+    with writing(options.output) as out:
+        for text in text_lines(options.source, options.lenient):
+            content = text.encode("utf-8", "surrogateescape")
             if not warned and (space := _INNER_SPACE.search(text)):
-                warned, at = True, line + text.count(b"\n", 0, space.start())
-                why = "words end there whatever the model says; scores on text with spaces are too high"
+                warned, at = True, line + text.count("\n", 0, space.start())
+                why = "words end there whatever the model says, so scores on this text are too high"
                 say(f"{source}:{at}: the text has spaces already: {why}", options.quiet)
-            line += text.count(b"\n") + len(newline)
+            line += text.count("\n")
+            n_skipped += sum(_NOT_UTF8.search(one) is not None for one in text.split("\n")) if options.lenient else 0
             if options.json:
-                out.write(_segmented_lines(segmenter, options, text).encode())
+                out.write(_segmented_lines(segmenter, options, content.decode("utf-8", "replace")).encode())
             else:
-                out.write(segmenter.segment_bytes(text + newline, n_threads=options.threads))
+                out.write(segmenter.segment_bytes(content, n_threads=options.threads))
             send(out)
-            if not block:
-                break
     if n_skipped:
         say(f"{n_skipped:,} lines with bytes that are not UTF-8; those bytes are as they were", options.quiet)
 
 
-def _segmented_lines(segmenter: Any, options: Namespace, text: bytes) -> str:
+def _segmented_lines(segmenter: Any, options: Namespace, text: str) -> str:
     """The words of every line, or its k best segmentations, as JSON lines."""
-    lines = [line for line in text.decode("utf-8", "replace").split("\n") if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     if options.kbest is None:
         return _lines({"words": words} for words in segmenter.segment_batch(lines, n_threads=options.threads))
     lists = (segmenter.kbest(line, options.kbest) for line in lines)
