@@ -328,7 +328,7 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
 def test_smoothed_tag_dictionary(here: Path, call) -> None:
     assert call(f"train {TRAIN} --tag-dictionary smoothed --set epochs=1 --model m --quiet").err == ""
     assert trellis.load("m").model.endings is not None
-    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "tag_dictionary", "smooth")
+    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "--tag-dictionary", "smooth")
 
 
 def test_train_options(here: Path, call) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from trellis._support.arguments import file_path, instance, items
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import message_name, read_bytes, write_bytes
+from trellis.corpus.files import decoded, message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
 MAX_DEPTH = 200  # brackets within brackets
@@ -37,17 +37,13 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
     unpacked. What is not a tree is a CorpusError that names the line; with ``lenient`` it is skipped and noted.
     """
     path = file_path("path", path)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(message_name(path), None, f"not UTF-8 text: {error.reason}; convert it") from None
-    return parse_trees(text, name=message_name(path), lenient=lenient)
+    return parse_trees(decoded(read_bytes(path), message_name(path)), name=message_name(path), lenient=lenient)
 
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
     found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
-    for error in _Reader(name).read_lines(text, found.trees):
+    for error in _Reader(name).read_lines(text if text.strip() else "", found.trees):
         if not lenient:
             raise error
         found.skipped.append(error)

@@ -23,7 +23,7 @@ SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "s
 def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in the bytes of a CSV file; ``sentence`` is the column that tells sentences apart."""
     rows, lines = _rows(text, source)
-    first = next((number for number, row in enumerate(rows) if any(row)), len(rows))
+    first = next((number for number, row in enumerate(rows) if any(map(str.strip, row))), len(rows))
     rows, lines = rows[first:], lines[first:]
     if not rows:
         raise EmptyError(source)

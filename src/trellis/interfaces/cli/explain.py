@@ -67,7 +67,7 @@ def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iter
     if model.task != "words":
         return read_for(model, options, path)
     reject_file_options(options, "a word segmenter reads text without columns")
-    return filter(None, decoded(read_bytes(path), message_name(path)).split("\n"))
+    return filter(str.strip, decoded(read_bytes(path), message_name(path)).split("\n"))
 
 
 def _sentence(model: Any, words: list[str], quiet: bool) -> Any:

@@ -141,22 +141,24 @@ class FileShape:
         """A whole file, its columns named by ``columns`` or by their number."""
         return read(path, columns=columns, **self.arguments())
 
-    def layout(self, path: str, model: Any, columns: str | None) -> Layout:
+    def layout(self, path: str, model: Any, options: Namespace) -> Layout:
         """How to read a file of columns for a model: its columns are named as in training, by position."""
         if self.format == "conllu":
-            if columns is not None:
+            if options.columns is not None:
                 raise CorpusError(path, None, "CoNLL-U names its own columns; omit --columns")
             return CONLLU
-        names, source, n_inputs = parse_names(columns), message_name(path), 0
+        names, source, n_inputs = parse_names(options.columns), message_name(path), 0
         if model.task == "parse":
             trees = ("head", "deprel")
             trained = model.training.get("corpus", {}).get("columns", [*model.columns, *trees])
             naming = naming_of(trained, trees, model.columns, source, "with --columns")
         else:
             tagger = tagger_of(model)
-            hint = "with --columns" + ", or tag running text with --text" * (len(tagger.columns) == 1)
+            hint = "with --columns" + ", or tag running text with --text" * (
+                len(tagger.columns) == 1 and hasattr(options, "text")
+            )
             naming = tagger.model.naming(source, hint)
-            n_inputs = tagger.model.n_inputs if columns is None else 0
+            n_inputs = tagger.model.n_inputs if names is None else 0
         return Layout(names, self.tabs, self.comments, naming=naming, n_inputs=n_inputs)
 
 
@@ -165,7 +167,7 @@ def read_for(model: Any, options: Namespace, path: str) -> Corpus:
     shape = FileShape.for_model(model, options, path)
     if shape.format not in STREAMED or model.task == "trees":
         return shape.read(path, options.columns)
-    corpus = parse_text(read_bytes(path), message_name(path), shape.layout(path, model, options.columns))
+    corpus = parse_text(read_bytes(path), message_name(path), shape.layout(path, model, options))
     if not corpus.n_tokens:
         raise EmptyError(corpus.source)
     return corpus
@@ -265,10 +267,8 @@ def _say_skipped(n: int, what: str, options: Namespace) -> None:
         say(f"skipped {n:,} {what}", getattr(options, "quiet", False))
 
 
-def sentences_of_trees(path: str, options: Namespace) -> Corpus | None:
-    """The words and tags of a file in brackets as a corpus; None if its extension is that of another format."""
-    if extension(path) not in BRACKETS or options.format is not None:
-        return None
+def sentences_of_trees(path: str, options: Namespace) -> Corpus:
+    """The words and tags of a file in brackets as a corpus."""
     from trellis.tasks.trees.model import sentence_corpus
 
     reject_file_options(options, f"{path}: trees in brackets have no columns")

@@ -64,7 +64,8 @@ def parsers_of(name: str) -> dict[str, Parser]:
 
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
-    with reporting_errors():
+    parser: Parser | None = None
+    with reporting_errors(lambda why: why if parser is None else parser.in_its_words(why)):
         name, *words = arguments or [""]
         if name not in COMMANDS:
             _run_without_command(arguments)
@@ -105,8 +106,8 @@ def buffer_output() -> None:
 
 
 @contextmanager
-def reporting_errors() -> Iterator[None]:
-    """Run a command within; an error that the user can correct is reported in one line."""
+def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
+    """Run a command within; an error that the user can correct is reported in one line, as ``worded`` words it."""
     if sys.stderr is None:  # closed: print would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -118,7 +119,7 @@ def reporting_errors() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except TrellisError as error:
-        _leave(str(error), USER_ERROR)
+        _leave(worded(str(error)), USER_ERROR)
     except BrokenPipeError:
         # Whoever read the output has seen enough. Nothing may be flushed into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ vars(argparse)["_"] = str
 FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
+VERBS = ("must ", "needs ", "has ", "is a ", "compares ")  # after an argument in messages of the library
 CLOSE = 0.75  # similarity at which a word counts as a misspelt one
 # How usage shows arguments without an option.
 _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
@@ -103,23 +105,37 @@ class Parser(argparse.ArgumentParser):
             if not option.startswith("--") or option in known:
                 continue
             name = option[2:].replace("-", "_")
-            close = get_close_matches(option, known, 1, CLOSE)
-            hint = f"; did you mean {close[0]}?" if close else self._owner(option, name)
-            self.error(f"no option {option}{hint}")
+            if close := get_close_matches(option, known, 1, CLOSE):
+                raise ArgumentError(f"no option {option}; did you mean {close[0]}?")
+            self.error(f"no option {option}{self._owner(option, name)}")
 
     def _owner(self, option: str, name: str) -> str:
         """The tasks or the learners that have an option."""
         if "--task" not in self._option_string_actions:
             return ""
         from trellis.interfaces.cli.main import parsers_of
-        from trellis.learners import LEARNERS, learner_named
 
         parsers = parsers_of(self.prog.split()[-1])
         tasks = [task for task, parser in parsers.items() if option in parser._option_string_actions]
         if tasks:
             return f" with this task; it is an option of --task {' and --task '.join(tasks)}"
-        learners = [learner for learner in LEARNERS if name in learner_named(learner).constraints]
-        return f"; write --set {name}=VALUE with --learner {', '.join(learners)}" if learners else ""
+        learners = ", ".join(_learners_with(name))
+        return f"; --set {name}=VALUE is a parameter of the learners {learners}" if learners else ""
+
+    def in_its_words(self, message: str) -> str:
+        """A message of the library with options of the command line in place of arguments of Python."""
+        actions = {a.dest: option for a in self._actions for option in a.option_strings[::-1] if option[:2] == "--"}
+        argument = r"(?<![\w(/.-])(?<!set )(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|[\w.]*)"
+
+        def option(match: re.Match[str]) -> str:
+            name, value = match["name"], match["value"].strip("'\"")
+            if name in actions:
+                return actions[name] + (f" {value}" if value not in ("", "True", "...") else "")
+            return f"--set {name}={value}" if "set" in actions and value and _learners_with(name) else match[0]
+
+        worded = re.sub(argument, option, message)
+        first, _, rest = worded.partition(" ")
+        return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or the version; argparse itself would say nothing of a full disk."""
@@ -129,6 +145,13 @@ class Parser(argparse.ArgumentParser):
         """The help, with what is shown at its end."""
         self.epilog = self.more() or None
         return super().format_help()
+
+
+def _learners_with(parameter: str) -> list[str]:
+    """The names of the learners that have a parameter."""
+    from trellis.learners import LEARNERS, learner_named
+
+    return [name for name in LEARNERS if parameter in learner_named(name).constraints]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -18,7 +18,7 @@ from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, EmptyError, extensio
 from trellis.corpus.read import format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.corpus.tokens import Token, tokenize
-from trellis.interfaces.cli.files import STREAMED, FileShape, tagger_of
+from trellis.interfaces.cli.files import STREAMED, FileShape, sentences_of_trees, tagger_of
 from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import say
 
@@ -43,7 +43,7 @@ class Files:
     shape: FileShape
     wanted: FileShape  # of the output
     count: Callable[[int], None]  # called with the number of tokens done
-    corpus: Corpus | None  # of a file in brackets
+    brackets: bool  # whether the input is a file of trees in brackets
 
     @property
     def whole(self) -> bool:
@@ -59,13 +59,13 @@ class Files:
             if options.text:
                 column = "word" if model.task == "trees" else tagger_of(model).columns[0]
                 pieces = (text_corpus(sentences, column) for _, _, sentences in text_pieces(options, whole=self.whole))
-            elif self.corpus is not None or model.task == "trees" or shape.format not in STREAMED:
-                corpus = shape.read(source, options.columns) if self.corpus is None else self.corpus
+            elif model.task == "trees" or shape.format not in STREAMED:
+                corpus = sentences_of_trees(source, options) if self.brackets else shape.read(source, options.columns)
                 pieces = (corpus[first : first + PIECE] for first in range(0, len(corpus), PIECE))
             elif self.whole:
-                pieces = iter([whole_piece(source, shape.layout(source, model, options.columns)).corpus])
+                pieces = iter([whole_piece(source, shape.layout(source, model, options)).corpus])
             else:
-                layout = shape.layout(source, model, options.columns)
+                layout = shape.layout(source, model, options)
                 pieces = (piece.corpus for piece in pieces_of_path(source, layout, PIECE_BYTES))
         except EmptyError:
             return
@@ -122,7 +122,7 @@ class Files:
         if options.text or self.wanted != shape or shape.format not in STREAMED:
             self.write_corpus(labelled, tagger.target)
             return
-        layout = shape.layout(options.source, self.model, options.columns)
+        layout = shape.layout(options.source, self.model, options)
         if self.whole:
             pieces = iter([_labelled_text(label, tagger, options.threads, whole_piece(options.source, layout))])
         else:

@@ -27,13 +27,13 @@ from typing import Any
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.corpus.files import STANDARD_STREAM, message_name
+from trellis.corpus.files import STANDARD_STREAM, extension, message_name
 from trellis.corpus.read import format_of
 from trellis.interfaces.cli.files import (
+    BRACKETS,
     FileShape,
     open_model,
     reject_file_options,
-    sentences_of_trees,
     tagger_of,
     tagging,
 )
@@ -93,11 +93,11 @@ def command(options: Namespace) -> None:
         columns = () if model.task == "trees" else tagger_of(model).columns
         if len(columns) > 1 and options.tagger is None:
             raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
-    brackets = sentences_of_trees(options.source, options) if model.task == "trees" and not options.text else None
-    if model.task == "trees" and brackets is None and options.lenient:
+    is_file = model.task == "trees" and not options.text and options.format is None
+    brackets = is_file and extension(options.source) in BRACKETS
+    if model.task == "trees" and not brackets and options.lenient:
         raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
-    plain = options.text or brackets is not None
-    shape = FileShape() if plain else FileShape.for_model(model, options, options.source)
+    shape = FileShape() if options.text or brackets else FileShape.for_model(model, options, options.source)
     # Progress and results on the same terminal would be in each other's way.
     shown = not options.quiet and (options.output is not None or not standard_output().isatty())
     with count_tokens(shown) as count:
