@@ -23,8 +23,8 @@ from test_cli_parsing import TREES
 from test_cli_trees import TEXT
 
 import trellis
-from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.main import module_of
+from trellis.interfaces.cli.progress import keeping_the_best
 from trellis.learning.run import Event, StopTrainingError
 
 COMMAND = [sys.executable, "-m", "trellis"]

@@ -18,7 +18,7 @@ import trellis
 from trellis import AROW, MIRA, PassiveAggressive, Perceptron
 from trellis._support.errors import LearnerError, ModelError
 from trellis.engine.weights import Rows, padded
-from trellis.interfaces.cli.learner_options import build_learner
+from trellis.interfaces.cli.training_options import build_learner
 from trellis.learning import reference
 from trellis.learning.online import OnlineRun
 from trellis.tasks.tagging.model import Tagger

@@ -334,7 +334,7 @@ def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return kbest(self, *some, **more)
 
     monkeypatch.setattr(trellis.Tagger, "kbest_batch", slow)
-    with TestClient(app(folder, limits=Limits(in_flight=2))) as client, ThreadPoolExecutor(2) as pool:
+    with TestClient(app(folder, limits=Limits(requests=2))) as client, ThreadPoolExecutor(2) as pool:
         busy = [pool.submit(client.post, "/v1/kbest", json={"sentence": ["Ann"]}) for _ in range(2)]
         for _ in busy:
             assert inside.acquire(timeout=10)

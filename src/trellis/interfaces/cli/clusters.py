@@ -18,7 +18,7 @@ from trellis.features.brown import brown_clusters
 from trellis.interfaces.cli.files import FileShape, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.pieces import text_corpus, text_pieces
-from trellis.interfaces.cli.progress import say
+from trellis.interfaces.cli.progress import say, show_steps
 
 
 def describe(parser: Parser) -> None:
@@ -39,22 +39,10 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Read, cluster, write."""
     corpus = _corpus(options)
-    shown = 0
-
-    def told(done: int, n_words: int) -> None:
-        nonlocal shown
-        if 10 * done // n_words > shown:
-            shown = 10 * done // n_words
-            say(f"clustering: {done:,} of {n_words:,} words", options.quiet)
-
-    clusters = brown_clusters(
-        corpus,
-        options.classes,
-        column=options.column,
-        min_count=options.min_count,
-        told=told,
-        n_threads=options.threads,
-    )
+    how = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
+    with show_steps(not options.quiet) as step:
+        told = lambda done, n: step(f"clustering: {done:,} of {n:,} words")  # noqa: E731
+        clusters = brown_clusters(corpus, options.classes, told=told, **how)
     clusters.save(options.output)
     say(f"{options.output}: {len(clusters):,} words in {len(set(clusters.paths)):,} classes", options.quiet)
 

@@ -25,9 +25,8 @@ from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
 from trellis.evaluation.tagging import right_tokens
 from trellis.interfaces.cli.files import gold_data, open_model, tagger_of
-from trellis.interfaces.cli.mistakes import write_mistakes
 from trellis.interfaces.cli.options import FILES, Parser
-from trellis.interfaces.cli.outputs import align, show, show_json
+from trellis.interfaces.cli.outputs import align, show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import show_steps
 from trellis.tasks.model import TASKS
 

@@ -15,6 +15,7 @@ from trellis.interfaces.cli.main import COMMANDS, parsers_of
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
 
+Commands = dict[str, dict[str, argparse.Action]]  # the options of commands
 SHELLS = ("bash", "zsh", "fish")
 
 _BASH = """\
@@ -43,31 +44,33 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Write the script."""
-    show(_fish() if options.shell == "fish" else _bash(options.shell))
+    actions = _actions()
+    script = _fish(actions) if options.shell == "fish" else _bash(actions)
+    show("autoload -U +X bashcompinit && bashcompinit\n" * (options.shell == "zsh") + script)
 
 
-def _actions() -> dict[str, dict[str, argparse.Action]]:
+def _actions() -> Commands:
     """The options of every command by name: of one whose options depend on the task, those of all tasks."""
     actions = {name: [a for parser in parsers_of(name).values() for a in parser._actions] for name in COMMANDS}
     return {name: {word: a for a in reversed(own) for word in a.option_strings} for name, own in actions.items()}
 
 
-def _bash(shell: str) -> str:
+def _bash(commands: Commands) -> str:
     """The script for bash; zsh reads it too, with bashcompinit."""
-    values, options = list[str](), list[str]()
-    for name, actions in _actions().items():
-        for option, action in actions.items():
-            if action.choices:
-                values.append(f"    '{name}:{option}') words='{' '.join(map(str, action.choices))}';;")
-        options.append(f"      '{name}':-*) words='{' '.join(actions)}';;")
-    script = _BASH.format(values="\n".join(values), options="\n".join(options), commands=" ".join(_actions()))
-    return script if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{script}"
+    values = [
+        f"    '{name}:{option}') words='{' '.join(map(str, action.choices))}';;"
+        for name, actions in commands.items()
+        for option, action in actions.items()
+        if action.choices
+    ]
+    options = [f"      '{name}':-*) words='{' '.join(actions)}';;" for name, actions in commands.items()]
+    return _BASH.format(values="\n".join(values), options="\n".join(options), commands=" ".join(commands))
 
 
-def _fish() -> str:
+def _fish(commands: Commands) -> str:
     """The same for fish: a line for each command and each option."""
     lines = ["complete -c trellis -n __fish_use_subcommand -f"]
-    for name, actions in _actions().items():
+    for name, actions in commands.items():
         summary = COMMANDS[name].replace("'", "\\'")
         lines.append(f"complete -c trellis -n __fish_use_subcommand -f -a {name} -d '{summary}'")
         for option, action in actions.items():

@@ -9,14 +9,12 @@ examples:
 
 from __future__ import annotations
 
-import random
 import statistics
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from trellis._support.errors import ArgumentError
-from trellis.corpus.corpus import Corpus
+from trellis.corpus.corpus import Corpus, fold_numbers
 from trellis.interfaces.cli.files import TrainingData, training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
@@ -65,17 +63,8 @@ def command(options: Namespace) -> None:
 
 def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
     """Pairs of training and test data, whose tests cover every sentence once."""
-    if isinstance(data, Corpus):
-        yield from data.folds(n, seed=seed)
-        return
-    if n > len(data):
-        raise ArgumentError(f"--folds must be at most {len(data)}, the number of sentences")
-    order = list(range(len(data)))
-    if seed is not None:
-        random.Random(seed).shuffle(order)
-    for i in range(n):
-        held_out = set(order[i::n])
-        yield [x for j, x in enumerate(data) if j not in held_out], [x for j, x in enumerate(data) if j in held_out]
+    take = data.take if isinstance(data, Corpus) else lambda numbers: [data[i] for i in numbers]
+    return ((take(train), take(test)) for train, test in fold_numbers(len(data), n, seed))
 
 
 def _summary(values: list[float]) -> dict[str, Any]:

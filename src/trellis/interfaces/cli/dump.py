@@ -9,9 +9,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from trellis.interfaces.cli.files import open_model
-from trellis.interfaces.cli.mistakes import one_field
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import writing
+from trellis.interfaces.cli.outputs import one_field, writing
 
 
 def describe(parser: Parser) -> None:

@@ -39,9 +39,8 @@ from trellis.interfaces.cli.files import (
     read_examples,
     reject_file_options,
 )
-from trellis.interfaces.cli.mistakes import write_mistakes
 from trellis.interfaces.cli.options import FILES, Parser, at_least
-from trellis.interfaces.cli.outputs import show, show_json
+from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
 
 if TYPE_CHECKING:

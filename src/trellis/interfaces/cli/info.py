@@ -100,17 +100,12 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
 
 def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     """Rows about the parts of a model."""
-    rows, pruned = dict[str, str](), facts.get("prune")
-    if "note" in training:  # of a model of another tool
-        rows["note"] = training["note"]
-    for name in ("labels", "label_parts"):
-        if names := facts.get(name):
-            rows[name.replace("_", " ")] = f"{len(names)}: {' '.join(names)}"
-    if "bagging" in training:
-        rows["bagging"] = f"{training['bagging']} trainings"
-    if facts.get("two_passes"):
-        rows["passes"] = "2, over documents"
-    if pruned:
+    lists = {name.replace("_", " "): facts.get(name) for name in ("labels", "label_parts")}
+    rows: dict[str, str | None] = {"note": training.get("note")}  # of a model of another tool
+    rows |= {name: f"{len(names)}: {' '.join(names)}" for name, names in lists.items() if names}
+    rows["bagging"] = f"{training['bagging']} trainings" if "bagging" in training else None
+    rows["passes"] = "2, over documents" if facts.get("two_passes") else None
+    if pruned := facts.get("prune"):
         levels = [RUNS.format(**level, length=n) for n, level in enumerate(pruned.get("levels", ()), 2)]
         rows["pruned to"] = "; ".join([PRUNED.format(**pruned), *levels])
     if facts.get("beam"):
@@ -123,4 +118,4 @@ def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     if templates := facts.get("templates"):
         counted = [f"{text} ({n} times)" if n > 1 else text for text, n in Counter(templates).items()]
         rows["templates"] = f"{len(templates)}: {'; '.join(counted)}"
-    return rows
+    return {name: text for name, text in rows.items() if text is not None}

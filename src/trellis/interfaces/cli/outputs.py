@@ -6,14 +6,20 @@ import gzip
 import json
 import os
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from trellis._support.errors import CorpusError, LearnerError, ModelError
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_device, writing_whole
 from trellis.interfaces.cli.progress import printable
+
+if TYPE_CHECKING:
+    from trellis.corpus.corpus import Column, Corpus
+
+AROUND = 3  # words shown on either side of a wrong one
 
 
 def standard_output() -> TextIO:
@@ -104,3 +110,26 @@ def check_picture(path: str) -> None:
     known = Figure().canvas.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
         raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")
+
+
+def one_field(text: str) -> str:
+    """A text that stays one field of a table, which people may look at in a terminal."""
+    return printable(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
+
+
+def write_mistakes(
+    path: str, corpus: Corpus, word: str, columns: Sequence[tuple[str, Column]], tokens: Sequence[int]
+) -> None:
+    """A table of tokens (numbers over the whole corpus): where each is, its word, these columns, and words around."""
+    words = [str(text) for text in corpus.column(word).tolist()] if word in corpus.columns else ["_"] * corpus.n_tokens
+    values, starts = [column.tolist() for _, column in columns], corpus.starts.tolist()
+    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "around"])]
+    for t in tokens:
+        i = bisect_right(starts, t) - 1
+        begin, end = starts[i : i + 2]
+        before, after = words[max(begin, t - AROUND) : t], words[t + 1 : min(end, t + 1 + AROUND)]
+        around = " ".join([*before, f"[{words[t]}]", *after])
+        fields = [str(i + 1), str(t - begin + 1), words[t], *(value[t] for value in values), around]
+        lines.append("\t".join(map(one_field, fields)))
+    with writing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())

@@ -62,7 +62,7 @@ def describe(parser: Parser) -> None:
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
     inline = "of running text: a sentence per line with its labels in it"
     add("--inline", action="store_true", tasks=("tag",), help=inline)
-    add("--kbest", type=at_least(1), metavar="K", help="the K best outputs: columns of labels, trees, or with --json")
+    add("--kbest", type=at_least(1), metavar="K", help="the K best outputs with their scores: with --json, or trees")
     sure = "probability of each label, as one more column; in JSON also of arcs"
     add("--confidence", action="store_true", tasks=("tag", "parse"), help=sure)
     every = "probability of every label, a column each: LABEL/0.98"
@@ -84,6 +84,8 @@ def command(options: Namespace) -> None:
         options.model = DEFAULT
         say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", options.quiet)
     model = open_model(options)
+    if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
+        raise ArgumentError("--kbest: outputs have scores; give --json")
     if model.task == "words":
         reject_file_options(options, "a word segmenter reads text without columns")
         _segment(model, options)
@@ -107,7 +109,7 @@ def command(options: Namespace) -> None:
 
 def _tag(model: Any, options: Namespace, files: Files) -> None:
     """Labels of a tagger or a reranker."""
-    check_layout(options, model, files.wanted.format)
+    check_layout(options, files.wanted.format)
     if options.json and not (options.text and options.kbest is None and model.task == "tag"):
         files.write_texts(partial(_json_lines, model, options))
         return
@@ -122,8 +124,8 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
     if options.json:
         files.write_texts(lambda corpus: _json_lines(model, options, tag(corpus)))
         return
-    if options.kbest is not None or options.confidence:
-        raise ArgumentError("--kbest and --confidence of a dependency parser are written as JSON: give --json")
+    if options.confidence:
+        raise ArgumentError("--confidence of a dependency parser is written as JSON: give --json")
     if options.text and options.output in (None, STANDARD_STREAM):
         files.wanted = FileShape("conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
@@ -193,8 +195,6 @@ def _record(output: Any) -> dict[str, Any]:
 
 def _segment(segmenter: Any, options: Namespace) -> None:
     """Text with spaces between words; everything else comes out byte for byte."""
-    if options.kbest is not None and not options.json:
-        raise ArgumentError("--kbest of a word segmenter has scores: give --json")
     n_skipped, line, source, warned = 0, 1, message_name(options.source), False
     with writing(options.output) as out:
         for text in text_lines(options.source, options.lenient):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line
 FIRST_LINES, LINE_SECONDS = 20, 10  # lines off a terminal: the first ones, then one in so many seconds
+STOPPING = "stopping after this epoch, the best model so far is kept; Ctrl-C again gives up"
 # Control characters of labels, words and names of files could move the cursor or set the title of a terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -75,6 +78,39 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
             print(file=sys.stderr)
         elif waiting:
             say(waiting)
+
+
+@contextmanager
+def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observer]:
+    """The observer, ending training after the epoch in which Ctrl-C was pressed; a second Ctrl-C gives up."""
+    from trellis.learning.run import StopTrainingError
+
+    asked, epochs = False, 0
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or epochs == 0:  # a second time, or nothing to keep yet
+            raise KeyboardInterrupt
+        asked = True
+        if not quiet:  # past Python's buffer, in the midst of whose work this may be
+            clear = CLEAR if sys.stderr.isatty() else ""
+            os.write(sys.stderr.fileno(), f"{clear}{STOPPING}\n".encode())
+
+    def observe(event: Event) -> None:
+        nonlocal epochs
+        epochs += 1
+        if observer is not None:
+            observer(event)
+        if asked:
+            raise StopTrainingError
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # as it is for a job in the background, which goes on
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield observe
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

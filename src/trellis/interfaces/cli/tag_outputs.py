@@ -16,10 +16,8 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.interfaces.cli.files import tagger_of
 from trellis.interfaces.cli.pieces import Files, Label, text_pieces
 
-NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
 
-
-def check_layout(options: Namespace, model: Any, format: str) -> None:
+def check_layout(options: Namespace, format: str) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
@@ -32,10 +30,7 @@ def check_layout(options: Namespace, model: Any, format: str) -> None:
         raise ArgumentError("--text with --json has words with their offsets; omit --all-labels")
     if options.json:
         return
-    if options.kbest is not None and model.task == "rerank":
-        raise ArgumentError("--kbest of a reranker has scores: give --json")
-    layouts = {"--kbest": options.kbest is not None, "--confidence": sure, "--crf-test": options.crf_test}
-    for option, chosen in layouts.items():
+    for option, chosen in {"--confidence": sure, "--crf-test": options.crf_test}.items():
         if chosen and format != "conll":
             raise ArgumentError(f"{option}: {format} has one place for a label; give --json, or write columns")
 
@@ -59,22 +54,7 @@ def label_columns(model: Any, options: Namespace) -> Label:
         return lambda corpus, n_threads: [model.predict_corpus(corpus, n_threads=n_threads).column(target)]
     if options.confidence or options.all_labels:
         return lambda corpus, n_threads: _sure_columns(model, corpus, options, n_threads)
-    if options.kbest is None:
-        return lambda corpus, n_threads: [model.tag_column(corpus, decode=decode, n_threads=n_threads)]
-    values = Strings.of((*model.labels, NO_PATH))
-    number = {label: i for i, label in enumerate(model.labels)}
-
-    def columns(corpus: Corpus, n_threads: int | None) -> list[Column]:
-        codes = np.full((options.kbest, corpus.n_tokens), len(number), np.int32)
-        begin = 0
-        for paths in model.kbest_batch(corpus, options.kbest, n_threads=n_threads):
-            end = begin + len(paths[0][0])
-            for rank, (labels, _) in enumerate(paths):
-                codes[rank, begin:end] = [number[label] for label in labels]
-            begin = end
-        return [Column(row, values) for row in codes]
-
-    return columns
+    return lambda corpus, n_threads: [model.tag_column(corpus, decode=decode, n_threads=n_threads)]
 
 
 def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tuple[bytes, int]]:

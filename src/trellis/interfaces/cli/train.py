@@ -25,12 +25,15 @@ from typing import Any
 from trellis._support.errors import LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
 from trellis.interfaces.cli.files import TrainingData, training_data
-from trellis.interfaces.cli.interrupts import keeping_the_best
-from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_picture, show_json
-from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.training_options import describe_training, tagger_options, training_options
+from trellis.interfaces.cli.progress import keeping_the_best, say, watch_epochs
+from trellis.interfaces.cli.training_options import (
+    describe_training,
+    list_parameters,
+    tagger_options,
+    training_options,
+)
 from trellis.learning.run import Observer
 from trellis.tasks.model import class_of
 

@@ -43,7 +43,7 @@ class Limits:
     sentences: int = 1_000
     values: int = 1_000_000  # labels and figures of the answer
     seconds: float = 10.0  # to receive it, and to answer it
-    in_flight: int = 512  # requests at once
+    requests: int = 512  # at once
 
 
 @dataclass(slots=True)
@@ -144,8 +144,8 @@ class Door:
         if scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
-        if self._counts.in_flight > limits.in_flight:
-            raise TurnedAwayError(429, f"more than {limits.in_flight} requests at once; try again")
+        if self._counts.in_flight > limits.requests:
+            raise TurnedAwayError(429, f"more than {limits.requests} requests at once; try again")
         self._check_host(headers)
         self._check_token(headers)
         if scope["method"] not in ("GET", "HEAD"):
