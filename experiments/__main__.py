@@ -142,8 +142,7 @@ def _measure_bounds(options: Namespace) -> None:
     """Show the table of bounds."""
     if options.plot is not None:
         check_picture(options.plot)
-    data = training_data(options, "tag", [options.corpus], options.held_out)
-    corpus = data.data
+    corpus, held_out, _ = training_data(options, "tag", [options.corpus], options.held_out)
     with watch_epochs(options.quiet) as observer:
         result = study(
             corpus,
@@ -151,7 +150,7 @@ def _measure_bounds(options: Namespace) -> None:
             features=options.features,
             order=options.order,
             epochs=options.epochs,
-            held_out=data.dev,
+            held_out=held_out,
             n_threads=options.threads,
             observer=observer,
         )

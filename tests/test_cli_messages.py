@@ -22,8 +22,8 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("predict --modle m test.txt", ["no option --modle; did you mean --model?"]),
-        ("train train.txt --modle m", ["no option --modle; did you mean --model?"]),
+        ("predict --modle m test.txt", ["no option --modle (did you mean --model?)"]),
+        ("train train.txt --modle m", ["no option --modle (did you mean --model?)"]),
         ("train train.txt --vertical 2 -m m", ["--vertical", "--task trees"]),
         ("cross-validate train.txt --projective", ["--projective", "--task parse"]),
         ("train train.txt --c2 1 -m m", ["--set c2=VALUE", "crf"]),

@@ -113,7 +113,8 @@ def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> 
     given, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        given, name = read_bytes(path).rstrip().split(b"\n"), message_name(path)
+        text, name = read_bytes(path), message_name(path)
+        given = text.split(b"\n") if text.strip() else []
     if given is None:
         raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
     lines, n_skipped = list[list[str]](), 0

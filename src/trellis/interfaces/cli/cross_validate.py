@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trellis.corpus.corpus import Corpus, fold_numbers
-from trellis.interfaces.cli.files import TrainingData, training_data
+from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
@@ -39,12 +39,12 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Show the figures of each part, and their mean."""
     task, values = options.task, training_options(options, options.task)
-    data = training_data(options, task, [options.corpus], None)
+    data, _, layout = training_data(options, task, [options.corpus], None)
     figures = dict[str, list[float]]()
-    for number, (training, test) in enumerate(_parts(data.data, options.folds, options.mix), 1):
+    for number, (training, test) in enumerate(_parts(data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
         with watch_epochs(options.quiet, title) as observer:
-            model = trained(options, task, TrainingData(training, None, data.layout), values, observer)
+            model = trained(options, task, training, layout, {**values, "observer": observer})
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)
         for name, value in {report.name: report.headline, **report.to_dict()}.items():

@@ -18,14 +18,13 @@ examples:
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trellis._support.errors import ArgumentError, CorpusError
+from trellis.corpus.corpus import Column, Corpus, labels_of
 from trellis.corpus.files import extension
 from trellis.evaluation.error_analysis import error_analysis_of
 from trellis.evaluation.parts import PartNames
@@ -42,9 +41,6 @@ from trellis.interfaces.cli.files import (
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
-
-if TYPE_CHECKING:
-    from trellis.corpus.corpus import Column, Corpus
 
 Parts = dict[str, Any]  # what is shown, by its name in JSON
 EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
@@ -101,28 +97,22 @@ def _of_model(options: Namespace) -> Parts:
     how["target"] = options.target
     if model.task == "rerank":
         return {"report": model.evaluate(corpus, **how)}
-    decode, gold = options.decode or "viterbi", corpus.column(options.target or model.target)
-    report = model.evaluate(corpus, decode=decode, label_parts=options.label_parts, **how)
-    analysis = partial(model.error_analysis, corpus, decode=decode, **how)
-    tagged = partial(model.tag_column, corpus, decode=decode, n_threads=options.threads)
-    calibration = {"calibration": model.reliability(corpus, **how)} if options.calibration else {}
-    return _of_labels(options, report, analysis, corpus, model.columns[0], (gold, tagged)) | calibration
+    predicted = model.tag_column(corpus, decode=options.decode or "viterbi", n_threads=options.threads)
+    gold = labels_of(corpus, options.target or model.target)
+    parts = {"report": model._report(corpus, gold, predicted, options.target, options.label_parts)}
+    if options.error_analysis:
+        parts["error_analysis"] = model._error_analysis(corpus, gold, predicted)
+    if options.calibration:
+        parts["calibration"] = model.reliability(corpus, **how)
+    _write_errors(options, corpus, model.columns[0], gold, predicted)
+    return parts
 
 
-def _of_labels(
-    options: Namespace,
-    report: Any,
-    analysis: Callable[[], Any],
-    corpus: Corpus,
-    word: str,
-    labels: tuple[Column, Callable[[], Column]],
-) -> Parts:
-    """A report, and closer looks at labels: ``labels`` are gold ones and predicted ones, ``word`` is a column."""
+def _write_errors(options: Namespace, corpus: Corpus, word: str, gold: Column, predicted: Column) -> None:
+    """The tokens with a wrong label, for ``--errors``."""
     if options.errors is not None:
-        gold, predicted = labels[0], labels[1]()
         wrong = np.flatnonzero(~right_tokens(gold, predicted)).tolist()
         write_mistakes(options.errors, corpus, word, [("true", gold), ("predicted", predicted)], wrong)
-    return {"report": report} | ({"error_analysis": analysis()} if options.error_analysis else {})
 
 
 def _of_files(options: Namespace) -> Parts:
@@ -175,10 +165,9 @@ def _columns(options: Namespace) -> Parts:
     say(f"column {own!r} compared with the gold labels in column {target!r}", options.quiet or options.json)
     truth, guess = gold.column(target), predicted.column(own)
     parts = PartNames.of_column(target, names, options.label_parts)
-    report = evaluate_columns(truth, guess, gold.starts, parts=parts)
-    analysis = partial(error_analysis_of, truth, guess, gold.starts)
-    word = "form" if is_conllu else names[0]
-    return _of_labels(options, report, analysis, gold, word, (truth, lambda: guess))
+    _write_errors(options, gold, "form" if is_conllu else names[0], truth, guess)
+    more = {"error_analysis": error_analysis_of(truth, guess, gold.starts)} if options.error_analysis else {}
+    return {"report": evaluate_columns(truth, guess, gold.starts, parts=parts), **more}
 
 
 def _attachment(options: Namespace) -> Parts:

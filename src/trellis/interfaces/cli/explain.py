@@ -20,6 +20,7 @@ from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import STANDARD_STREAM, decoded, message_name, read_bytes
+from trellis.corpus.read import format_of
 from trellis.interfaces.cli.files import open_model, read_for, reject_file_options, tagger_of
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json
@@ -60,7 +61,7 @@ def command(options: Namespace) -> None:
 def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iterable[Any]:
     """The sentences of a file or standard input, or the one on the command line, as the model takes them."""
     words = options.words
-    path = words[0] if len(words) == 1 and Path(words[0]).suffix and Path(words[0]).is_file() else STANDARD_STREAM
+    path = words[0] if len(words) == 1 and _is_file(words[0]) else STANDARD_STREAM
     if words and path == STANDARD_STREAM:
         reject_file_options(options, "the words of the command line are no file")
         return [_sentence(model, words, quiet)]
@@ -68,6 +69,11 @@ def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iter
         return read_for(model, options, path)
     reject_file_options(options, "a word segmenter reads text without columns")
     return filter(str.strip, decoded(read_bytes(path), message_name(path)).split("\n"))
+
+
+def _is_file(word: str) -> bool:
+    """Whether it is the name of a file by its extension; an extension of any kind will do for one that exists."""
+    return format_of(word) != "conll" or (Path(word).suffix != "" and Path(word).is_file())
 
 
 def _sentence(model: Any, words: list[str], quiet: bool) -> Any:

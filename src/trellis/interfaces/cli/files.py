@@ -183,24 +183,17 @@ def reject_file_options(options: Namespace, why: str) -> None:
 # ------------------------------------------------------------ data of every task
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingData:
-    """What a model is trained on."""
-
-    data: Any
-    dev: Any = None
-    layout: dict[str, Any] | None = None  # of a corpus: columns and shape of its file, for the model
-
-
-def training_data(options: Namespace, task: str, paths: list[str], dev: str | None) -> TrainingData:
-    """The files of a training, read as the task needs them; reports their size."""
+def training_data(
+    options: Namespace, task: str, paths: list[str], dev: str | None
+) -> tuple[Any, Any, dict[str, Any] | None]:
+    """What a model is trained on, its dev data, and of a corpus columns and shape of its file; reports the size."""
     sizes = {"trees": ("trees", lambda tree: len(tree.words)), "words": ("lines", len)}
     if task in sizes:
         noun, size = sizes[task]
         data = [example for path in paths for example in read_examples(task, path, options)]
         names = ", ".join(map(message_name, paths))
         say(f"{len(data):,} {noun}, {sum(map(size, data)):,} words from {names}", options.quiet)
-        return TrainingData(data, None if dev is None else read_examples(task, dev, options))
+        return data, None if dev is None else read_examples(task, dev, options), None
     shape = FileShape.of(options, paths[0], others=(*paths[1:], dev))
     corpus: Any
     if getattr(options, "stream", False):
@@ -222,7 +215,7 @@ def training_data(options: Namespace, task: str, paths: list[str], dev: str | No
     if task == "parse":
         tag = tagging(options)
         corpus, held_out = tag(corpus), None if held_out is None else tag(held_out)
-    return TrainingData(corpus, held_out, {"columns": list(corpus.columns), **asdict(shape)})
+    return corpus, held_out, {"columns": list(corpus.columns), **asdict(shape)}
 
 
 def gold_data(model: Any, options: Namespace, path: str) -> Any:

@@ -104,12 +104,11 @@ class Parser(argparse.ArgumentParser):
                 return
             if not option.startswith("--") or option in known:
                 continue
-            name = option[2:].replace("-", "_")
-            if close := get_close_matches(option, known, 1, CLOSE):
-                raise ArgumentError(f"no option {option}; did you mean {close[0]}?")
-            self.error(f"no option {option}{self._owner(option, name)}")
+            close = get_close_matches(option, known, 1, CLOSE)
+            hint = f" (did you mean {close[0]}?)" if close else self._owner(option)
+            self.error(f"no option {option}{hint}")
 
-    def _owner(self, option: str, name: str) -> str:
+    def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""
         if "--task" not in self._option_string_actions:
             return ""
@@ -119,6 +118,7 @@ class Parser(argparse.ArgumentParser):
         tasks = [task for task, parser in parsers.items() if option in parser._option_string_actions]
         if tasks:
             return f" with this task; it is an option of --task {' and --task '.join(tasks)}"
+        name = option[2:].replace("-", "_")
         learners = ", ".join(_learners_with(name))
         return f"; --set {name}=VALUE is a parameter of the learners {learners}" if learners else ""
 

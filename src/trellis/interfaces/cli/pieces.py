@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
@@ -172,6 +173,11 @@ def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
             f"trellis: {corpus.source}: {which} is read as the true labels ({tagger.target}), but has none "
             "of the model's labels; name the columns with --columns, or tag running text with --text"
         )
+
+
+def json_lines(records: Iterable[dict[str, Any]]) -> str:
+    """One line per record."""
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def send(out: BinaryIO) -> None:

@@ -18,7 +18,6 @@ examples:
 
 from __future__ import annotations
 
-import json
 import re
 from argparse import Namespace
 from collections.abc import Iterable
@@ -39,7 +38,7 @@ from trellis.interfaces.cli.files import (
 )
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import standard_output, writing
-from trellis.interfaces.cli.pieces import Files, output_shape, send, text_lines
+from trellis.interfaces.cli.pieces import Files, json_lines, output_shape, send, text_lines
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
 from trellis.tasks.tagging.builtin import MODELS, PREFIX
@@ -176,11 +175,9 @@ def _json_lines(model: Any, options: Namespace, corpus: Corpus) -> str:
     columns = getattr(tagger_of(model), "columns", ())
     names = [name for name in columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
     rows = zip(*map(corpus.sentences, names), strict=True) if names else [()] * len(corpus)
-    return _lines({**dict(zip(names, row, strict=True)), **record} for row, record in zip(rows, records, strict=True))
-
-
-def _lines(records: Iterable[dict[str, Any]]) -> str:
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    return json_lines(
+        {**dict(zip(names, row, strict=True)), **record} for row, record in zip(rows, records, strict=True)
+    )
 
 
 def _record(output: Any) -> dict[str, Any]:
@@ -218,6 +215,6 @@ def _segmented_lines(segmenter: Any, options: Namespace, text: str) -> str:
     """The words of every line, or its k best segmentations, as JSON lines."""
     lines = [line for line in text.split("\n") if line.strip()]
     if options.kbest is None:
-        return _lines({"words": words} for words in segmenter.segment_batch(lines, n_threads=options.threads))
+        return json_lines({"words": words} for words in segmenter.segment_batch(lines, n_threads=options.threads))
     lists = (segmenter.kbest(line, options.kbest) for line in lines)
-    return _lines({"kbest": [{"words": words, "score": score} for words, score in outputs]} for outputs in lists)
+    return json_lines({"kbest": [{"words": words, "score": score} for words, score in outputs]} for outputs in lists)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from argparse import Namespace
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from trellis._support.arguments import thread_count
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.interfaces.cli.files import tagger_of
-from trellis.interfaces.cli.pieces import Files, Label, text_pieces
+from trellis.interfaces.cli.pieces import Files, Label, json_lines, text_pieces
 
 
 def check_layout(options: Namespace, format: str) -> None:
@@ -64,19 +63,13 @@ def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tu
     how: dict[str, Any] = {"decode": options.decode or "viterbi", "n_threads": options.threads}
     for base, text, sentences in text_pieces(options, whole=whole):
         tagged = tag_sentences(tagger, text, sentences, confidence=options.confidence, **how)
-        lines = (
-            (json.dumps(record, ensure_ascii=False) for record in tagged.to_dicts(offset=base))
-            if options.json
-            else map(tagged.inline, tagged)
-        )
-        yield "".join(f"{line}\n" for line in lines).encode(), sum(map(len, sentences))
+        lines = json_lines(tagged.to_dicts(offset=base)) if options.json else f"{tagged}\n"
+        yield lines.encode(), sum(map(len, sentences))
 
 
 def _sure_columns(tagger: Any, corpus: Corpus, options: Namespace, n_threads: int | None) -> list[Column]:
     """The labels, the probability of each, and with --all-labels that of all others."""
     labels = tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)
-    if not corpus.n_tokens:
-        return [labels]
     node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])
     columns = [labels, _texts(node[np.arange(len(node)), labels.codes], "")]
     if options.all_labels:
@@ -102,10 +95,9 @@ def tag_records(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator[dic
 
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=options.threads)
-    has_spans = guess_scheme(tagger.labels) is not None
-    spans = (
-        tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads) if has_spans else [[]] * len(tagged)
-    )
+    has_spans, spans = guess_scheme(tagger.labels) is not None, [[]] * len(tagged)
+    if has_spans:
+        spans = tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads)
     for labels, posterior, own in zip(tagged, marginals, spans, strict=True):
         confidence = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, "confidence": confidence}

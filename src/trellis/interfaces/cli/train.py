@@ -24,7 +24,7 @@ from typing import Any
 
 from trellis._support.errors import LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
-from trellis.interfaces.cli.files import TrainingData, training_data
+from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_picture, show_json
 from trellis.interfaces.cli.progress import keeping_the_best, say, watch_epochs
@@ -34,7 +34,6 @@ from trellis.interfaces.cli.training_options import (
     tagger_options,
     training_options,
 )
-from trellis.learning.run import Observer
 from trellis.tasks.model import class_of
 
 COLUMNS = ("tag", "parse", "rerank")  # tasks that learn from columns
@@ -69,11 +68,11 @@ def command(options: Namespace) -> None:
     learner = values.get("learner")
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
         raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
-    data = training_data(options, task, options.corpus, options.dev)
+    data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
     with watch_epochs(options.quiet) as shown, keeping_the_best(shown, options.quiet) as observer:
-        info = {"note": options.note} if options.note else None
-        model = trained(options, task, data, values, observer, dev=data.dev, info=info)
-    _say_figures(options, data, model)
+        values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
+        model = trained(options, task, data, layout, values)
+    _say_figures(options, layout, model)
     model.save(options.model)
     if options.plot is not None:
         model.plot_history().savefig(options.plot)
@@ -85,27 +84,25 @@ def command(options: Namespace) -> None:
         show_json({"model": options.model, **model.summary(), "bytes": n_bytes, "seconds": seconds, **record})
 
 
-def trained(
-    options: Namespace, task: str, data: TrainingData, values: dict[str, Any], observer: Observer | None, **more: Any
-) -> Any:
-    """The model of a training; it remembers the shape of its file."""
+def trained(options: Namespace, task: str, data: Any, layout: dict[str, Any] | None, values: dict[str, Any]) -> Any:
+    """The model of a training; it remembers the columns and the shape of its file."""
     if task == "rerank":
         own = tagger_options(options)
 
         def tagger(part: Corpus) -> Any:
             say(f"training a tagger on {len(part):,} sentences", options.quiet)
             model: Any = class_of("tag").train(part, **own)
-            model.training["corpus"] = data.layout
+            model.training["corpus"] = layout
             return model
 
-        more["tagger"] = tagger
-    model = class_of(task).train(data.data, **values, observer=observer, **more)
-    if data.layout is not None:
-        model.training["corpus"] = data.layout
+        values = {**values, "tagger": tagger}
+    model = class_of(task).train(data, **values)
+    if layout is not None:
+        model.training["corpus"] = layout
     return model
 
 
-def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
+def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) -> None:
     """Report sentences, passes and columns that the training did without, and the lists of a reranker."""
     if skipped := model.training.get("skipped"):
         say(f"skipped {skipped:,} sentences without a tree", options.quiet)
@@ -115,13 +112,13 @@ def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
     if lists := model.training.get("lists"):
         first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
         say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
-    if model.task != "tag":
+    if model.task != "tag" or layout is None:
         return
     if options.documents and model.model.first is None:
         say("stopped before the second pass over documents: a model of one pass", options.quiet)
-    columns = list(data.data.columns)
+    columns = layout["columns"]
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
-    if unread and data.layout is not None and data.layout["format"] == "conll" and options.columns is None:
+    if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
         why = "--features says what is read, --columns names the columns"
