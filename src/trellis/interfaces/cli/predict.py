@@ -175,9 +175,8 @@ def _json_lines(model: Any, options: Namespace, corpus: Corpus) -> str:
     columns = getattr(tagger_of(model), "columns", ())
     names = [name for name in columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
     rows = zip(*map(corpus.sentences, names), strict=True) if names else [()] * len(corpus)
-    return json_lines(
-        {**dict(zip(names, row, strict=True)), **record} for row, record in zip(rows, records, strict=True)
-    )
+    inputs = (dict(zip(names, row, strict=True)) for row in rows)
+    return json_lines({**known, **record} for known, record in zip(inputs, records, strict=True))
 
 
 def _record(output: Any) -> dict[str, Any]:

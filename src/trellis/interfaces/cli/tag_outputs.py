@@ -95,16 +95,16 @@ def tag_records(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator[dic
 
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=options.threads)
-    has_spans, spans = guess_scheme(tagger.labels) is not None, [[]] * len(tagged)
-    if has_spans:
+    spans = None
+    if guess_scheme(tagger.labels) is not None:
         spans = tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads)
-    for labels, posterior, own in zip(tagged, marginals, spans, strict=True):
+    for i, (labels, posterior) in enumerate(zip(tagged, marginals, strict=True)):
         confidence = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, "confidence": confidence}
         if options.all_labels:
             record["all_labels"] = list(posterior)
-        if has_spans:
-            record["spans"] = [span_dict(span, p) for span, p in own]
+        if spans is not None:
+            record["spans"] = [span_dict(span, p) for span, p in spans[i]]
         yield record
 
 
