@@ -29,6 +29,7 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import watch_epochs
 from trellis.learners.perceptron import Perceptron
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
 
@@ -93,7 +94,7 @@ def run(options: Namespace) -> None:
     rows = [_row("before", facts["before"], "")]
     for order in ORDERS:
         begun, learner = time.perf_counter(), Perceptron(epochs=options.epochs)
-        with watch_epochs(options.quiet, f"order {order}") as observer:
+        with watch_epochs(options.quiet, f"order {order}") as observer, interrupts_raise():
             more: dict[str, Any] = {"order": order, "observer": observer, "info": {"demo": "typos"}}
             tagger = train(training, target="meant", features=LETTER_RUNS, learner=learner, **more)
         seconds = time.perf_counter() - begun

@@ -21,6 +21,7 @@ from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.train import COLUMNS, trained
 from trellis.interfaces.cli.training_options import describe_training, training_options
+from trellis.learning.run import interrupts_raise
 
 
 def describe(parser: Parser) -> None:
@@ -43,7 +44,7 @@ def command(options: Namespace) -> None:
     figures = dict[str, list[float]]()
     for number, (training, test) in enumerate(_parts(data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
-        with watch_epochs(options.quiet, title) as observer:
+        with watch_epochs(options.quiet, title) as observer, interrupts_raise():
             model = trained(options, task, training, layout, {**values, "observer": observer})
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis._support.errors import ArgumentError
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.interfaces.cli.explain import sentences_of
 from trellis.interfaces.cli.files import open_model
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import writing
+from trellis.interfaces.cli.outputs import check_picture, writing
 
 
 def describe(parser: Parser) -> None:
@@ -38,12 +37,12 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Draw it."""
-    if options.output not in (None, STANDARD_STREAM) and not options.output.lower().endswith(".svg"):
-        raise ArgumentError(f"{options.output}: the picture is SVG; name a .svg file")
+    if options.output not in (None, STANDARD_STREAM):
+        check_picture(options.output)
     model = open_model(options)
     if len(options.words) == 1:
         options.words = options.words[0].split()
     limits = {"most_labels": options.most_labels} if options.most_labels else {}
     picture = model.draw(next(iter(sentences_of(model, options))), **limits)
     with writing(options.output) as out:
-        out.write(picture.to_svg().encode())
+        out.write(picture.svg.encode())

@@ -27,8 +27,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus, labels_of
 from trellis.corpus.files import extension
 from trellis.evaluation.error_analysis import error_analysis_of
-from trellis.evaluation.parts import PartNames
-from trellis.evaluation.tagging import evaluate_columns, right_tokens
+from trellis.evaluation.tagging import PartNames, evaluate_columns, right_tokens
 from trellis.interfaces.cli.files import (
     BRACKETS,
     FileShape,
@@ -172,13 +171,12 @@ def _columns(options: Namespace) -> Parts:
 
 def _attachment(options: Namespace) -> Parts:
     """Dependency trees."""
-    from trellis.evaluation.attachment import attachment_of, is_punctuation
+    from trellis.evaluation.attachment import attachment_of
     from trellis.tasks.parsing.treebank import read_dependencies
 
     corpora = _corpora(options)
     trees = [read_dependencies(corpus) for corpus in corpora]
     names = corpora[0].columns
     words = corpora[0].column(next(name for name in ("form", "word", *names) if name in names))
-    marks = np.array([is_punctuation(value) for value in words.values], bool)[words.codes]
     pairs = [(tree.heads, None if tree.labels is None else tree.labels.tolist()) for tree in trees]
-    return {"report": attachment_of(corpora[0].starts, marks, *pairs, subtypes=not options.no_subtypes)}
+    return {"report": attachment_of(corpora[0].starts, words, *pairs, subtypes=not options.no_subtypes)}

@@ -197,7 +197,7 @@ def training_data(
     shape = FileShape.of(options, paths[0], others=(*paths[1:], dev))
     corpus: Any
     if getattr(options, "stream", False):
-        from trellis.corpus.blocks import BLOCK_BYTES, stream
+        from trellis.corpus.stream import BLOCK_BYTES, stream
 
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
         corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **shape.arguments())

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
+from trellis.corpus.columns import CONLLU_NAMES, Layout, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
 from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, EmptyError, extension, message_name, reading
-from trellis.corpus.read import format_of
+from trellis.corpus.read import TABLES, format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.corpus.tokens import Token, tokenize
 from trellis.interfaces.cli.files import STREAMED, FileShape, sentences_of_trees, tagger_of
@@ -26,7 +26,6 @@ from trellis.interfaces.cli.progress import say
 Label = Callable[[Corpus, int | None], list[Column]]  # the columns of labels, best first, by so many threads
 TextPiece = tuple[int, str, list[list[Token]]]  # where it begins in the text, its own text, its sentences
 
-TABLES = ("parquet", "feather")
 WHOLE = (*TABLES, "csv")  # formats that are written at once
 PIECE_BYTES = 1 << 20
 PIECE = 256  # sentences of formats that are read whole
@@ -86,13 +85,13 @@ class Files:
 
     def write_corpus(self, predicted: Callable[[Corpus], Corpus], column: str) -> None:
         """Every piece with its predicted columns, in the format of the output."""
-        from trellis.corpus.write import formatter_of, write
+        from trellis.corpus.write import format_text, write
 
         output, shape = self.options.output, self.wanted
         self.check_place(column, "name another format by the extension of --output")
         if shape.format not in WHOLE:
-            formatted = formatter_of(shape.format, "", tabs=shape.tabs, sentence=shape.sentence)
-            self.write_texts(lambda corpus: formatted(predicted(corpus)))
+            layout = Layout(tabs=shape.tabs, sentence=shape.sentence)
+            self.write_texts(lambda corpus: format_text(predicted(corpus), shape.format, layout))
         elif pieces := list(map(predicted, self.corpora())):
             whole = sum(pieces[1:], pieces[0])
             write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)

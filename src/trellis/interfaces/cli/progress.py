@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
+
+from trellis._support.errors import TrellisWarning
 
 if TYPE_CHECKING:
     from trellis.learning.run import Event, Observer
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
 SECONDS = 0.1  # between two states of a line
 FIRST_LINES, LINE_SECONDS = 20, 10  # lines off a terminal: the first ones, then one in so many seconds
-STOPPING = "stopping after this epoch, the best model so far is kept; Ctrl-C again gives up"
 # Control characters of labels, words and names of files could move the cursor or set the title of a terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -32,14 +31,6 @@ def say(line: str, quiet: bool = False) -> None:
     """One line on standard error."""
     if not quiet:
         print(f"{CLEAR if sys.stderr.isatty() else ''}{printable(line)}", file=sys.stderr, flush=True)
-
-
-class _Warnings(logging.Handler):
-    """Shows the warnings of the library as lines on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
-        say(record.getMessage())
 
 
 @contextmanager
@@ -66,51 +57,18 @@ def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | Non
             n_said, due, waiting = n_said + 1, time.monotonic() + LINE_SECONDS, ""
 
     on_terminal = not quiet and sys.stderr.isatty()
-    logger, handler = logging.getLogger("trellis"), _Warnings(logging.CRITICAL if quiet else logging.WARNING)
-    logger.addHandler(handler)
     if on_terminal:
         write_over(f"{what}: extracting features")
     try:
-        yield None if quiet else observe
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", TrellisWarning)
+            warnings.showwarning = lambda message, *place: say(str(message), quiet)
+            yield None if quiet else observe
     finally:
-        logger.removeHandler(handler)
         if on_terminal:
             print(file=sys.stderr)
         elif waiting:
             say(waiting)
-
-
-@contextmanager
-def keeping_the_best(observer: Observer | None, quiet: bool) -> Iterator[Observer]:
-    """The observer, ending training after the epoch in which Ctrl-C was pressed; a second Ctrl-C gives up."""
-    from trellis.learning.run import StopTrainingError
-
-    asked, epochs = False, 0
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or epochs == 0:  # a second time, or nothing to keep yet
-            raise KeyboardInterrupt
-        asked = True
-        if not quiet:  # past Python's buffer, in the midst of whose work this may be
-            clear = CLEAR if sys.stderr.isatty() else ""
-            os.write(sys.stderr.fileno(), f"{clear}{STOPPING}\n".encode())
-
-    def observe(event: Event) -> None:
-        nonlocal epochs
-        epochs += 1
-        if observer is not None:
-            observer(event)
-        if asked:
-            raise StopTrainingError
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:  # as it is for a job in the background, which goes on
-        signal.signal(signal.SIGINT, ask)
-    try:
-        yield observe
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

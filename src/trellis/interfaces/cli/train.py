@@ -2,7 +2,7 @@
 
 Taggers and rerankers learn a column of labels, dependency parsers the columns head and deprel, constituency parsers
 trees in brackets, word segmenters lines with spaces between words. The model remembers the columns and the format of
-the training file. Ctrl-C ends training after the epoch and keeps the best model so far; a second Ctrl-C gives up.
+the training file. Ctrl-C ends training after the epoch and keeps the best one so far; a second Ctrl-C gives up.
 
 examples:
   trellis train train.txt --columns word,pos,chunk --features chunking -m chunk.trellis
@@ -27,7 +27,7 @@ from trellis.corpus.corpus import Corpus, columns_named
 from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_picture, show_json
-from trellis.interfaces.cli.progress import keeping_the_best, say, watch_epochs
+from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.training_options import (
     describe_training,
     list_parameters,
@@ -47,7 +47,7 @@ def describe(parser: Parser) -> None:
     parser.outputs += ("model",)
     task = parser.task()
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
-    add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
+    add("--plot", metavar="FILE", help="draw the learning curves, .svg")
     if task == "tag":
         stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
         add("--stream", action="store_true", help=stream)
@@ -69,13 +69,13 @@ def command(options: Namespace) -> None:
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
         raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
     data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
-    with watch_epochs(options.quiet) as shown, keeping_the_best(shown, options.quiet) as observer:
+    with watch_epochs(options.quiet) as observer:
         values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
         model = trained(options, task, data, layout, values)
     _say_figures(options, layout, model)
     model.save(options.model)
     if options.plot is not None:
-        model.plot_history().savefig(options.plot)
+        model.plot_history().save(options.plot)
     n_bytes = Path(options.model).stat().st_size
     say(f"{options.model}: {model}, {n_bytes / 1e6:.1f} MB", options.quiet)
     if options.json:
@@ -114,8 +114,6 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
         say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
     if model.task != "tag" or layout is None:
         return
-    if options.documents and model.model.first is None:
-        say("stopped before the second pass over documents: a model of one pass", options.quiet)
     columns = layout["columns"]
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
     if unread and layout["format"] == "conll" and options.columns is None:
