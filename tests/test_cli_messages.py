@@ -52,7 +52,7 @@ def test_arguments_of_tables_are_options(here: Path, call: Call) -> None:
 def test_a_learner_that_trains_no_parsers_is_named_with_those_that_do(here: Path, call: Call) -> None:
     (here / "train.conllu").write_text(TREES)
     done = call("train --task parse train.conllu --learner hmm -m m -q")
-    refused(done, "HMM() trains no parsers; choose ")
+    refused(done, "HMM trains no parsers; choose ")
     names = re.split(", | or ", done.err.partition("choose ")[2].strip())
     assert {*names} <= {*LEARNERS}
     for name in names:  # the advice works

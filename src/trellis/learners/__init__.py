@@ -50,7 +50,7 @@ def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
     """The same; LearnerError if it lacks an ability, and ``why`` that is an error."""
     learner = learner_of(learner)
     if ability not in learner.abilities:
-        raise LearnerError(f"{learner} {why}")
+        raise LearnerError(f"{str(learner).removesuffix('()')} {why}")
     return learner  # type: ignore[no-any-return]
 
 

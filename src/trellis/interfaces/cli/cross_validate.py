@@ -51,14 +51,18 @@ def command(options: Namespace) -> None:
         for name, value in {report.name: report.headline, **report.to_dict()}.items():
             if isinstance(value, float) and name != "headline":
                 figures.setdefault(name.replace("_", " "), []).append(value)
-    figures = {name: values for name, values in figures.items() if len(values) == options.folds}
+    summaries: dict[str, Any] = {
+        name: {"mean": statistics.mean(values), "deviation": statistics.stdev(values), "parts": values}
+        for name, values in figures.items()
+        if len(values) == options.folds
+    }
     if options.json:
-        show_json({name: _summary(values) for name, values in figures.items()})
+        show_json(summaries)
         return
     rows = [["", "mean", "deviation", *(f"part {i + 1}" for i in range(options.folds))]]
-    for name, values_of_parts in figures.items():
-        summary = [statistics.mean(values_of_parts), statistics.stdev(values_of_parts), *values_of_parts]
-        rows.append([name, *(f"{100 * value:.2f}" for value in summary)])
+    for name, summary in summaries.items():
+        shares = summary["mean"], summary["deviation"], *summary["parts"]
+        rows.append([name, *(f"{100 * share:.2f}" for share in shares)])
     show(align(rows, right=range(1, options.folds + 3)))
 
 
@@ -66,7 +70,3 @@ def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
     """Pairs of training and test data, whose tests cover every sentence once."""
     take = data.take if isinstance(data, Corpus) else lambda numbers: [data[i] for i in numbers]
     return ((take(train), take(test)) for train, test in fold_numbers(len(data), n, seed))
-
-
-def _summary(values: list[float]) -> dict[str, Any]:
-    return {"mean": statistics.mean(values), "deviation": statistics.stdev(values), "parts": values}

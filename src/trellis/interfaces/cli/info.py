@@ -39,11 +39,11 @@ def command(options: Namespace) -> None:
         raise ArgumentError("--json has the whole history; omit --history")
     model, path = open_model(options), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
+    facts = {**facts_of(model, options.top), "bytes": n_bytes}
     if options.json:
-        show_json({**facts_of(model, options.top), "bytes": n_bytes})  # with the whole history
+        show_json(facts)  # with the whole history
     else:
-        n_epochs = None if options.history else LAST_EPOCHS
-        show(facts_text({**facts_of(model, options.top), "bytes": n_bytes}, n_epochs))
+        show(facts_text(facts, None if options.history else LAST_EPOCHS))
 
 
 def facts_of(model: Model, top: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import trellis
 from trellis._support.errors import TrellisError, os_reason
-from trellis.interfaces.cli.options import CLOSE, FILES, Parser
+from trellis.interfaces.cli.options import FILES, Parser, meant
 from trellis.interfaces.cli.progress import printable
 
 # Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
@@ -91,11 +91,7 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     commands = ", ".join(COMMANDS)
     if name.startswith("-"):
         parser.error(f"no option {name}; the commands are {commands}")
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, COMMANDS, 1, CLOSE)
-    hint = f" (did you mean {close[0]}?)" if close else f"; the commands are {commands}"
-    parser.error(f"no command {name}{hint}")
+    parser.error(f"no command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
 
 
 def buffer_output() -> None:

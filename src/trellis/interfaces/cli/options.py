@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from trellis._support.errors import ArgumentError
@@ -104,9 +103,7 @@ class Parser(argparse.ArgumentParser):
                 return
             if not option.startswith("--") or option in known:
                 continue
-            close = get_close_matches(option, known, 1, CLOSE)
-            hint = f" (did you mean {close[0]}?)" if close else self._owner(option)
-            self.error(f"no option {option}{hint}")
+            self.error(f"no option {option}{meant(option, known) or self._owner(option)}")
 
     def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""
@@ -145,6 +142,13 @@ class Parser(argparse.ArgumentParser):
         """The help, with what is shown at its end."""
         self.epilog = self.more() or None
         return super().format_help()
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question that names the known word that is most like it; empty if none is."""
+    from difflib import get_close_matches
+
+    return next((f" (did you mean {close}?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
 
 
 def _learners_with(parameter: str) -> list[str]:

@@ -72,12 +72,7 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
 def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
     """ModelError now rather than after long work: a file that cannot be written, or that would replace what is read.
 
-    Parameters
-    ----------
-    outputs
-        Paths by the names of their options.
-    inputs
-        Paths, or lists of paths.
+    ``outputs`` are paths by the names of their options, ``inputs`` paths or lists of paths.
     """
     read = [path for one in inputs for path in ([one] if isinstance(one, str) else one)]
     for option, path in outputs.items():

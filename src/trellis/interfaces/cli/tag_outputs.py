@@ -12,8 +12,7 @@ import numpy as np
 from trellis._support.arguments import thread_count
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.interfaces.cli.files import tagger_of
-from trellis.interfaces.cli.pieces import Files, Label, json_lines, text_pieces
+from trellis.interfaces.cli.pieces import Files, json_lines, text_pieces
 
 
 def check_layout(options: Namespace, format: str) -> None:
@@ -36,24 +35,20 @@ def check_layout(options: Namespace, format: str) -> None:
 
 def write_labels(model: Any, options: Namespace, files: Files) -> None:
     """The labels of a tagger or a reranker, in whatever layout."""
+
+    def columns(corpus: Corpus, n_threads: int | None) -> list[Column]:  # may be called from several threads
+        if model.task == "rerank":
+            return [model.predict_corpus(corpus, n_threads=n_threads).column(model.tagger.target)]
+        if options.confidence or options.all_labels:
+            return _sure_columns(model, corpus, options, n_threads)
+        return [model.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)]
+
     if options.crf_test:
         files.write_texts(lambda corpus: "".join(f"{line}\n" for line in _crf_test_lines(model, corpus, options)))
     elif options.inline or options.json:
         files.write(_labelled_texts(options, model, files.whole))
     else:  # of a reranker one piece at a time: only the tagger's part of the work is native, and threads serve it
-        files.write_labels(
-            label_columns(model, options), 1 if model.task == "rerank" else thread_count(options.threads)
-        )
-
-
-def label_columns(model: Any, options: Namespace) -> Label:
-    """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
-    decode, target = options.decode or "viterbi", tagger_of(model).target
-    if model.task == "rerank":
-        return lambda corpus, n_threads: [model.predict_corpus(corpus, n_threads=n_threads).column(target)]
-    if options.confidence or options.all_labels:
-        return lambda corpus, n_threads: _sure_columns(model, corpus, options, n_threads)
-    return lambda corpus, n_threads: [model.tag_column(corpus, decode=decode, n_threads=n_threads)]
+        files.write_labels(columns, 1 if model.task == "rerank" else thread_count(options.threads))
 
 
 def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tuple[bytes, int]]:

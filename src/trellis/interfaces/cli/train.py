@@ -107,8 +107,8 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
     if skipped := model.training.get("skipped"):
         say(f"skipped {skipped:,} sentences without a tree", options.quiet)
     if skipped := model.training.get("segments", {}).get("sentences_left_out"):
-        sentences = "1 sentence" if skipped == 1 else f"{skipped:,} sentences"
-        say(f"skipped {sentences} with a segment of more than {options.segments.longest} tokens", options.quiet)
+        longest = options.segments.longest
+        say(f"skipped {skipped:,} sentences with a segment of more than {longest} tokens", options.quiet)
     if lists := model.training.get("lists"):
         first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
         say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)

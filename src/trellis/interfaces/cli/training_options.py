@@ -72,8 +72,8 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
 def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
     table = table_of("tag")
-    own = {name: table[name] for name in _own(table)}
-    return {**_values(options, own), **_learner(options, table["learner"].default)}
+    values = _values(options, {name: table[name] for name in _own(table)})
+    return {**values, **_learner(options, table["learner"].default)}
 
 
 def _own(table: dict[str, Option]) -> list[str]:
@@ -163,15 +163,7 @@ def _parser(option: Option) -> Callable[[str], Any]:
 def build_learner(
     base: str | Learner, given: Mapping[str, Any], settings: Iterable[str], option: str = "--set"
 ) -> Learner:
-    """A learner, or the one of that name, with other parameters.
-
-    Parameters
-    ----------
-    given
-        Values of options by the names of parameters; None: not given.
-    settings
-        More of them, each as key=value, by ``option``.
-    """
+    """A learner, or the one of that name, with parameters: ``given`` ones (None: not), and ``settings`` key=value."""
     learner: Any = learner_named(base)() if isinstance(base, str) else base
     parameters = {key: value for key, value in given.items() if value is not None}
     for setting in settings:
