@@ -156,7 +156,8 @@ class Learner:
 
     def __str__(self) -> str:
         """Itself with the parameters whose values are not the defaults."""
-        changed = ((name, getattr(self, name)) for name in self.constraints)
+        names = (name for name in getattr(self, "__dataclass_fields__", ()) if name in self.constraints)
+        changed = ((name, getattr(self, name)) for name in names)
         shown = (f"{name}={value!r}" for name, value in changed if value != _default_of(self, name))
         return f"{type(self).__name__}({', '.join(shown)})"
 
