@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from argparse import Namespace
+from dataclasses import fields
 from pathlib import Path
 
 from trellis._support.errors import ArgumentError
@@ -45,23 +46,16 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Run the server until it is told to stop."""
     try:
-        from trellis.interfaces.serve import Limits, Models, make_app
+        from trellis.interfaces.serve import App, Limits, Models
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
     show_log(options.quiet)
     models = Models(options.model)
-    limits = Limits(
-        bytes=options.max_bytes,
-        tokens=options.max_tokens,
-        sentences=options.max_sentences,
-        values=options.max_values,
-        seconds=options.max_seconds,
-        in_flight=options.max_requests,
-    )
+    limits = Limits(**{field.name: getattr(options, f"max_{field.name}") for field in fields(Limits)})
     hosts = LOOPBACK if options.host in ("127.0.0.1", "localhost", "::1") else None
-    app = make_app(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
+    app = App(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
     names = ", ".join(served.name for served in models)
 
     def told(host: str, port: int) -> None:
