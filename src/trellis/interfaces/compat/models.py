@@ -14,6 +14,7 @@ from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
 from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.known import attribute_names
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import View, Vocabulary
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -92,8 +93,8 @@ def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows
     return Rows(starts, labels[order].astype(kind), weights[order].astype(np.float32))
 
 
-def weights_of_attributes(model: ChainModel) -> tuple[int, Triples, Doubles, Doubles, Doubles]:
-    """Of a chain of order 1: how many attributes, their weights, those of pairs [L, L], of first and of last labels.
+def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Doubles, Doubles, Doubles]:
+    """Of a chain of order 1: the attributes, their weights, those of pairs [L, L], of first and of last labels.
 
     ModelError if the model has more than that.
     """
@@ -112,10 +113,12 @@ def weights_of_attributes(model: ChainModel) -> tuple[int, Triples, Doubles, Dou
             raise ModelError(f"the model has {what}, which the other format cannot hold")
     starts = weights.rows.starts.astype(np.int64)
     attributes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    columns: npt.NDArray[Any] = weights.rows.labels[: starts[-1]]
-    scores = (attributes, columns.astype(np.int64), weights.rows.weights[: starts[-1]].astype(np.float64))
+    alive = np.flatnonzero(weights.rows.weights[: starts[-1]])
+    columns: npt.NDArray[Any] = weights.rows.labels[alive]
+    scores = (attributes[alive], columns.astype(np.int64), weights.rows.weights[alive].astype(np.float64))
     edge = weights.edge[:, :n].astype(np.float64)
     end = np.zeros(n) if weights.end is None else weights.end[:n].astype(np.float64)
     if np.isinf(edge).any() or np.isinf(end).any():
         raise ModelError("the model forbids label pairs, which the other format cannot hold; train without --scheme")
-    return len(starts) - 1, scores, edge[:n], edge[n], end
+    names = attribute_names(model.vocabulary, range(len(starts) - 1))
+    return [names[number] for number in range(len(names))], scores, edge[:n], edge[n], end

@@ -22,7 +22,6 @@ from typing import Any, Self
 
 import trellis
 from trellis._support.errors import TrellisError
-from trellis.features.known import attribute_names
 from trellis.interfaces.compat.crfsuite_log import TrainLog
 from trellis.interfaces.compat.crfsuite_parameters import LONG_NAMES, PARAMETERS, PYTHON_NAMES, Parameter, learner_of
 from trellis.interfaces.compat.model_files import write_file
@@ -270,11 +269,9 @@ class ParsedDump:
 
 def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
     """The weights of a tagger by their names, labels in this order."""
-    n, (attributes, columns, weights), edge, *_ = weights_of_attributes(tagger.model)
-    names, own = attribute_names(tagger.model.vocabulary, range(n)), tagger.labels
-    alive = weights != 0
-    triples = zip(attributes[alive].tolist(), columns[alive].tolist(), weights[alive].tolist(), strict=True)
-    states = {(names[a], own[y]): weight for a, y, weight in triples}
+    names, triples, edge, *_ = weights_of_attributes(tagger.model)
+    own = tagger.labels
+    states = {(names[a], own[y]): weight for a, y, weight in zip(*(some.tolist() for some in triples), strict=True)}
     pairs = {(own[i], own[j]): float(edge[i, j]) for i, j in zip(*edge.nonzero(), strict=True)}
     used = dict.fromkeys(name for name, _ in states)
     header = {"num_labels": str(len(own)), "num_attrs": str(len(used)), "num_features": str(len(states) + len(pairs))}
