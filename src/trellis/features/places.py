@@ -28,11 +28,6 @@ Layout = tuple[Ints, Ints, Ints, int]  # atoms [n, 5], templates [n, 2], slots [
 Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
 
 
-def reach_of_places(templates: Sequence[Template]) -> int:
-    """How far beyond a sentence templates look: the root of a tree is the first place before it."""
-    return 1 + reach_of(templates)
-
-
 T = TypeVar("T")
 
 
@@ -55,8 +50,8 @@ class PlaceVocabulary(Generic[T]):
 
     @property
     def reach(self) -> int:
-        """How far beyond a sentence templates look."""
-        return reach_of_places(self.all)
+        """How far beyond a sentence templates look: the root of a tree is the first place before it."""
+        return 1 + reach_of(self.all)
 
     @property
     def reader(self) -> ColumnReader:
@@ -94,7 +89,7 @@ def known_columns(
     lookups |= frequent_words(values, lambda name: compacted[name].counts(), views)
     values |= {column.name: values[column.name].united(column.values)[0] for column in older}
     columns = tuple(
-        column_vocabulary(name, values[name], v, reach_of_places(templates), lookups)
+        column_vocabulary(name, values[name], v, 1 + reach_of(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Doubles, Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
@@ -80,8 +80,7 @@ def frozen_vocabulary(
         source = edges if template.history > 0 and edges is not None else growing
         attributes[k] = (attributes[k] + starts_of(source.table_sizes)[tables[k]]).astype(np.int32)
     n, n_edges = growing.n_attributes, 0 if edges is None else edges.n_attributes
-    none = np.empty(0, np.int32)
-    extraction = Extraction(extractor.vocabulary(), growing, edges, Ragged.none(), None, n, n_edges, none, none)
+    extraction = Extraction(extractor.vocabulary(), growing, edges)
     return freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32)), attributes
 
 

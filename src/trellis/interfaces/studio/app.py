@@ -250,7 +250,7 @@ def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
 def _overview(model: Model, sentence: Any, k: int) -> dict[str, Any]:
     """The picture of a sentence, where its task has one, the k best outputs and the explanation."""
     try:
-        picture = model.draw(sentence).to_svg()
+        picture = model.draw(sentence).svg
     except ArgumentError:
         picture = None
     paths = model.kbest(sentence, min(k, getattr(model, "k", k)))

@@ -15,6 +15,7 @@ from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
 from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker
@@ -169,7 +170,9 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
             "tagger must be a function that trains one, such as lambda part: trellis.train(part, target='label'), "
             f"not {tagger!r}"
         )
-    return instance("what tagger(corpus) gives", tagger(corpus), Tagger, "a tagger, such as trellis.train gives")
+    with interrupts_raise():
+        made = tagger(corpus)
+    return instance("what tagger(corpus) gives", made, Tagger, "a tagger, such as trellis.train gives")
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:
