@@ -81,9 +81,8 @@ class SequenceTagger(SequenceEstimator):
             default = options_of(TaggingOptions)["learner"].default
             learner = default if self.learner is None else learner_of(self.learner)
             options["learner"] = _seeded(learner, self.random_state)
-        self.tagger_ = trellis.train(
-            corpus, target="label", **options, sample_weight=sample_weight, n_threads=self.n_jobs
-        )
+        options |= {"sample_weight": sample_weight, "n_threads": self.n_jobs}
+        self.tagger_ = trellis.train(corpus, target="label", **options)
         self.classes_ = np.array(self.tagger_.labels, dtype=object)
         return self
 
@@ -94,11 +93,7 @@ class SequenceTagger(SequenceEstimator):
     def predict_proba(self, X: Any) -> Objects:
         """Of every sentence an array [n_tokens, n_classes] of probabilities, in the order of ``classes_``."""
         posteriors = self._fitted().marginals_batch(self._sentences(X), n_threads=self.n_jobs)
-        labels = self.classes_.tolist()
-        return as_objects(
-            np.array([[token.get(label, 0.0) for label in labels] for token in one]).reshape(-1, len(labels))
-            for one in posteriors
-        )
+        return as_objects(posterior.node for posterior in posteriors)
 
     def _sentences(self, X: Any) -> trellis.Corpus | list[list[str]]:
         """A corpus; lists where no sentence has a token, which would tell what a token is."""
