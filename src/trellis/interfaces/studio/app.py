@@ -76,13 +76,18 @@ class LearnRequest(messages.Body):
     ]
 
 
-class LabelRequest(messages.Body):
+class UndoRequest(messages.Body):
+    """Whose last change to undo."""
+
+    client: str = Field("", max_length=100, description="the tab that asks")
+
+
+class LabelRequest(UndoRequest):
     """The labels of a sentence; null where there is none yet."""
 
     number: int = Field(ge=0)
     labels: Annotated[list[str | None], Field(fail_fast=True)]
     revision: str = Field("", description="of the sentence, as it was last seen; empty: never changed")
-    client: str = Field("", max_length=100, description="the tab that asks")
 
 
 class NextRequest(messages.Body):
@@ -91,12 +96,6 @@ class NextRequest(messages.Body):
     after: int | None = Field(None, ge=0)
     number: int | None = Field(None, ge=0, description="this very one")
     uncertain: bool = True
-
-
-class UndoRequest(messages.Body):
-    """Whose last change to undo."""
-
-    client: str = Field("", max_length=100)
 
 
 def make_studio(
