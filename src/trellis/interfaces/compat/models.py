@@ -61,20 +61,20 @@ def frozen_vocabulary(
         for j, view in enumerate(column.views)
     }
 
-    def number(look: Look, value: str | int) -> int:
-        if isinstance(value, str):
-            return numbers[look.column, look.calls][value]
-        return -value - 1 if value < 0 else value - 1 + reach
+    def coded(look: Look, values: Iterable[str | int]) -> list[int]:
+        known = numbers[look.column, look.calls]
+        return [known[v] if isinstance(v, str) else -v - 1 if v < 0 else v - 1 + reach for v in values]
 
     growing, edges = extractor.growing, extractor.growing_edges
     attributes, tables = [np.empty(0, np.int32)] * len(templates), [0] * len(templates)
     places = sorted(range(len(templates)), key=lambda k: templates[k].history > 0)  # as the extractor sorts them
     for place, k in enumerate(places):
         on_edge, looks = int(place >= extractor.n_emission), templates[k].looks
-        ids = [[number(look, value) for look, value in zip(looks, row, strict=True)] for row in observed[k]]
+        ids = np.empty((len(observed[k]), len(looks)), np.int32)
+        for j, look in enumerate(looks):
+            ids[:, j] = coded(look, [row[j] for row in observed[k]])
         target = edges if on_edge and edges is not None else growing
-        table = np.array(ids, np.int32).reshape(len(ids), len(looks))
-        attributes[k] = target.add(extractor.parts[on_edge], place - on_edge * extractor.n_emission, table)
+        attributes[k] = target.add(extractor.parts[on_edge], place - on_edge * extractor.n_emission, ids)
         tables[k] = int(extractor.plan.templates[place, 2])
     for k, template in enumerate(templates):
         source = edges if template.history > 0 and edges is not None else growing
