@@ -48,7 +48,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Run the server until it is told to stop."""
     try:
-        from trellis.interfaces.serve import Limits, Models, make_app
+        from trellis.interfaces.serve import App, Limits, Models
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
@@ -57,7 +57,7 @@ def command(options: Namespace) -> None:
     models = Models(options.model)
     limits = Limits(**{name: getattr(options, f"max_{name}") for name in LIMITS})
     hosts = LOOPBACK if options.host in ("127.0.0.1", "localhost", "::1") else None
-    app = make_app(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
+    app = App(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
     names = ", ".join(served.name for served in models)
 
     def told(host: str, port: int) -> None:
