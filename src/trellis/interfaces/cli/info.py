@@ -17,7 +17,6 @@ from trellis._support.errors import ArgumentError
 from trellis.interfaces.cli.file_shape import open_model
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
-from trellis.interfaces.cli.progress import describe as describe_epoch
 from trellis.learning.run import Event
 from trellis.tasks.model import Model
 
@@ -95,7 +94,7 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
     if history := training.get("history"):
         kept = history if n_epochs is None else history[-n_epochs:]
         title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
-        lines = (f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}" for entry in kept)
+        lines = (f"epoch {entry['epoch']}: {Event(**entry).figures()}" for entry in kept)
         parts.append("\n".join((title, *lines)))
     return "\n\n".join(parts)
 

@@ -48,12 +48,12 @@ def _watch_epochs(quiet: bool, what: str) -> Iterator[Observer | None]:
         yield None
     elif not sys.stderr.isatty():
         with _some_lines() as line:
-            yield lambda event: line(f"{what}: {_number(event)}, {describe(event)}")
+            yield lambda event: line(f"{what}: {_number(event)}, {event.figures()}")
     else:
         spent = list[float]()
 
         def observe(event: Event) -> None:
-            shown = [f"{what}: {_number(event)}", describe(event)]
+            shown = [f"{what}: {_number(event)}", event.figures()]
             if event.seconds:
                 spent.append(event.seconds)
                 shown.append(f"{event.tokens / event.seconds:,.0f} {event.unit}/s")
@@ -126,20 +126,6 @@ def show_steps() -> Iterator[Callable[[str], None]]:
 def _number(event: Event) -> str:
     """Which epoch; where there is an objective, it may converge long before the last one."""
     return f"epoch {event.epoch}" + (f"/{event.epochs}" if event.objective is None else "")
-
-
-def describe(event: Event) -> str:
-    """An epoch in words."""
-    parts = list[str]()
-    if (wrong := event.wrong_text()) is not None:
-        parts.append(wrong)
-    if event.objective is not None:
-        parts.append(f"objective {event.objective:,.3f}")
-    if event.dev_score is not None:
-        parts.append(f"dev {100 * event.dev_score:.2f}{' (best)' if event.best else ''}")
-    if event.seconds is not None:
-        parts.append(f"{event.seconds:.1f} s")
-    return ", ".join(parts)
 
 
 def write_over(text: str) -> None:
