@@ -103,20 +103,6 @@ def _completed(option: Option, kind: Any) -> Option:
     return option
 
 
-def markdown_table(kind: type, *, shared: bool = True) -> str:
-    """The options as a table of the documentation; without those that all tasks share unless ``shared``."""
-    rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    for name, option in options_of(kind).items():
-        if shared or name not in TrainingOptions.__annotations__:
-            rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _shown(default: Any) -> str:
-    """A default as code."""
-    return "" if default is None else f"`{default if isinstance(default, Learner) else repr(default)}`"
-
-
 def plain(value: Any) -> Any:
     """A NumPy scalar as a Python number, for ``json.dumps``."""
     if isinstance(value, np.generic):

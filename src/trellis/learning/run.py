@@ -179,22 +179,20 @@ class Work:
 
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        try:
+            self._restore(state)
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            why = str(error).partition("\n")[0]
+            raise LearnerError(
+                f"the state is not one of this training, with these settings on this corpus ({why})"
+            ) from error
+
+    def _restore(self, state: State) -> None:
+        """Take over that state, checked."""
 
     def restored(self, best: Any) -> Any:
         """Weights from a checkpoint, with what no file can hold."""
         return best
-
-
-@contextmanager
-def restoring() -> Iterator[None]:
-    """LearnerError where a state turns out not to be one of this training."""
-    try:
-        yield
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-        why = str(error).partition("\n")[0]
-        raise LearnerError(
-            f"the state is not one of this training, with these settings on this corpus ({why})"
-        ) from error
 
 
 @dataclass(slots=True)
