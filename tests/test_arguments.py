@@ -162,7 +162,6 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.split": {"fraction": 0.5},
     "Corpus.folds": {"k": 2},
     "Hypergraph": {"heads": [1, 1], "tails": [0, 0]},
-    "Hypergraph.from_arrays": {"heads": [1], "tail_starts": [0, 1], "tails": [0]},
     "Hypergraph.tails_of": {"edge": 0},
     **{
         f"Hypergraph.{name}": {"scores": [1, 2]}

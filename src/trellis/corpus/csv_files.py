@@ -15,7 +15,7 @@ import numpy as np
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import PLAIN, Layout
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import decoded
+from trellis.corpus.files import EmptyError, decoded
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
 
@@ -23,9 +23,9 @@ SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "s
 def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a CSV file; ``layout.sentence`` is the column that tells sentences apart."""
     rows = _rows(text, source)
-    line, head = next(((line, row) for line, row in rows if any(row)), (0, []))
+    line, head = next(((line, row) for line, row in rows if any(map(str.strip, row))), (0, []))
     if not head:
-        raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
+        raise EmptyError(source)
     numbered = head[0].strip() == "" and len(head) > 1  # the numbers of rows, as pandas writes them
     head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:

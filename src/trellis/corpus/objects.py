@@ -17,7 +17,7 @@ from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import PLAIN, Layout, Naming, default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.corpus.files import NOT_UTF8
+from trellis.corpus.files import NOT_UTF8, EmptyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def parse_jsonl(text: bytes, source: str, layout: Layout) -> Corpus:
             records.append(_parse_line(line, source, number))
             lines.append(number)
     if not records:
-        raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
+        raise EmptyError(source)
     return from_records(records, layout.names, Origin(source, lines))
 
 

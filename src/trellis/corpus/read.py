@@ -12,7 +12,7 @@ from trellis._support.arguments import file_path, instance
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import extension, message_name, name_of, read_bytes
+from trellis.corpus.files import EmptyError, extension, message_name, name_of, read_bytes
 
 FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {
@@ -195,5 +195,5 @@ def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
 
 def _with_tokens(corpus: Corpus) -> Corpus:
     if corpus.n_tokens == 0:
-        raise CorpusError(corpus.source, None, "no tokens in it; give a file with at least one sentence")
+        raise EmptyError(corpus.source)
     return corpus

@@ -17,7 +17,7 @@ from trellis._support.arguments import file_path, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, fix_names, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
+from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, read_bytes, reading
 from trellis.corpus.read import Options, choose, format_of, read
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class CorpusStream:
         if self._columns is None:
             first = next(iter(self), None)
             if first is None:
-                raise CorpusError(self.source, None, "no tokens in it; give at least one sentence")
+                raise EmptyError(self.source)
             self._columns = tuple(first.columns)
         return self._columns
 

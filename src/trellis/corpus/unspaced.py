@@ -113,7 +113,8 @@ def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> 
     given, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        given, name = read_bytes(path).split(b"\n"), message_name(path)
+        text, name = read_bytes(path), message_name(path)
+        given = text.split(b"\n") if text.strip() else []
     if given is None:
         raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
     lines, n_skipped = list[list[str]](), 0
@@ -141,7 +142,7 @@ def _words(line: Any) -> list[str]:
         check_encodable(line)
         words = words_of(line)
         if not words and line.strip("\r\n"):
-            raise ValueError("a line of blanks alone; delete it, or leave such lines out with lenient")
+            raise ValueError("a line of blanks alone; delete it, or skip such lines with lenient=True")
         return words
     given = items(line)
     if given is None or not all(isinstance(word, str) for word in given):

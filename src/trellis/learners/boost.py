@@ -19,7 +19,7 @@ from trellis.learning.descent import BatchLearner, VectorWork
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, restoring
+from trellis.learning.run import Event
 
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
@@ -127,12 +127,11 @@ class _Rounds(VectorWork):
         scale = np.array([self.native.scale])
         return {"parameters": self.native.parameters, "scale": scale, "curve": self.curve}
 
-    def restore(self, state: State) -> None:
-        with restoring():
-            if len(state["parameters"]) != self.parameters.size:
-                raise ValueError("another number of weights")
-            self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
-            self._choose_rounds(state["curve"])
+    def _restore(self, state: State) -> None:
+        if len(state["parameters"]) != self.parameters.size:
+            raise ValueError("another number of weights")
+        self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
+        self._choose_rounds(state["curve"])
 
 
 def next_step(native: _core.Booster, problem: ChainProblem) -> tuple[int, float] | None:

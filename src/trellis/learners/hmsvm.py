@@ -11,15 +11,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from trellis import _core
 from trellis._support.arrays import array_in
 from trellis._support.errors import LearnerError
 from trellis.engine.kernels import KernelFunction
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
+from trellis.learning.online import MarginWeights, NativeRun
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring, sentence_order
+from trellis.learning.run import Event, Work, sentence_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +81,7 @@ class HMSVM(Learner):
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "dual":
             return _Margins(chains_of(problem, self), self)
-        options: dict[str, Any] = {"C": self.C, "cost": self.cost, "epochs": self.epochs, "tolerance": self.tolerance}
-        return FrankWolfeRun(problem, **options, average=self.effective()["average"], seed=self.seed)
+        return FrankWolfeRun(problem, self)
 
 
 class _Margins(DualRun):
@@ -110,7 +110,60 @@ class _Margins(DualRun):
     def state(self) -> State:
         return {**super().state(), "solved": np.array([self.solved], np.int64)}
 
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        with restoring():
-            self.solved = bool(array_in(state, "solved", np.int64, 1)[0])
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        self.solved = bool(array_in(state, "solved", np.int64, 1)[0])
+
+
+class FrankWolfeRun(NativeRun):
+    """Weights and dual variables in training: block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013).
+
+    A step costs one decoding, its length is exact. It ends when primal less dual is at most ``tolerance`` of it.
+    Averaged weights are the mean over all steps, step k weighted by k; primal and gap are then the mean's. Both are
+    exact where an event has an ``objective``: after the last epoch, and whenever the gaps of single examples, as they
+    were met, sum to little enough; else ``gap`` is that sum.
+    """
+
+    native: MarginWeights
+
+    def __init__(self, problem: Problem, learner: HMSVM) -> None:
+        if problem.initial is not None:
+            raise LearnerError("Frank-Wolfe starts at zero, where its dual variables are known; leave init out")
+        self.problem, self.learner, self.epochs, self.average = problem, learner, learner.epochs, learner.average
+        self.solved = False  # for certain, not by the estimate
+        self.native = problem.margins(learner.C, learner.cost == "zero-one")
+
+    @property
+    def dual(self) -> float:
+        """sum_i C_i cost(a_i) - ½ |w|²."""
+        return float(self.native.native.dual)
+
+    def step(self, number: int) -> Event | None:
+        """One pass over all examples, and the exact gap where it may be small enough."""
+        if self.solved:
+            return None
+        native, problem, tolerance = self.native, self.problem, self.learner.tolerance
+        violations, updates, met = native.epoch(sentence_order(problem, number, self.learner.seed), problem)
+        # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
+        primal, may_be_solved = None, met <= tolerance * (self.dual + met)
+        if may_be_solved:
+            native.renewed(native.native)
+        if may_be_solved or number == self.epochs:
+            primal = self.primal(self.weights())
+            met = primal - self.dual
+            self.solved = may_be_solved and met <= tolerance * primal
+        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
+
+    def primal(self, weights: Any) -> float:
+        """½ |w|² + sum_i C_i H_i(w), of any weights."""
+        losses, factors = self.native.losses(weights), self.problem.sentence_weights
+        squares: float = weights.squares()
+        return 0.5 * squares + self.learner.C * _core.dot(losses, np.ones(len(losses)) if factors is None else factors)
+
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        return {**super().state(), "solved": np.array([self.solved], np.int64)}
+
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        self.solved = bool(array_in(state, "solved", np.int64, 1)[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,7 @@ class ChainProblem(Problem):
     """Sentences with their labels; ``initial`` are `ChainWeights` in the numbering of this corpus."""
 
     gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    n_sentences: int = field(init=False)
     corpus: _core.Encoded
     starts: Longs  # [n_sentences + 1]
     n_labels: int
@@ -98,10 +99,8 @@ class ChainProblem(Problem):
         sizes = np.diff(starts)[set_of].astype(np.float64)
         return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
 
-    @property
-    def n_sentences(self) -> int:
-        """How many sentences there are."""
-        return len(self.starts) - 1
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_sentences", len(self.starts) - 1)
 
     @property
     def n_columns(self) -> int:

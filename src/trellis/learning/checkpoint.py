@@ -31,7 +31,8 @@ class Checkpoint:
         """Replace the file by where training stands now."""
         tensors = {f"state.{name}": array for name, array in progress.state.items()}
         if progress.best is not None:
-            tensors |= {f"best.{name}": array for name, array in progress.best.tensors().items()}
+            best = progress.best if isinstance(progress.best, dict) else progress.best.tensors()
+            tensors |= {f"best.{name}": array for name, array in best.items()}
         text = {
             "fingerprint": self.fingerprint,
             "done": progress.done,

@@ -18,7 +18,7 @@ from trellis.engine.weights import ChainWeights, Rows
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.problem import State
-from trellis.learning.run import Work, restoring
+from trellis.learning.run import Work
 
 _SEQUENCES = ("sentence", "alpha", "past", "paths")
 MOST_ALPHA = 1e30  # scores are kernels, of up to 1e100, times this
@@ -120,14 +120,12 @@ class DualRun(Work):
         out: dict[str, npt.NDArray[Any]] = dict(zip(_SEQUENCES, self.native.sequences(), strict=True))
         return out | {"clock": np.array([self.native.clock]), "dual": np.array([self.native.dual])}
 
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
-            clock, dual = int(state["clock"][0]), float(state["dual"][0])
-            if not all((np.abs(values) <= MOST_ALPHA).all() for values in (alpha, past)):
-                raise ValueError("weights of sequences that no training gives")
-            self.native.restore(sentence, alpha, past, paths, clock, dual)
+    def _restore(self, state: State) -> None:
+        sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
+        clock, dual = int(state["clock"][0]), float(state["dual"][0])
+        if not all((np.abs(values) <= MOST_ALPHA).all() for values in (alpha, past)):
+            raise ValueError("weights of sequences that no training gives")
+        self.native.restore(sentence, alpha, past, paths, clock, dual)
 
     def restored(self, best: ChainWeights) -> ChainWeights:
         """Weights from a checkpoint, with the function that no file can hold."""

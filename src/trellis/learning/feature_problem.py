@@ -81,20 +81,15 @@ class FeatureProblem(Problem):
     """Hypergraphs with features on their edges, or a search; ``initial`` are weights of the first features."""
 
     gold: Longs  # what stands in right outputs: edges one after the other, or one number per example
-    n_examples: int
+    n_sentences: int
     n_features: int  # of a search: so far
     graphs: _core.Hypergraphs | None = None
     features: Lists | None = None  # of all edges, which are in the order of their heads
-    right_starts: Longs | None = None  # [n_examples + 1], in `gold`
+    right_starts: Longs | None = None  # [n_sentences + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
     unit: str = field(default="parts", kw_only=True)
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        return self.n_examples
 
     @property
     def start(self) -> Doubles:

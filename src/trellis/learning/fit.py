@@ -60,9 +60,9 @@ def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
             value = option.check.check(name, value)
         setattr(checked, name, value)
     if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus, dev=...")
     if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus, dev=...")
     if checked.checkpoint is None and checked.checkpoint_every is not None:
         raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     checked.n_threads = thread_count(checked.n_threads)

@@ -22,7 +22,7 @@ from trellis.learning.learner import (
     whole,
 )
 from trellis.learning.problem import Problem, State, StateParts
-from trellis.learning.run import Event, Work, restoring, sentence_order
+from trellis.learning.run import Event, Work, sentence_order
 
 Update = Literal["standard", "early", "max-violation"]
 
@@ -132,7 +132,25 @@ class MiniBatchLearner(OnlineLearner):
         return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
 
 
-class OnlineRun(Work):
+class NativeRun(Work):
+    """A training of native weights."""
+
+    native: NativeWeights
+    average: bool
+
+    def weights(self) -> Any:
+        """The weights to predict with, were the training over now."""
+        return self.native.weights(self.average)
+
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        return self.native.state()
+
+    def _restore(self, state: State) -> None:
+        self.native.restore(state)
+
+
+class OnlineRun(NativeRun):
     """The training of an online learner: a rule for the size of steps, with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
@@ -140,7 +158,7 @@ class OnlineRun(Work):
         check_update(given.update, stepwise=stepwise)
         update = given.update or (DEFAULT_UPDATE if stepwise else "standard")
         self.problem, self.options, self.epochs = problem, replace(given, update=update), given.epochs
-        self.native = problem.online(self.options)
+        self.native, self.average = problem.online(self.options), given.average
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
@@ -151,16 +169,3 @@ class OnlineRun(Work):
             del block  # before the next one is made
         wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
         return Event(number, tokens=parts, updates=updates, **wrong_parts)
-
-    def weights(self) -> Any:
-        """The weights to predict with, were the training over now."""
-        return self.native.weights(self.options.average)
-
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        return self.native.state()
-
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(state)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args
@@ -144,29 +144,6 @@ def _completed(option: Option, kind: Any) -> Option:
     if option.metavar is None and bool not in kinds:
         return replace(option, metavar="NAME" if str in kinds and "PathLike" not in str(kind) else "FILE")
     return option
-
-
-def markdown_table(kind: type, *, shared: bool = True) -> str:
-    """The options as a table of the documentation; without those that all tasks share unless ``shared``."""
-    rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    for name, option in options_of(kind).items():
-        if shared or name not in TrainingOptions.__annotations__:
-            rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
-            for field, one in groups_of(kind).get(name, {}).items():
-                call, default = f"`{type(option.default).__name__}({field}=)`", getattr(option.default, field)
-                rows.append((call, _shown(default), one.help.replace("|", "\\|")))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _shown(default: Any) -> str:
-    """A default as code; of a learner only the parameters that its class has not."""
-    if default is None:
-        return ""
-    if not is_dataclass(default) or isinstance(default, type):
-        return f"`{default!r}`"
-    changed = {one.name: getattr(default, one.name) for one in fields(default) if one.init}
-    given = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(type(default)(), name)]
-    return f"`{type(default).__name__}({', '.join(given)})`"
 
 
 def plain(value: Any) -> Any:

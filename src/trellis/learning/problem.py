@@ -40,6 +40,7 @@ class Problem:
     """A training problem: the examples, how much each counts, and what the loop does between epochs."""
 
     gold: npt.NDArray[np.int32 | np.int64]  # what stands in right outputs, one number per part
+    n_sentences: int  # number of examples
     _: KW_ONLY
     n_threads: int = 1
     sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
@@ -48,11 +49,6 @@ class Problem:
     checkpoint: Checkpoint | None = None  # the file that training resumes from
     initial: Any = None  # weights of a warm start
     unit: str = "tokens"  # what examples are made of
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        raise NotImplementedError
 
     @property
     def is_stepwise(self) -> bool:

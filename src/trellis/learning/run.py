@@ -53,22 +53,17 @@ class Event:
         idle = {"seconds"} if self.unit != "tokens" else {"seconds", "unit"}
         return {key: value for key, value in asdict(self).items() if value is not None and key not in idle}
 
-    def wrong_text(self) -> str | None:
-        """The share that was wrong, in words; None where nothing is counted."""
-        for n, what in ((self.mistakes, "wrong"), (self.violations, "violating the margin")):
-            if n is not None:
-                return f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training"
-        return None
-
     def text(self) -> str:
-        """One line for a log."""
-        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")]
-        if (wrong := self.wrong_text()) is not None:
-            said.append(wrong)
+        """One line for people."""
+        # An objective may converge long before the last epoch.
+        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
+        n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
+        if n is not None:
+            said.append(f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training")
         if self.objective is not None:
             said.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
-            said.append(f"{100 * self.dev_score:.2f} on dev" + (", the best so far" if self.best else ""))
+            said.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
             said.append(f"{self.seconds:.2f} s")
         return ", ".join(said)
@@ -184,22 +179,20 @@ class Work:
 
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        try:
+            self._restore(state)
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            why = str(error).partition("\n")[0]
+            raise LearnerError(
+                f"the state is not one of this training, with these settings on this corpus ({why})"
+            ) from error
+
+    def _restore(self, state: State) -> None:
+        """Take over that state, checked."""
 
     def restored(self, best: Any) -> Any:
         """Weights from a checkpoint, with what no file can hold."""
         return best
-
-
-@contextmanager
-def restoring() -> Iterator[None]:
-    """LearnerError where a state turns out not to be one of this training."""
-    try:
-        yield
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-        why = str(error).partition("\n")[0]
-        raise LearnerError(
-            f"the state is not one of this training, with these settings on this corpus ({why})"
-        ) from error
 
 
 @dataclass(slots=True)

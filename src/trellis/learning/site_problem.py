@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
+from trellis._support.arrays import Arrays, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.learning.online import NativeWeights
 from trellis.learning.problem import FlatVector, Problem, StateParts
@@ -20,36 +19,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteWeights:
-    """What a learner has learnt, as named arrays."""
-
-    arrays: Mapping[str, npt.NDArray[Any]]
-
-    def tensors(self) -> Arrays:
-        """The same, for files."""
-        return dict(self.arrays)
-
-
-@dataclass(frozen=True, slots=True)
 class SiteProblem(Problem):
-    """Sentences with their trees, of either parser.
+    """Sentences with their trees, of either parser; weights are named arrays.
 
     ``initial``, where there is a warm start, has ``state(state)``, the state of new native weights with its own weights
     in it, and ``vector(learnt)``, these as a vector where ``learnt`` is what a vector of ones stands for.
     """
 
     gold: Ints  # what stands in right outputs, one number per part
-    n_examples: int
+    n_sentences: int
     native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
     parts: StateParts  # of the state of such weights
     objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
     named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
     examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        return self.n_examples
 
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
@@ -67,7 +50,7 @@ class SiteProblem(Problem):
         def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
             return native.epoch(*block.examples, order, block.sentence_weights, options.batch, block.n_threads)
 
-        return NativeWeights(make, self.parts, pass_over, lambda native, average: self._named(native.weights(average)))
+        return NativeWeights(make, self.parts, pass_over, lambda native, average: self.named(native.weights(average)))
 
     def flat_vector(self) -> FlatVector:
         """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
@@ -75,17 +58,9 @@ class SiteProblem(Problem):
         first = np.zeros(native.n_parameters)
         if self.initial is not None:
             first = self.initial.vector(learnt(np.ones(len(first))))
+        # There is no L1 penalty, which would ask for some of the weights.
+        return FlatVector(first, lambda kept: native, lambda vector: self.named(learnt(vector)))
 
-        def objective_of(kept: Bools | None) -> _core.Objective:
-            if kept is not None:  # as the L1 penalty asks for
-                raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
-            return native
-
-        return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))
-
-    def _named(self, learnt: Any) -> SiteWeights:
-        return SiteWeights(self.named(learnt))
-
-    def weights_of(self, tensors: Arrays) -> SiteWeights:
+    def weights_of(self, tensors: Arrays) -> Arrays:
         """Weights from a checkpoint."""
-        return SiteWeights(tensors)
+        return tensors

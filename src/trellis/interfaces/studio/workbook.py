@@ -232,16 +232,10 @@ class Workbook(AbstractContextManager["Workbook"]):
             whole = [i for i in labels if None not in labels[i]]
             held_out = whole[9::10] if len(whole) >= LEAST_FOR_DEV else []
             training.held_out = len(held_out)
-            rest = sorted(labels.keys() - set(held_out))
-            tagger = train(
-                self._part(labels, rest),
-                target=self.target,
-                learner=CRF(epochs=EPOCHS),
-                labels=options.Labels(partial="missing"),
-                dev=self._part(labels, held_out) if held_out else None,
-                observer=observe,
-            )
-            done(tagger)
+            dev = self._part(labels, held_out) if held_out else None
+            rest = self._part(labels, sorted(labels.keys() - set(held_out)))
+            learner, known = CRF(epochs=EPOCHS), options.Labels(partial="missing")
+            done(train(rest, target=self.target, learner=learner, labels=known, dev=dev, observer=observe))
         except Exception as error:  # whatever it is, only the page can show it
             training.error = _message(error)
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trellis import _core
+from trellis._support.arrays import Arrays
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
@@ -17,7 +18,7 @@ from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
 from trellis.learning.problem import StateParts
-from trellis.learning.site_problem import SiteProblem, SiteWeights
+from trellis.learning.site_problem import SiteProblem
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
@@ -76,8 +77,8 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         vector = _core.TreeVector(data, heads, labels, settings.projective)
         return _core.TreeObjective(vector), vector.weights
 
-    def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, settings.projective, learner.family, fit.notes, record)
+    def assemble(weights: Arrays, record: dict[str, Any]) -> Parser:
+        return Parser(vocabulary, names, weights, settings.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
     problem = SiteProblem(

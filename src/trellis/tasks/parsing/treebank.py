@@ -65,7 +65,7 @@ def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> Corpus
     def at(token: int, why: str) -> CorpusError:
         line = None if corpus.lines is None else int(corpus.lines[token])
         place = "" if line is not None else f"sentence {sentence + 1}, word {token - begin + 1}: "
-        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or leave the sentence out (lenient)")
+        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or skip such sentences with lenient=True")
 
     n = end - begin
     for token in range(begin, end):

@@ -63,10 +63,10 @@ class ListProblem:
         found, n = self.features.of(x, self.scale), len(x.candidates)
         n_shared = len(found.shared)
         tails = [[node for node, (who, _) in enumerate(found.shared) if who >> rank & 1] for rank in range(n)]
-        graph = Hypergraph.from_arrays(
+        graph = Hypergraph(
             [*range(n_shared), *[n_shared] * n],
-            starts_of([*[0] * n_shared, *map(len, tails)]),
             np.array([node for some in tails for node in some], np.int32),
+            tail_starts=starts_of([*[0] * n_shared, *map(len, tails)]),
             n_nodes=n_shared + 1,
         )
         return Parts(graph, [*(features for _, features in found.shared), *found.own])

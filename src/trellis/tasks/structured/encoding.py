@@ -224,7 +224,7 @@ def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
         return graph
     starts, places = runs_of(graph.tail_starts, order)
     tails = graph.tails[places]
-    return Hypergraph.from_arrays(graph.heads[order], starts, tails, n_nodes=graph.n_nodes, goal=graph.goal)
+    return Hypergraph(graph.heads[order], tails, tail_starts=starts, n_nodes=graph.n_nodes, goal=graph.goal)
 
 
 def _costs(given: Any, n: int, where: str) -> Doubles:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import starts_of
+from trellis._support.arrays import Arrays, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
@@ -20,7 +20,7 @@ from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint, no_targets
 from trellis.learning.problem import StateParts
 from trellis.learning.run import Event, StopTrainingError
-from trellis.learning.site_problem import SiteProblem, SiteWeights
+from trellis.learning.site_problem import SiteProblem
 from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
@@ -89,8 +89,8 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         vector = _core.PhraseObjective(*weighted)
         return vector, vector.rows
 
-    def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
-        starts, labels, values = (weights.arrays[name] for name in ROW_ARRAYS)
+    def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
+        starts, labels, values = (weights[name] for name in ROW_ARRAYS)
         sizes = np.diff(starts)
         kept = sizes > 0  # attributes without weights are dropped
         rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
