@@ -155,27 +155,23 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
 
 def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Sequence[str]) -> bytes:
     """Header, features, labels, attributes, references of labels, references of attributes."""
-    parts, at = [b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()], _HEADER.size
-    offsets = [at]
+    data, sources = bytearray(_HEADER.size), features["source"]
+    offsets = [len(data)]
+    data += b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()
     for strings in (labels, attributes):
-        at += len(parts[-1])
-        offsets.append(at)
-        parts.append(_cqdb([string.encode() + b"\0" for string in strings]))
-    sources = features["source"]
+        offsets.append(len(data))
+        data += _cqdb([string.encode() + b"\0" for string in strings])
     for chunk, some, n, first, more in (
         (b"LFRF", sources[n_states:], len(labels), n_states, 2),
         (b"AFRF", sources[:n_states], len(attributes), 0, 0),
     ):
-        at += len(parts[-1])
-        parts.append(bytes(-at % 4))
-        at += len(parts[-1])
-        offsets.append(at)
-        parts.append(_references(chunk, some, n, first, more, at))
-    size = at + len(parts[-1])
-    if size >= 1 << 32:
+        data += bytes(-len(data) % 4)
+        offsets.append(len(data))
+        data += _references(chunk, some, n, first, more, len(data))
+    if len(data) >= 1 << 32:
         raise ModelError("a CRFsuite model cannot have 4 GiB; train with --min-count")
-    head = _HEADER.pack(MAGIC, size, b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
-    return head + b"".join(parts)
+    _HEADER.pack_into(data, 0, MAGIC, len(data), b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
+    return bytes(data)
 
 
 def _references(chunk: bytes, sources: Longs, n: int, first: int, more: int, at: int) -> bytes:

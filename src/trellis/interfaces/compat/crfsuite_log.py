@@ -10,14 +10,6 @@ import numpy as np
 import trellis
 from trellis.evaluation.tagging import complete_sentences, label_scores, right_tokens
 
-LINES = {
-    "loss": "Loss: {:f}",
-    "error_norm": "Error norm: {:f}",
-    "active_features": "Active features: {}",
-    "item_accuracy": "Item accuracy: {:f}",
-    "time": "Seconds required for this iteration: {:.3f}",
-}
-
 
 class LabelScore(NamedTuple):
     """Of one label on held-out sentences: how often right, predicted, there; precision, recall, F1."""
@@ -57,20 +49,20 @@ class TrainLog:
     def observe(self, event: trellis.Event) -> None:
         """An epoch has ended."""
         losses = (event.objective, event.mistakes, event.violations)
-        figures: dict[str, float | None] = {
+        figures = {
             "loss": next((float(loss) for loss in losses if loss is not None), None),
             "error_norm": event.gradient_norm,
             "active_features": event.nonzero,
             "item_accuracy": event.dev_score,
-            "item_accuracy_float": event.dev_score,
             "time": event.seconds or 0.0,
         }
-        iteration = {name: value for name, value in figures.items() if value is not None}
+        iteration: dict[str, Any] = {name: value for name, value in figures.items() if value is not None}
         self.line(f"***** Iteration #{event.epoch} *****")
-        for name, text in LINES.items():
-            if name in iteration:
-                self.line(text.format(iteration[name]))
+        for name, value in iteration.items():
+            self.line(f"{name.replace('_', ' ').capitalize()}: {value if isinstance(value, int) else f'{value:f}'}")
         self.line("")
+        if "item_accuracy" in iteration:
+            iteration["item_accuracy_float"] = iteration["item_accuracy"]
         self.training_seconds += iteration["time"]
         self.iterations.append({"num": event.epoch, "scores": {}, **iteration})
 

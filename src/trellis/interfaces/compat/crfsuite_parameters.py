@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import trellis
@@ -99,55 +99,29 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
-class Algorithm:
-    """An algorithm of CRFsuite by any of its names, with the values of its parameters that were set."""
+def learner_of(algorithm: str, values: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:
+    """The learner in the place of an algorithm with these parameters, and what else ``trellis.train`` is told.
 
-    def __init__(self, name: str) -> None:
-        self.name = LONG_NAMES.get(name.lower(), name.lower())
-        if self.name not in PARAMETERS:
-            raise ValueError(f"no algorithm {name!r}; there are {', '.join([*PARAMETERS, *LONG_NAMES])}")
-        self.parameters, self.given = PARAMETERS[self.name], dict[str, Any]()
-
-    def parameter(self, name: str) -> str:
-        """CRFsuite's name of a parameter; ValueError if the algorithm has none of that name."""
-        known = PYTHON_NAMES.get(name, name)
-        if known not in self.parameters:
-            raise ValueError(f"{self.name} has no parameter {name!r}; it has {', '.join(self.parameters)}")
-        return known
-
-    def set(self, name: str, value: Any) -> None:
-        """Set a parameter."""
-        name = self.parameter(name)
-        self.given[name] = self.parameters[name].kind(value)
-
-    def get(self, name: str) -> Any:
-        """The value of a parameter."""
-        name = self.parameter(name)
-        return self.given.get(name, self.parameters[name].default)
-
-    def learner(self) -> tuple[trellis.Learner, dict[str, Any]]:
-        """The learner, and what else ``trellis.train`` is told; a parameter that has no meaning here is warned of."""
-        for name, value in self.given.items():
-            parameter = self.parameters[name]
-            if parameter.what.endswith("Without effect here.") and value != parameter.default:
-                warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
-        get = self.get
-        pairs = "all" if get("feature.possible_states") else "seen"
-        options: dict[str, Any] = {"min_count": max(0, math.ceil(get("feature.minfreq"))), "pairs": pairs}
-        transitions: Any = "all" if get("feature.possible_transitions") else "seen"
-        epochs = min(max(1, get("max_iterations")), ENOUGH.get(self.name, _NO_LIMIT))
-        if self.name == "lbfgs":
-            solver: dict[str, Any] = {"c1": get("c1"), "tolerance": max(get("delta"), 1e-12)}
-        else:
-            solver = {"solver": "adagrad"}
-        if self.name in ("lbfgs", "l2sgd"):
-            return trellis.CRF(transitions=transitions, start=False, c2=get("c2"), epochs=epochs, **solver), options
-        if self.name == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
-            return trellis.Perceptron(epochs=epochs), options
-        if self.name == "arow":
-            return trellis.AROW(epochs=epochs, r=get("gamma")), options
-        if get("type") not in (0, 1, 2):
-            raise ValueError(f"type must be 0, 1 or 2, not {get('type')}")
-        variant: Any = ("PA", "PA-I", "PA-II")[get("type")]
-        C = {} if variant == "PA" else {"C": get("c")}
-        return trellis.PassiveAggressive(epochs=epochs, average=get("averaging"), variant=variant, **C), options
+    A parameter that is not the default and has no meaning here is warned of.
+    """
+    for name, parameter in PARAMETERS[algorithm].items():
+        if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
+            warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
+    pairs = "all" if values["feature.possible_states"] else "seen"
+    options: dict[str, Any] = {"min_count": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
+    epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
+    if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
+        return trellis.Perceptron(epochs=epochs), options
+    if algorithm == "arow":
+        return trellis.AROW(epochs=epochs, r=values["gamma"]), options
+    if algorithm == "pa":
+        if values["type"] not in (0, 1, 2):
+            raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
+        variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
+        C = {} if variant == "PA" else {"C": values["c"]}
+        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
+    transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
+    solver: dict[str, Any] = {"solver": "adagrad"}
+    if algorithm == "lbfgs":
+        solver = {"c1": values["c1"], "tolerance": max(values["delta"], 1e-12)}
+    return trellis.CRF(transitions=transitions, start=False, c2=values["c2"], epochs=epochs, **solver), options

@@ -147,13 +147,8 @@ def _rejection(error: Exception) -> Reply:
 
 
 async def healthz(scope: Scope, work: Shared) -> bytes:
-    """The process runs."""
+    """The process runs, and its models are loaded."""
     return json_bytes({"status": "ok"})
-
-
-async def readyz(scope: Scope, work: Shared) -> bytes:
-    """The models are loaded."""
-    return json_bytes({"status": "ready"})
 
 
 async def models(scope: Scope, work: Shared) -> bytes:
@@ -180,7 +175,7 @@ async def docs(scope: Scope, work: Shared) -> Reply:
 
 DESCRIBED: dict[str, Address] = {
     "/healthz": Address(healthz),
-    "/readyz": Address(readyz),
+    "/readyz": Address(healthz),
     "/metrics": Address(metrics),
     "/openapi.json": Address(description),
     "/docs": Address(docs),

@@ -74,7 +74,8 @@ class Shared:
             _ = served.tagger  # raises where it is something else
         if text is None:
             sentences: list[Any] = [given.sentence] if given.sentences is None else given.sentences
-            served.check(sentences)
+            if served.model.task == "words":
+                raise TurnedAwayError(422, "a word segmenter reads text; give text, with lines=true a text per line")
         elif served.model.task == "words":
             sentences = text.splitlines() if given.lines else [text]
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import trellis
 from trellis.interfaces.compat import pycrfsuite
 from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, PYTHON_NAMES, Algorithm
+from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, PYTHON_NAMES
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor
 
@@ -41,17 +40,13 @@ class CRF(SequenceEstimator):
         """Train on sentences of feature dicts; with X_dev, y_dev the best pass on them is kept."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give X_dev and y_dev, or neither")
-        algorithm = Algorithm(self.algorithm or "lbfgs")
         for name in _NO_EFFECT:
             if getattr(self, name):
                 warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=2)
-        for name in _NAMES:
-            if (value := getattr(self, name)) is not None:
-                algorithm.set(name, value)
-        labels = [list(some) for some in y]
+        given = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        trainer, labels = pycrfsuite.Trainer(self.algorithm, given, self.verbose), [list(some) for some in y]
         dev = None if X_dev is None else pycrfsuite.corpus_of(X_dev, y_dev)
-        log = TrainLog(partial(print, end="", flush=True) if self.verbose else None)
-        tagger = pycrfsuite.trained(algorithm, pycrfsuite.corpus_of(X, labels), dev, log)
+        tagger, log = trainer.fit(pycrfsuite.corpus_of(X, labels), dev)
         order = pycrfsuite.in_order(labels)
         if self.model_filename is not None:
             write_file(tagger.model, self.model_filename, order)
@@ -81,11 +76,7 @@ class CRF(SequenceEstimator):
     def tagger_(self) -> pycrfsuite.Tagger | None:
         """The model behind python-crfsuite's interface; None before ``fit``."""
         model = self._known()
-        if model is None:
-            return None
-        tagger = pycrfsuite.Tagger()
-        tagger._tagger = model
-        return tagger
+        return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import numpy as np
 from pydantic import Field
 
-from trellis._support.errors import ArgumentError, ModelError, TrellisError
+from trellis._support.errors import ArgumentError, TrellisError
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
@@ -26,7 +26,9 @@ from trellis.interfaces.serve.questions import Address, Inputs, Reply, Shared
 from trellis.interfaces.studio.lessons import lessons
 from trellis.tasks.explanation import finite, output_text
 from trellis.tasks.model import Model
+from trellis.tasks.tagging.drawing import marginals_of
 from trellis.tasks.tagging.errors_found import find_errors
+from trellis.tasks.tagging.explain import shown
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.text import span_dict
 
@@ -237,7 +239,7 @@ def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
     if inputs.tokens is not None:
         tokens = [token._asdict() for token in inputs.tokens[number]]
     else:
-        tokens = [{"text": _shown(token), "start": None, "end": None} for token in sentence]
+        tokens = [{"text": shown(t, token), "start": None, "end": None} for t, token in enumerate(sentence)]
     about = {"tokens": tokens, "others": len(inputs.sentences), "number": number}
     if isinstance(served.model, Tagger):
         allowed = None if inputs.allowed is None else inputs.allowed[number]
@@ -260,14 +262,9 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
     """All that the trellis of a sentence needs."""
     paths = tagger.kbest(sentence, k, allowed=allowed)
     index = {label: z for z, label in enumerate(tagger.labels)}
-    try:
-        posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
-    except ModelError:
-        posterior = tagger.marginals(sentence, allowed=allowed)
-    edges: list[list[float]] = []
-    if posterior.edge is not None:
-        for t, y, z in np.argwhere(posterior.edge >= LEAST).tolist():
-            edges.append([t, y, z, float(posterior.edge[t, y, z])])
+    posterior = marginals_of(tagger, sentence, allowed)
+    pairs = np.zeros((0, 1, 1)) if posterior.edge is None else posterior.edge
+    edges = [[*place, float(pairs[tuple(place)])] for place in np.argwhere(pairs >= LEAST).tolist()]
     spans = None  # of labels that mark none
     if guess_scheme(tagger.labels) is not None:
         spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
@@ -280,12 +277,6 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
         "kbest": [{"labels": [index[label] for label in labels], "score": score} for labels, score in paths],
         "spans": spans,
     }
-
-
-def _shown(token: Any) -> str:
-    if isinstance(token, str):
-        return token
-    return " ".join(map(str, token)) if isinstance(token, tuple) else " ".join(map(str, list(token.values())[:2]))
 
 
 def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:

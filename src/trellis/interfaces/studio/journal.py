@@ -41,19 +41,9 @@ def sentence_keys(sentences: list[list[str]]) -> list[Key]:
 
 
 class Journal:
-    """The changes of one corpus. A line is written completely or not at all.
+    """The changes of the labels in one column of a corpus. A line is written completely or not at all.
 
-    Parameters
-    ----------
-    corpus
-        Path of the corpus, which is locked. The journal is ``CORPUS.studio.jsonl``.
-    target
-        Column of the labels.
-
-    Raises
-    ------
-    CorpusError
-        If another process has the corpus open.
+    The corpus is locked; CorpusError if another process has it open.
     """
 
     def __init__(self, corpus: str, target: str) -> None:
@@ -65,15 +55,10 @@ class Journal:
         self.close = _lock(self, corpus)
 
     def read(self) -> list[tuple[Key, Labels]]:
-        """All changes, the oldest first.
+        """All changes, the oldest first; CorpusError if the file is not a journal, or has labels of another column.
 
         An incomplete last line, which was never reported as saved, is skipped and overwritten by the next change.
         Other lines that are not changes are skipped and stay in the file. ``warnings`` tells of both.
-
-        Raises
-        ------
-        CorpusError
-            If the file is not a journal, or has labels of another column.
         """
         try:
             data = self.path.read_bytes()
@@ -96,13 +81,7 @@ class Journal:
         return [change for change in changes if change is not None]
 
     def append(self, key: Key, labels: Labels) -> None:
-        """Write a change to the disk.
-
-        Raises
-        ------
-        CorpusError
-            If that fails; the journal is then as it was before.
-        """
+        """Write a change to the disk; CorpusError if that fails, and the journal is then as it was before."""
         line = json.dumps({"sentence": key[0], "occurrence": key[1], "labels": labels}, ensure_ascii=False) + "\n"
         data = memoryview((b"" if self._size else self._header) + line.encode())
         try:
