@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import file_path, thread_count
-from trellis.learning.learner import Constraint, Learner, flag, whole
+from trellis.learning.learner import Constraint, flag, whole
 from trellis.learning.run import Event
 
 # What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
