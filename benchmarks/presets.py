@@ -94,9 +94,9 @@ def asked(setting: Setting) -> Iterator[Asked]:
         for what, features, more in (
             ("default", "default", {}),
             ("morphology", "morphology", {}),
-            ("morphology, label parts", "morphology", {"label_parts": "|"}),
+            ("morphology, label parts", "morphology", {"labels": trellis.Labels(parts="|")}),
         ):
-            yield Asked(task, what, features, more={"prune": True, **more})
+            yield Asked(task, what, features, more={"search": trellis.Search(prune=True), **more})
     bagged = {"bagging": 10}
     for task, wanted in (("noun phrases", (94.5, 94.6)), ("all phrases", (94.1, None))):
         for learner in LEARNERS:

@@ -15,6 +15,7 @@ from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
 
 import trellis
+from trellis.learning.options import grouped
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
@@ -22,6 +23,7 @@ from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.trees.options import TreeOptions
 from trellis.tasks.words.options import WordsOptions
 
+CHAINS = {trellis.Tagger: TaggingOptions, trellis.Segmenter: WordsOptions}
 CHECKPOINT = "a checkpoint of another training"
 PERCEPTRON = trellis.Perceptron(epochs=3)
 
@@ -76,6 +78,8 @@ class Kind:
     def train(self, data: Any = None, **options: Any) -> Any:
         """A model of the data, with the options of this kind and these."""
         everything = {"learner": self.learner, **self.options, **options}
+        if self.model in CHAINS:  # options of groups by the names of the fields
+            everything = grouped(CHAINS[self.model], everything)
         return self.model.train(self.data if data is None else data, **everything)
 
     def __str__(self) -> str:
@@ -280,7 +284,7 @@ OF_CHAINS = {
     "pairs": Change("all", "seen"),
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),
-    "prune": Change(False, trellis.Pruning(0.9)),
+    "prune": Change(False, 0.9),
     "bagging": Change(1, 2, why="a checkpoint has no place beside it"),
 }
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
@@ -413,8 +417,6 @@ KINDS = [
         changes={
             **OF_CHAINS,
             "features": Change(["character[0]"], ["character[0]", "character[-1]"]),
-            "label_weights": Change(None, {"S": 2.0}),
-            "label_costs": Change(None, {"S": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
             "segments": Change(False, True),
             "lenient": Change(False, True),
             "metric": Change("auto", "f1", {"dev": SEGMENTED["other"]}),

@@ -144,7 +144,7 @@ def small(tmp_path: Path) -> tuple[Path, bytes]:
         target="label",
         features=["word[0]", "suffix(word[-1], 1)"],
         learner=Perceptron(epochs=2),
-        tag_dictionary=2,
+        search=trellis.Search(tag_dictionary=2),
     )
     tagger.save(tmp_path / "small")
     return tmp_path / "small", (tmp_path / "small").read_bytes()
@@ -412,7 +412,7 @@ def rich() -> tuple[Kind, Tagger]:
             "attributes[0]",
             "label[-1] & pos[0]",
         ),
-        {"order": 2, "tag_dictionary": 2},
+        {"order": 2, "search": trellis.Search(tag_dictionary=2)},
         bag=True,
         n_words=60,
     )

@@ -201,7 +201,9 @@ def test_votes_keep_to_what_is_allowed(rules: str | None) -> None:
     gold = [["B", "I", "O"], ["O", "B"], ["B", "O", "B", "I"], ["O"], ["B", "I", "I"]]
     data = {"word": sentences, "tag": gold}
     learner = Perceptron(epochs=3, vote=True)
-    tagger = trellis.train(data, target="tag", features=["word[0]"], learner=learner, scheme=rules)
+    tagger = trellis.train(
+        data, target="tag", features=["word[0]"], learner=learner, labels=trellis.Labels(scheme=rules)
+    )
     model, n = tagger.model, len(tagger.labels)
     votes, n_rows, stride = model.weights.votes, model.weights.rows.n_attributes, padded(n)
     assert votes is not None
@@ -406,7 +408,12 @@ def test_batches_of_labels_with_parts_have_the_same_bits_on_any_number_of_thread
     words = [[f"w{draw.randrange(40)}" for _ in range(12)] for _ in range(100)]
     labels = [["|".join(draw.choice(f"{i}ab") + str(i) for i in range(4)) for _ in sentence] for sentence in words]
     corpus, learner = trellis.read({"word": words, "label": labels}), Perceptron(epochs=2, batch=16)
-    settings: Any = {"target": "label", "features": ["word[0]", "word[-1]", "word[1]"], "order": 0, "label_parts": "|"}
+    settings: Any = {
+        "target": "label",
+        "features": ["word[0]", "word[-1]", "word[1]"],
+        "order": 0,
+        "labels": trellis.Labels(parts="|"),
+    }
     one, four = (trellis.train(corpus, learner=learner, n_threads=n, **settings).model.weights.rows for n in (1, 4))
     assert np.array_equal(one.labels, four.labels)
     assert np.array_equal(one.weights, four.weights)

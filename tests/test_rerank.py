@@ -608,12 +608,12 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
 @pytest.mark.parametrize(
     ("options", "name", "value"),
     [
-        ("--order 3 --beam 3", "beam", 3),
+        ("--order 3 --beam 3", "search", trellis.Search(beam=3)),
         ("--segments 4 --learner crf", "segments", trellis.Segments(4)),
-        ("--prune 0.9", "prune", trellis.Pruning(0.9)),
-        ("--tag-dictionary 2", "tag_dictionary", 2),
-        ("--pairs seen", "pairs", "seen"),
-        ("--label-parts -", "label_parts", "-"),
+        ("--prune 0.9", "search", trellis.Search(prune=(0.9,))),
+        ("--tag-dictionary 2", "search", trellis.Search(tag_dictionary=2)),
+        ("--pairs seen", "features", trellis.Features(pairs="seen")),
+        ("--label-parts -", "labels", trellis.Labels(parts="-")),
         ("--shuffle --seed 4 --set batch=2", "learner", trellis.MIRA(epochs=2, shuffle=True, seed=4, batch=2)),
     ],
 )

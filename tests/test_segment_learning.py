@@ -83,7 +83,13 @@ def test_the_loss_is_that_of_all_segmentations() -> None:
 def test_adagrad_and_lbfgs_come_to_the_same_weights() -> None:
     learners = [trellis.CRF(c2=1.0, tolerance=1e-7), trellis.CRF(c2=1.0, solver="adagrad", epochs=400)]
     taggers = [
-        trellis.train(CORPUS, target="label", features=FEATURES, learner=one, segments=True, pairs="seen")
+        trellis.train(
+            CORPUS,
+            target="label",
+            features=trellis.Features(FEATURES, pairs="seen"),
+            learner=one,
+            segments=True,
+        )
         for one in learners
     ]
     first, second = ({(w.feature, w.label): w.weight for w in tagger.top_features(1000)} for tagger in taggers)
@@ -256,7 +262,11 @@ def test_attributes_are_what_templates_say(tmp_path: Any) -> None:
     words = [["A", "b", "a"], ["b", "A", "c"]]
     corpus = {"word": words, "label": [["B-N", "I-N", "O"], ["B-N", "I-N", "B-N"]]}
     tagger = trellis.train(
-        corpus, target="label", features=["word[0]", *templates], segments=True, learner=trellis.CRF(), pairs="all"
+        corpus,
+        target="label",
+        features=trellis.Features(["word[0]", *templates], pairs="all"),
+        segments=True,
+        learner=trellis.CRF(),
     )
     decoder = tagger._decoder
     assert decoder.segments is not None

@@ -147,8 +147,11 @@ def test_arguments(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
         trellis.Segmenter.train(tmp_path / "nowhere.txt")
     with pytest.raises(CorpusError, match="no sentences"):
         trellis.Segmenter.train([])
-    with pytest.raises(ArgumentError, match="no option 'scheme'"):
-        trellis.Segmenter.train(LINES, scheme="iob2")
+    least = trellis.Segmenter.train(LINES, features=trellis.Features(min_count=2))
+    usual = trellis.Segmenter.train(LINES, features=trellis.Features("segmentation", min_count=2))
+    assert least.tagger.model.vocabulary.templates == usual.tagger.model.vocabulary.templates
+    with pytest.raises(ArgumentError, match="no option 'labels'"):
+        trellis.Segmenter.train(LINES, labels=trellis.Labels(scheme="iob2"))
     with pytest.raises(ArgumentError, match="a text is a string"):
         segmenter.segment(b"abc")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="a list of strings"):

@@ -148,7 +148,7 @@ def test_training_where_no_thread_can_be_had(no_threads: Callable[[], None], tmp
     def bits(name: str) -> list[bytes]:
         trained = tagger(checkpoint=tmp_path / name, n_threads=2)
         resumed = tagger(checkpoint=tmp_path / name, n_threads=2)
-        pruned = tagger(prune=trellis.Pruning(0.9), n_threads=2)
+        pruned = tagger(search=trellis.Search(prune=0.9), n_threads=2)
         assert trained.tag_batch(CORPUS["word"], n_threads=2) == CORPUS["label"]
         return [model.to_bytes() for model in (trained, resumed, pruned)] + [(tmp_path / name).read_bytes()]
 

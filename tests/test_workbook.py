@@ -439,7 +439,7 @@ NAMES = {
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that allows IOB2 alone, called studio."""
     path = tmp_path_factory.mktemp("models") / "studio.trellis"
-    trellis.train(NAMES, target="ner", learner=trellis.CRF(epochs=10), scheme="iob2").save(path)
+    trellis.train(NAMES, target="ner", learner=trellis.CRF(epochs=10), labels=trellis.Labels(scheme="iob2")).save(path)
     return path
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from trellis.learning.options import TrainingOptions, options_of
+from trellis.learning.options import TrainingOptions, groups_of, options_of
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
@@ -36,6 +36,9 @@ def markdown_table(kind: type, *, shared: bool = True) -> str:
     for name, option in options_of(kind).items():
         if shared or name not in TrainingOptions.__annotations__:
             rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
+            for field, one in groups_of(kind).get(name, {}).items():
+                call, default = f"`{type(option.default).__name__}({field}=)`", getattr(option.default, field)
+                rows.append((call, _shown(default), one.help.replace("|", "\\|")))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

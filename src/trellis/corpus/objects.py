@@ -214,7 +214,12 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
                 except ValueError as error:
                     why = f"has {error}" + "; give every attribute a finite number" * ("finite" in str(error))
                 except TypeError as error:
-                    why = f"is {reprlib.repr(token)}: {error}"
+                    number = (
+                        "; write numbers as strings: list(map(str, ...))"
+                        if isinstance(token, int | float | np.number)
+                        else ""
+                    )
+                    why = f"is {reprlib.repr(token)}: {error}{number}"
             return origin.error(i, f"token {t} of column {name!r} {why}")
     raise AssertionError("native code rejected what Python accepts")
 

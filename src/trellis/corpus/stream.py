@@ -69,7 +69,7 @@ def map_pieces(
                     from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
 
                     pool = ThreadPoolExecutor(n_threads)
-                pending.append(_submit(pool, task))
+                pending.append(submit(pool, task))
                 while pending and (text.pauses or len(pending) > n_threads + 1):
                     yield pending.popleft().result()
             while pending:
@@ -79,7 +79,7 @@ def map_pieces(
                 pool.shutdown(cancel_futures=True)
 
 
-def _submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
+def submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
     """The task by the pool; by this thread where the system gives no other."""
     from concurrent.futures import Future
 

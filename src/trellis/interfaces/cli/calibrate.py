@@ -22,8 +22,6 @@ def describe(parser: Parser) -> None:
     add("dev", metavar="FILE", help="held-out file with gold labels")
     parser.take("tag")
     parser.share("output", required=True, help="file to write the calibrated model to")
-    losses = "fit the probabilities of single labels or of whole label sequences"
-    add("--loss", choices=("labels", "paths"), default="labels", help=losses)
     parser.inputs = ("dev",)  # the model may be replaced: it is read whole first
     parser.share("target", "threads", "quiet", "json")
     parser.share_file_options()
@@ -34,7 +32,7 @@ def command(options: Namespace) -> None:
     tagger = open_model(options)
     corpus = read_for(tagger, options, options.dev)
     how = {"target": options.target, "n_threads": options.threads}
-    calibrated = tagger.calibrated(corpus, loss=options.loss, **how)
+    calibrated = tagger.calibrated(corpus, **how)
     before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
     calibrated.save(options.output)
     if options.json:

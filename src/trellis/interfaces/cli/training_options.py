@@ -14,7 +14,7 @@ from trellis._support.errors import ArgumentError, LearnerError, TrellisError
 from trellis.interfaces.cli.options import SWITCH, Parser
 from trellis.learners import LEARNERS, learner_named
 from trellis.learning.learner import Learner
-from trellis.learning.options import Option, TrainingOptions, options_of
+from trellis.learning.options import Option, TrainingOptions, flat_options_of, grouped
 from trellis.tasks.model import TASKS, load
 
 TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words", "rerank": "Reranking"}
@@ -27,8 +27,13 @@ RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker
 
 def table_of(task: str) -> dict[str, Option]:
     """The options of a task's training that are options of the command line, and its learner."""
-    table = options_of(getattr(importlib.import_module(f"{TASKS[task].module}.options"), f"{TABLES[task]}Options"))
-    return {name: option for name, option in table.items() if option.offered or name == "partial"}
+    return {name: option for name, option in flat_options_of(_kind(task)).items() if option.offered}
+
+
+def _kind(task: str) -> type:
+    """The TypedDict of a task's options."""
+    kind: type = getattr(importlib.import_module(f"{TASKS[task].module}.options"), f"{TABLES[task]}Options")
+    return kind
 
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
@@ -61,7 +66,7 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
     """The values of the command line as arguments of the task's ``train``: those that are there."""
     own = table_of(task)
     if task != "rerank":
-        return {**_values(options, own), **_learner(options, own["learner"].default)}
+        return grouped(_kind(task), {**_values(options, own), **_learner(options, own["learner"].default)})
     values = _values(options, own, RERANKER_NAMES)
     if options.reranker or options.reranker_set:
         base = options.reranker or own["learner"].default
@@ -72,8 +77,8 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
 def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
     table = table_of("tag")
-    values = _values(options, {name: table[name] for name in _own(table)})
-    return {**values, **_learner(options, table["learner"].default)}
+    own = {name: table[name] for name in _own(table)}
+    return grouped(_kind("tag"), {**_values(options, own), **_learner(options, table["learner"].default)})
 
 
 def _own(table: dict[str, Option]) -> list[str]:

@@ -107,9 +107,10 @@ def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any
     for name, parameter in PARAMETERS[algorithm].items():
         if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
-    pairs = "all" if values["feature.possible_states"] else "seen"
-    min_count = max(0, math.ceil(values["feature.minfreq"]))
-    return {"learner": _learner(algorithm, values), "min_count": min_count, "pairs": pairs, "order": 1, "prune": False}
+    pairs: Any = "all" if values["feature.possible_states"] else "seen"
+    features = trellis.Features("attributes", min_count=max(0, math.ceil(values["feature.minfreq"])), pairs=pairs)
+    search = trellis.Search(prune=False)
+    return {"learner": _learner(algorithm, values), "features": features, "order": 1, "search": search}
 
 
 def _learner(algorithm: str, values: Mapping[str, Any]) -> trellis.Learner:

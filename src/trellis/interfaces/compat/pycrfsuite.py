@@ -229,7 +229,7 @@ class BaseTrainer:
             log.observe(event)
             self.on_iteration("".join(log.log), log.iterations[-1])
 
-        options |= {"target": "label", "features": "attributes", "observer": observe}
+        options |= {"target": "label", "observer": observe}
         tagger = trellis.train(train, dev=dev, metric=None if dev is None else "token", **options)
         log.end(tagger, dev)
         return tagger, log

@@ -16,13 +16,14 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.objects import with_labels
 from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor, inputs_of
 from trellis.learners import learner_named, learner_of
-from trellis.learning.options import TrainingOptions, options_of
+from trellis.learning.options import TrainingOptions, groups_of, options_of
 from trellis.tasks.tagging.options import TaggingOptions
 
 _PREFIX = "learner__"
 # The options of a tagger's training that say what is learnt; the others are scikit-learn's own business.
 _OPTIONS = {
-    name: None if name == "learner" else option.default  # None: the default learner, as defaults are plain values here
+    # Defaults are plain values here: None for the default learner and for default groups of options.
+    name: None if isinstance(option.default, trellis.Learner) or name in groups_of(TaggingOptions) else option.default
     for name, option in options_of(TaggingOptions).items()
     if name not in ("target", *options_of(TrainingOptions))
 }

@@ -221,6 +221,7 @@ class Workbook(AbstractContextManager["Workbook"]):
 
     def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
         from trellis.learners.crf import CRF
+        from trellis.tasks.tagging import options
         from trellis.tasks.tagging.train import train
 
         def observe(event: Event) -> None:
@@ -233,8 +234,8 @@ class Workbook(AbstractContextManager["Workbook"]):
             training.held_out = len(held_out)
             dev = self._part(labels, held_out) if held_out else None
             rest = self._part(labels, sorted(labels.keys() - set(held_out)))
-            learner = CRF(epochs=EPOCHS)
-            done(train(rest, target=self.target, learner=learner, partial="missing", dev=dev, observer=observe))
+            how: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
+            done(train(rest, target=self.target, dev=dev, observer=observe, **how))
         except Exception as error:  # whatever it is, only the page can show it
             training.error = _message(error)
         finally:
