@@ -17,8 +17,7 @@ from parsing_twin import all_trees, attributes, crosses, sibling
 import trellis
 from trellis import _core
 from trellis._support.tensor_file import read_tensors, write_tensors
-from trellis.features.arc_presets import UD_COLUMNS
-from trellis.features.arcs import arc_templates, arc_vocabulary
+from trellis.features.arcs import UD_COLUMNS, arc_templates, arc_vocabulary
 from trellis.features.templates import parse_template
 from trellis.tasks import parsing
 from trellis.tasks.parsing.file import FORMAT

@@ -37,8 +37,8 @@ def markdown_table(kind: type, *, shared: bool = True) -> str:
         if shared or name not in TrainingOptions.__annotations__:
             rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
             for field, one in groups_of(kind).get(name, {}).items():
-                call = f"`{type(option.default).__name__}({field}=)`"
-                rows.append((call, _shown(one.default), one.help.replace("|", "\\|")))
+                call, default = f"`{type(option.default).__name__}({field}=)`", getattr(option.default, field)
+                rows.append((call, _shown(default), one.help.replace("|", "\\|")))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

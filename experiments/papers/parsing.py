@@ -18,7 +18,7 @@ from experiments import data
 from experiments.data import Parts
 from experiments.report import Cell, Finding, Report, Table
 from experiments.steps import Figures, Setting, Step
-from trellis.features.arc_presets import ARC_PRESETS
+from trellis.features.arcs import ARC_PRESETS
 from trellis.tasks import parsing
 
 TITLE = "McDonald et al. 2005, 2006: dependency trees of first and second order"

@@ -35,6 +35,7 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     for name in (*chosen, *((marked,) if marked else ())):
         if name not in head:
             raise CorpusError(source, line, f"no column {name!r}; the columns are {', '.join(head)}")
+    place = head.index(marked) if marked else 0
     tokens, lines, begins, n_gaps = list[list[str]](), list[int](), dict[object, int](), 0
     before: object = None
     for line, row in rows:
@@ -47,7 +48,6 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
             raise CorpusError(source, line, why)
         mark: object = n_gaps
         if marked:
-            place = head.index(marked)
             mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
         if mark != before:
             if mark in begins:

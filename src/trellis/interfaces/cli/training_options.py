@@ -77,8 +77,8 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
 def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
     table = table_of("tag")
-    values = _values(options, {name: table[name] for name in _own(table)})
-    return grouped(_kind("tag"), {**values, **_learner(options, table["learner"].default)})
+    own = {name: table[name] for name in _own(table)}
+    return grouped(_kind("tag"), {**_values(options, own), **_learner(options, table["learner"].default)})
 
 
 def _own(table: dict[str, Option]) -> list[str]:

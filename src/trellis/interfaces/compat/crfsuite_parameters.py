@@ -108,8 +108,7 @@ def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any
         if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
     pairs: Any = "all" if values["feature.possible_states"] else "seen"
-    min_count = max(0, math.ceil(values["feature.minfreq"]))
-    features = trellis.Features("attributes", min_count=min_count, pairs=pairs)
+    features = trellis.Features("attributes", min_count=max(0, math.ceil(values["feature.minfreq"])), pairs=pairs)
     search = trellis.Search(prune=False)
     return {"learner": _learner(algorithm, values), "features": features, "order": 1, "search": search}
 

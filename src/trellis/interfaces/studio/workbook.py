@@ -234,8 +234,8 @@ class Workbook(AbstractContextManager["Workbook"]):
             training.held_out = len(held_out)
             dev = self._part(labels, held_out) if held_out else None
             rest = self._part(labels, sorted(labels.keys() - set(held_out)))
-            learner, known = CRF(epochs=EPOCHS), options.Labels(partial="missing")
-            done(train(rest, target=self.target, learner=learner, labels=known, dev=dev, observer=observe))
+            how: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
+            done(train(rest, target=self.target, dev=dev, observer=observe, **how))
         except Exception as error:  # whatever it is, only the page can show it
             training.error = _message(error)
         finally:

@@ -14,8 +14,7 @@ from trellis._support.arrays import Arrays
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
-from trellis.features.arc_presets import default_templates
-from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
+from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary, default_templates
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
 from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem
