@@ -34,8 +34,8 @@ def run(setting: Setting) -> Result:
     rows: list[dict[str, Any]] = []
     for name, learner in CONTENDERS:
         clock = [_now()]  # before, after every epoch, after training, after the test
-        reranker = reranking.fit(
-            base, lists, learner=learner, k=20, observer=lambda _, clock=clock: clock.append(_now())
+        reranker = reranking.train(
+            lists, tagger=base, learner=learner, k=20, observer=lambda _, clock=clock: clock.append(_now())
         )
         clock.append(_now())
         found = reranker.evaluate(test)

@@ -21,7 +21,6 @@ from trellis.features.arc_presets import UD_COLUMNS
 from trellis.features.arcs import arc_templates, arc_vocabulary
 from trellis.features.templates import parse_template
 from trellis.tasks import parsing
-from trellis.tasks.parsing.file import FORMAT
 
 TEMPLATES = [
     "pos[head] & pos[dep] & direction",
@@ -104,6 +103,21 @@ def test_learners_fit_small_treebanks(learner: trellis.Learner, order: int, proj
     report = parser_of(learner, order, projective).evaluate(corpus)
     assert report.uas > max(0.55, before - 0.25)
     assert report.las <= report.uas
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_names_of_weights(labelled: bool) -> None:
+    """Unpacked from keys, they are those that explanations have, which are made of sentences."""
+    long = " & ".join(f"word[head{i:+d}]" for i in range(-12, 13) if i)  # more than a key has bits for
+    features = [*TEMPLATES, long, "word[dep-3] & distance", "label & word[head-1]"]
+    parser = parsing.train(treebank(8, 1), features=features, labelled=labelled)
+    weights = {term.feature: term.weight for term in parser.top_features(None)}
+    shown = {}
+    for x in treebank(8, 1):
+        shown |= {term.feature: term.weight for term in parser.explain(x).terms if term.weight}
+    assert shown
+    assert {name: weights[name] for name in shown} == shown
+    assert any("_ROOT" in name and "_B+2" in name for name in weights)
 
 
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False)])
@@ -396,7 +410,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
                 damaged[name] = flat.astype(np.float64)
             elif len(flat):
                 flat[int(rng.integers(len(flat)))] = -7 if array.dtype.kind == "i" else 200
-            write_tensors(tmp_path / "damaged", FORMAT, damaged, text)
+            write_tensors(tmp_path / "damaged", trellis.Parser.format, damaged, text)
             try:
                 found = trellis.Parser.load(tmp_path / "damaged")
                 found.parse_batch(treebank(3, 2))

@@ -74,9 +74,9 @@ def test_whole_sequences_tell_what_words_do_not(
 def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     """With the score alone the tagger's choice stays; one verb outweighs none and two."""
     test = trellis.read(one_verb(50, 1))
-    alone = reranking.fit(tagger, lists, k=8, features=["score"])
+    alone = reranking.train(lists, tagger=tagger, k=8, features=["score"])
     assert alone.tag_batch(test) == tagger.tag_batch(test)
-    model = reranking.fit(tagger, lists, k=8, features=["score", "counts"]).model
+    model = reranking.train(lists, tagger=tagger, k=8, features=["score", "counts"]).model
     assert model["counts: V=1"] > max(model["counts: V=2"], 0)
     assert model["score"] > 0
 
@@ -86,14 +86,13 @@ def test_scores_are_in_units_of_the_typical_gap(lists: list[KBestList], tagger: 
     gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
     gap = sum(gaps) / len(gaps)
     assert not 0.9 < gap < 1.1
-    reranker = reranking.fit(tagger, lists, features=["score"])
+    reranker = reranking.train(lists, tagger=tagger, features=["score"])
     assert reranker.problem.scale == pytest.approx(gap)
-    features = reranker.problem.features.of(lists[0], reranker.problem.scale)
-    assert features.own[1]["score"] == pytest.approx(
-        (lists[0].candidates[1].score - lists[0].candidates[0].score) / gap
-    )
+    first, second = lists[0].candidates[:2]
+    features = features_of(reranker.problem.features, lists[0], reranker.problem.scale, 1)
+    assert features["score"] == pytest.approx((second.score - first.score) / gap)
     alone = [replace(one, candidates=one.candidates[:1]) for one in lists]
-    assert reranking.fit(tagger, alone, features=["score"]).problem.scale == 1.0
+    assert reranking.train(alone, tagger=tagger, features=["score"]).problem.scale == 1.0
 
 
 def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, lists: list[KBestList]) -> None:
@@ -101,11 +100,14 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
     held_out = kbest_lists(tagger, dev, 8, dev.sentences("tag"))
     how: dict[str, Any] = {"k": 8, "features": ["score", "types", "counts"]}
     epochs = [
-        reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)
+        reranking.train(lists, tagger=tagger, learner=trellis.Perceptron(epochs=n, average=False), **how)
+        for n in range(1, 6)
     ]
     scores = [reranking.report(held_out, one.choose(held_out)) for one in epochs]
     shares = [one.token_accuracy for one in scores if one is not None]
-    kept = reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
+    kept = reranking.train(
+        lists, tagger=tagger, learner=trellis.Perceptron(epochs=5, average=False), dev=held_out, **how
+    )
     assert [event["dev_score"] for event in kept.model.training["history"]] == pytest.approx(shares)
     assert kept.choose(held_out) == epochs[shares.index(max(shares))].choose(held_out)
     again = reranking.train(
@@ -113,7 +115,7 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
     )
     assert len(again.model.training["history"]) < 9
     with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
-        reranking.fit(tagger, lists, dev=[])
+        reranking.train(lists, tagger=tagger, dev=[])
 
 
 # ------------------------------------------------------------ lists
@@ -205,16 +207,26 @@ def naive(z: Candidate, scale: float, best: float) -> Counter[str]:
     return out
 
 
+def features_of(features: GlobalFeatures, found: KBestList, scale: float, rank: int) -> Counter[str]:
+    """All features of a candidate: its own, and those on the edges that it shares with others."""
+    parts = features.parts(found.candidates, scale)
+    edge = parts.graph.n_edges - len(found.candidates) + rank
+    out: Counter[str] = Counter()
+    for e in (edge, *parts.graph.tails_of(edge)):
+        out.update(parts.features[e])  # type: ignore[arg-type]
+    return out
+
+
 def test_features_differ_between_candidates_as_their_definition_says() -> None:
     chosen = ["score", "type[-2..2]", "type[0] & word[0]", "type[2]"]
     chosen.append("type[0] & last(column[-1]) & column[0] & first(column[1])")
     features = GlobalFeatures(chosen, ("word",))
     for one in kbest_lists(chunker(CHUNKS), CHUNKS[:3], 12):
-        found = features.of(one, 2.0)
+        found = [features_of(features, one, 2.0, rank) for rank in range(len(one.candidates))]
         full = [naive(z, 2.0, one.candidates[0].score) for z in one.candidates]
         for rank in range(1, len(one.candidates)):
-            for name in {*found.of(0), *found.of(rank), *full[0], *full[rank]}:
-                ours = found.of(0).get(name, 0.0) - found.of(rank).get(name, 0.0)
+            for name in {*found[0], *found[rank], *full[0], *full[rank]}:
+                ours = found[0][name] - found[rank][name]
                 assert ours == pytest.approx(full[0][name] - full[rank][name]), name
 
 
@@ -228,7 +240,7 @@ class Unpacked:
         return list(range(len(x.candidates)))
 
     def features(self, x: KBestList, y: int) -> dict[str, float]:
-        return self.given.of(x, self.scale).of(y)
+        return dict(features_of(self.given, x, self.scale, y))
 
     def cost(self, x: KBestList, y: Any, z: int) -> float:
         return self.of(y, x.candidates[z])
@@ -238,7 +250,7 @@ class Unpacked:
 def test_a_packed_list_teaches_what_its_candidates_teach(
     lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
 ) -> None:
-    packed = reranking.fit(tagger, lists[:40], learner=learner, k=8, features=["score", "types", "counts"])
+    packed = reranking.train(lists[:40], tagger=tagger, learner=learner, k=8, features=["score", "types", "counts"])
     problem = Unpacked(packed.problem.features, packed.problem.scale)
     plain = structured.train([(one, one.gold) for one in lists[:40]], problem=problem, learner=learner)
     assert set(plain.names) == set(packed.model.names)
@@ -252,7 +264,7 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     def verbs(candidate: Candidate) -> dict[str, float]:
         return {"how many": candidate.labels.count("V"), "one": candidate.labels.count("V") == 1}
 
-    reranker = reranking.fit(tagger, lists, k=8, features=["score", verbs])
+    reranker = reranking.train(lists, tagger=tagger, k=8, features=["score", verbs])
     assert reranker.model["verbs: one"] > 0
     test = trellis.read(one_verb(50, 1))
     reranker.save(tmp_path / "m")
@@ -288,13 +300,13 @@ def test_functions_of_one_name_are_an_error(
     lists: list[KBestList], tagger: trellis.Tagger, features: Any, name: str
 ) -> None:
     with pytest.raises(trellis.ArgumentError, match=f"two feature functions have the name {name}; give one of them"):
-        reranking.fit(tagger, lists[:9], features=features)
+        reranking.train(lists[:9], tagger=tagger, features=features)
 
 
 def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trellis.Tagger, tmp_path: Path) -> None:
     noun, verb = Has("N"), Has("V")
     noun.__name__, verb.__name__ = "noun", "verb"  # type: ignore[attr-defined]
-    found = reranking.fit(tagger, lists, k=8, features=[noun, verb, noun])
+    found = reranking.train(lists, tagger=tagger, k=8, features=[noun, verb, noun])
     assert {"noun: N", "verb: V"} == set(found.model.names)
     found.save(tmp_path / "m")
     assert trellis.Reranker.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
@@ -322,7 +334,7 @@ def test_a_function_gives_names_or_a_dict(lists: list[KBestList], tagger: trelli
         return gives if candidate.rank == 1 else []
 
     with pytest.raises(trellis.TrellisError, match=why) as told:
-        reranking.fit(tagger, lists[:9], features=["score", broken])
+        reranking.train(lists[:9], tagger=tagger, features=["score", broken])
     assert "broken" in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -331,11 +343,11 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
     data = one_verb(9, 0)
     other = trellis.train({"w": data["word"], "tag": data["tag"]}, target="tag", features=["w[0]"])
     with pytest.raises(trellis.ArgumentError, match="lists must have the columns of the tagger; 0 has word, not w"):
-        reranking.fit(other, lists)
+        reranking.train(lists, tagger=other)
     corpus = trellis.read({"w": data["word"], "tag": data["tag"]})
     dev = kbest_lists(other, corpus, 2, corpus.sentences("tag"))
     with pytest.raises(trellis.ArgumentError, match="dev must have the columns of the tagger; 0 has w, not word"):
-        reranking.fit(tagger, lists, dev=dev)
+        reranking.train(lists, tagger=tagger, dev=dev)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +365,7 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
 )
 def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tagger, features: Any, why: str) -> None:
     with pytest.raises(trellis.TrellisError, match=r".") as told:
-        reranking.fit(tagger, lists[:2], features=features)
+        reranking.train(lists[:2], tagger=tagger, features=features)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -362,9 +374,9 @@ def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tag
 
 
 def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    reranker = reranking.fit(tagger, lists, k=8)
+    reranker = reranking.train(lists, tagger=tagger, k=8)
     sentence = ["w9", "w8", "w1", "w2", "w3"]
-    best = reranker.kbest(sentence)
+    best = reranker.kbest(sentence, 8)
     assert best[0][0] == reranker.tag(sentence) == ["V", "N", "N", "N", "N"]
     assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
     assert sorted(labels for labels, _ in best) == sorted(labels for labels, _ in tagger.kbest(sentence, 8))
@@ -532,7 +544,9 @@ def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) 
 
 
 def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    named, given = (reranking.fit(tagger, lists[:20], learner=one, k=8).model for one in ("mira", trellis.MIRA()))
+    named, given = (
+        reranking.train(lists[:20], tagger=tagger, learner=one, k=8).model for one in ("mira", trellis.MIRA())
+    )
     assert named.names == given.names
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
     assert (
@@ -543,11 +557,11 @@ def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
-        reranking.fit(tagger, lists, cost="spans")
+        reranking.train(lists, tagger=tagger, cost="spans")
     with pytest.raises(trellis.ArgumentError, match="right labels"):
         reranking.report(kbest_lists(tagger, [["w1"]], 2))
     with pytest.raises(trellis.ArgumentError, match="right labels"):
-        reranking.fit(tagger, [])
+        reranking.train([], tagger=tagger)
 
 
 # ------------------------------------------------------------ the command line

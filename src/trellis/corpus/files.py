@@ -15,6 +15,7 @@ from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
 
 
 def is_gzip(path: str) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from trellis._support.arrays import Ints
+from trellis._support.arrays import Ints, Longs
 from trellis.corpus.corpus import Column, Corpus
 from trellis.features.extraction import column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
@@ -16,7 +17,6 @@ from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import (
     ColumnVocabulary,
     bits_of,
-    function_of,
     pack_keys,
     reach_of,
     read_lookups,
@@ -26,6 +26,7 @@ from trellis.features.vocabulary import (
 MEASURE = -1
 Layout = tuple[Ints, Ints, Ints, int]  # atoms [n, 5], templates [n, 2], slots [n, 2], number of folds
 Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
+Keys = npt.NDArray[np.uint64]
 
 
 def reach_of_places(templates: Sequence[Template]) -> int:
@@ -43,6 +44,7 @@ class PlaceVocabulary(Generic[T]):
     # Places have their numbers, measures the bits that their ids take, in the order of their numbers.
     PLACES: ClassVar[Mapping[str, int]]
     MEASURE_BITS: ClassVar[Mapping[str, int]]
+    BEFORE: ClassVar[str] = "_B-1"  # what stands before the first word
 
     templates: T
     columns: tuple[ColumnVocabulary, ...]
@@ -78,6 +80,32 @@ class PlaceVocabulary(Generic[T]):
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
         return atoms, np.ascontiguousarray(shapes[:, :2]), np.array(slots, np.int32).reshape(-1, 2), n_folds
+
+    def names(self, t: int, keys: Keys, folds: Sequence[Keys], measures: Mapping[str, Sequence[str]]) -> list[str]:
+        """Attributes of a template as a person reads them, ``pos[head]=VB & distance=1``; ``measures`` by their ids."""
+        atoms, templates, *_ = self.layout()
+        ids = unpacked(keys, atoms[slice(*templates[t].tolist())].tolist(), folds)
+        texts = [self.texts(look, own.tolist(), measures) for look, own in zip(self.all[t].looks, ids, strict=True)]
+        return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
+
+    def texts(self, look: Look, ids: Sequence[int], measures: Mapping[str, Sequence[str]]) -> list[str]:
+        """What a look says by its ids."""
+        if look.place in measures:
+            return [f"{look}={measures[look.place][i]}" for i in ids]
+        column, reach = next(column for column in self.columns if column.name == look.column), self.reach
+        strings, after = column.said(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
+        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *after]  # as taggers name it
+        return [f"{look}={strings[i - 2 * reach] if i >= 2 * reach else outside[i]}" for i in ids]
+
+
+def unpacked(keys: Keys, atoms: Sequence[Sequence[int]], folds: Sequence[Keys]) -> list[Longs]:
+    """The ids that keys pack, look by look (core/text/extract.hpp)."""
+    ids = list[Longs]()
+    for *_, bits, fold in reversed(atoms):
+        ids.append((keys & np.uint64((1 << bits) - 1)).astype(np.int64))
+        keys = keys >> np.uint64(bits)
+        keys = folds[fold][keys.astype(np.int64)] if fold >= 0 else keys
+    return ids[::-1]
 
 
 def known_columns(
@@ -123,7 +151,3 @@ class ColumnReader(NamedTuple):
                 found = np.append(strings.find(distinct), -1)[said]
                 ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
         return column.codes, ids
-
-    def said(self, look: Look, value: str) -> str:
-        """What a look gives of a value, as text."""
-        return function_of(look.calls, self.lookups, look.column)(value) or "" if look.calls else value

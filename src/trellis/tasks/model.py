@@ -104,11 +104,11 @@ class Model:
         """The best outputs of many inputs. ``n_threads``: number of threads (default: all cores)."""
         raise NotImplementedError
 
-    def predict_corpus(self, corpus: Corpus, /, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with its predicted columns."""
+    def predict_corpus(self, corpus: Any, /, *, n_threads: int | None = None) -> Corpus:
+        """The corpus, also in a file, with its predicted columns."""
         self._reject("predict_corpus", "a corpus", "tag", "parse", "trees", "words", "rerank")
 
-    def kbest(self, x: Any, /, k: int) -> KBest:
+    def kbest(self, x: Any, /, k: int = 5) -> KBest:
         """The k best outputs with their scores, best first; fewer if there are not as many."""
         raise NotImplementedError
 
@@ -116,8 +116,8 @@ class Model:
         """Why it gives its output: the terms of the score, and those that made the difference to the runner-up."""
         raise NotImplementedError
 
-    def evaluate(self, corpus: Any, /, *, n_threads: int | None = None) -> Report:
-        """Compare its outputs with the gold ones."""
+    def evaluate(self, corpus: Any, y: Any = None, /, *, n_threads: int | None = None) -> Report:
+        """Compare its outputs with the gold ones, also in a file; ``y`` has them apart, as in ``train``."""
         raise NotImplementedError
 
     def draw(self, x: Any, /) -> Picture:
@@ -126,7 +126,7 @@ class Model:
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
-        self._reject("top_features", "a list of named weights", "tag", "words", "rerank", "structured")
+        raise NotImplementedError
 
     def plot_history(self) -> Figure:
         """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""

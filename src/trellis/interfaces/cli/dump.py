@@ -13,8 +13,6 @@ from trellis.interfaces.cli.mistakes import one_field
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
 
-NAMED = ("tag", "words", "rerank", "structured")  # tasks whose weights have names
-
 
 def describe(parser: Parser) -> None:
     """The options."""
@@ -29,7 +27,7 @@ def command(options: Namespace) -> None:
     if options.output is not None:
         check_writable(options.output)
         check_apart(options.output, options.model)
-    terms = open_model(options, "dump", *NAMED).top_features(options.top)
+    terms = open_model(options, "dump").top_features(options.top)
     with writing(options.output) as file:
         file.write(b"feature\tlabel\tweight\n")
         for term in terms:

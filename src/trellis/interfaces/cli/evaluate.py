@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import extension
+from trellis.corpus.files import BRACKETS, extension
 from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
 from trellis.evaluation.parts import PartNames
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
-from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
+from trellis.interfaces.cli.file_shape import FILES, FileShape, open_model, reject_file_options
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
 from trellis.interfaces.cli.outputs import show, show_json

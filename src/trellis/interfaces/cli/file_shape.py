@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
-from trellis.corpus.columns import CONLLU, Layout, naming_of, parse_names, parse_text
+from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes
 from trellis.corpus.read import FORMATS_OF_OPTIONS, effective_options, format_of, read
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 STREAMED = ("conll", "conllu")
 FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
-BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,7 @@ class FileShape:
             return CONLLU
         names, source, n_inputs = parse_names(columns), message_name(path), 0
         if model.task == "parse":
-            trees = ("head", "deprel")
-            trained = model.training.get("corpus", {}).get("columns", [*model.columns, *trees])
-            naming = naming_of(trained, trees, model.columns, source, "with --columns")
+            naming = model.naming(source, "with --columns")
         else:
             tagger = tagger_of(model)
             hint = "with --columns" + ", or tag running text with --text" * (len(tagger.columns) == 1)

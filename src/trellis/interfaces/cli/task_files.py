@@ -10,8 +10,8 @@ from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import extension, message_name
-from trellis.interfaces.cli.file_shape import BRACKETS, FileShape, reject_file_options, shape_for
+from trellis.corpus.files import BRACKETS, extension, message_name
+from trellis.interfaces.cli.file_shape import FileShape, reject_file_options, shape_for
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import load
 

@@ -15,13 +15,12 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
-from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
+from trellis.learning.fit import Fit, check_dev_labels, corpus_of
 from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.tasks.parsing.file import named
-from trellis.tasks.parsing.model import Parser, short_sentences
+from trellis.tasks.parsing.model import WEIGHTS, Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
-from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
+from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, gold_corpus, read_dependencies
 from trellis.tasks.parsing.warm_start import ArcStart, check_start
 
 STATE: StateParts = {
@@ -31,7 +30,7 @@ STATE: StateParts = {
 }  # of weights in training
 
 
-def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Parser:
+def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Parser:
     """Train a parser on the trees in the columns ``head`` and ``deprel`` of a corpus.
 
     Parameters
@@ -39,19 +38,19 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     corpus
         Corpus, or anything ``trellis.read`` takes.
     y
-        None: heads and labels are columns of the corpus.
+        Trees of sentences that are given without: of each a ``DependencyTree``, its heads, or its heads and labels.
     **options
         See `ParsingOptions` (docs/parsing.md).
     """
     fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
     settings, learner = fit.settings, fit.learner
-    no_targets(y, "heads and labels are columns of the corpus")
     if settings.order > 1 and not settings.projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
-    treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=settings.labelled, lenient=settings.lenient)
+    gold = corpus_of(gold_corpus(corpus, y), "train on")
+    treebank = read_dependencies(gold, labelled=settings.labelled, lenient=settings.lenient)
     names = () if treebank.labels is None else tuple(treebank.labels.values)
     if settings.dev is not None:
-        dev = corpus_of(settings.dev, "compare epochs on")
+        dev = corpus_of(gold_corpus(settings.dev), "compare epochs on")
         held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=settings.lenient)
         if settings.metric == "las" and not names:
             raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
@@ -86,7 +85,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         partial(_core.TreeOnline, plan, settings.projective),
         STATE,
         objective,
-        named,
+        lambda learnt: dict(zip(WEIGHTS, (*learnt[0], *learnt[1], learnt[2]), strict=True)),
         (data, heads, labels),
         unit="words",
         n_threads=settings.n_threads,
@@ -101,6 +100,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         sentences=n,
         tokens=treebank.corpus.n_tokens,
         skipped=treebank.n_skipped,
+        corpus={"columns": list(treebank.corpus.columns)},
     )
 
 

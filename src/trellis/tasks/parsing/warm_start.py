@@ -12,9 +12,9 @@ from trellis._support.arguments import instance
 from trellis._support.arrays import Doubles, Floats, Longs
 from trellis._support.errors import LearnerError
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
-from trellis.features.carried_keys import Carrier, Keys, numbers_of
+from trellis.features.carried_keys import Carrier, numbers_of
 from trellis.features.known import keys_in_order
-from trellis.tasks.parsing.file import TABLES
+from trellis.features.places import Keys
 from trellis.tasks.parsing.model import Parser
 
 
@@ -68,7 +68,7 @@ class ArcStart:
     def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[int, Longs, Floats]]:
         """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
         parser = self.parser
-        old, old_folds = (keys_in_order(_tables(parser, kind)) for kind in ("tables", "folds"))
+        old, old_folds = (keys_in_order(parser.table(kind)) for kind in ("tables", "folds"))
         carrier = Carrier(parser.vocabulary, self.vocabulary)
         columns = self._columns(len(parser.labels))
         first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
@@ -88,10 +88,6 @@ class ArcStart:
         arcs, labelled, *_ = self.vocabulary.templates.counts
         names = self.parser.labels if arcs <= t < arcs + labelled else ()
         return np.array([self.labels.index(name) for name in names] or [0], np.int64)
-
-
-def _tables(parser: Parser, kind: str) -> Any:
-    return tuple(parser.weights[f"{kind}.{name}"] for name in TABLES)
 
 
 def _joined(tables: list[Keys]) -> tuple[Keys, Longs]:

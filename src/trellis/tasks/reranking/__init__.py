@@ -10,6 +10,5 @@ from trellis.tasks.reranking.lists import KBestList as KBestList
 from trellis.tasks.reranking.lists import Segment as Segment
 from trellis.tasks.reranking.lists import report as report
 from trellis.tasks.reranking.model import Reranker as Reranker
-from trellis.tasks.reranking.train import fit as fit
 from trellis.tasks.reranking.train import held_out_lists as held_out_lists
 from trellis.tasks.reranking.train import train as train

@@ -15,7 +15,7 @@ from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.learning.feature_problem import FeatureProblem, Outputs
 from trellis.learning.learner import OnlineOptions
-from trellis.tasks.structured.beam import BeamSearch, check_steps, n_wrong, violations
+from trellis.tasks.structured.beam import BeamSearch, n_wrong, violations
 from trellis.tasks.structured.problem import (
     CandidateProblem,
     Features,
@@ -75,7 +75,7 @@ class Encoder:
             return self._encode_parts(examples, weights, n_threads)
         is_stepwise = isinstance(problem, BeamSearch)
         if is_stepwise:
-            examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
+            examples = [(x, problem.check_steps(x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
         for i, (x, y) in enumerate(examples if getattr(problem, "target", None) is None else ()):
             where = f"example {i}"
             self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)

@@ -14,7 +14,6 @@ from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.features.places import Coded
-from trellis.features.templates import PHRASE_MEASURES, Template
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
 from trellis.tasks.trees.weights import PhraseModel, pcfg, rule_columns
@@ -150,39 +149,24 @@ class Decoder:
         steps = [step for step in derivation if step[0] < n_rules]
         columns, _ = rule_columns(grammar)
         sites = np.array([site for _, i, k, j in steps for site in ((i, j), (k, 0))], np.int32).reshape(-1, 2)
-        starts, templates, ids = self.native.attributes(words.tagged, words.columns, sites)
+        starts, _, ids = self.native.attributes(words.tagged, words.columns, sites)
         weights = [
             dict(zip(model.rows.labels[a:b].tolist(), model.rows.weights[a:b].tolist(), strict=True))
             for a, b in zip(model.rows.starts[ids], model.rows.starts[ids + 1], strict=True)
         ]
-        values = {"word": strings, "pos": words.given_tags(0) or []}
-        terms = list[Term]()
+        names, terms = model.attribute_names(np.unique(ids)), list[Term]()
         for s, (rule, i, k, j) in enumerate(steps):
             where, label = (i, j), grammar.name(rule)
             terms.append(Term("rule", float(model.base[rule]), where, label))
             for site in (2 * s, 2 * s + 1) if k else (2 * s,):
                 for at in range(int(starts[site]), int(starts[site + 1])):
-                    name = self._named(model.vocabulary.templates[templates[at]], values, (i, j - 1, k))
                     for c in columns[rule].tolist():
                         if c in weights[at]:
-                            with_ = grammar.phrases[c] if c < len(grammar.phrases) else "rule"
-                            terms.append(Term(f"{name} with {with_}", weights[at][c], where, label))
+                            own = grammar.phrases[c] if c < len(grammar.phrases) else label
+                            terms.append(Term(names[ids[at]], weights[at][c], where, own))
         _, tag_starts, tags, scores = words.tagged
         for rule, i, _, j in (step for step in derivation if step[0] >= n_rules):
             own = slice(int(tag_starts[i]), int(tag_starts[i + 1]))
             score = scores[own][tags[own] == len(grammar.phrases) + rule - n_rules].item()
             terms.append(Term(f"word={strings[i]}", score, (i, j), grammar.tags[rule - n_rules]))
         return [term for term in terms if term.weight]
-
-    def _named(self, template: Template, values: dict[str, list[str]], at: tuple[int, int, int]) -> str:
-        """An attribute as a person reads it: ``pos[first]=DT & length=3``."""
-        said, places = list[str](), dict(zip(("first", "last", "split"), at, strict=True))
-        for look in template.looks:
-            if look.place in PHRASE_MEASURES:
-                n = at[1] - at[0] + 1
-                said.append(f"length={n}" if look.place == "length" else "outline")
-                continue
-            words, place = values[look.column], places[look.place] + look.offset
-            inside = 0 <= place < len(words)
-            said.append(f"{look}={self.reader.said(look, words[place]) if inside else '_OUTSIDE'}")
-        return " & ".join(said) or "bias"

@@ -9,20 +9,24 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from trellis._support.arguments import instance, items, thread_count, whole_number
+import numpy as np
+
+from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arrays import farthest
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.brackets import Treebank, read_trees
 from trellis.corpus.corpus import Corpus, column_of
+from trellis.corpus.files import BRACKETS, extension
 from trellis.corpus.objects import from_lists, from_mapping
 from trellis.corpus.read import read
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.evaluation.brackets import BracketReport, evaluate_trees
 from trellis.features.presets import ALIASES
-from trellis.tasks.explanation import Explanation, Term
-from trellis.tasks.model import KBest, Model
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.model import KBest, Model, notes_and_record
+from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees import file as parser_file
 from trellis.tasks.trees.decoding import FLAT, Decoder, Found, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
 from trellis.tasks.trees.lexicon import Lexicon
@@ -44,7 +48,7 @@ class TreeParser(Model):
     what training knew of words and their spelling.
     """
 
-    task, format = "trees", parser_file.FORMAT
+    task, format = "trees", "trellis-tree-parser-1"
 
     model: PhraseModel
     tagger: Tagger | None = None
@@ -68,24 +72,23 @@ class TreeParser(Model):
 
     # ------------------------------------------------------------ parsing
 
-    def parse(self, sentence: Any) -> PhraseTree:
-        """The best tree of one sentence. One that the grammar cannot derive gets a tree without phrases."""
-        return self.parse_batch([sentence], n_threads=1)[0]
-
-    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
-        """The best trees of many sentences. ``n_threads``: number of threads (default: all cores)."""
+    def predict_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
+        """The best trees of many sentences. One that the grammar cannot derive gets a tree without phrases."""
         threads = thread_count(n_threads)
         return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
 
-    def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``."""
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        trees = self.parse_batch(corpus, n_threads=n_threads)
-        return corpus.with_column(TREE, column_of([tree.pieces() for tree in trees]))
+    def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``.
 
-    predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
+        ``corpus`` may also be what ``trellis.read`` takes, trees, or a file of them: words and tags are read.
+        """
+        sentences = sentence_corpus(corpus)
+        trees = self.predict_batch(sentences, n_threads=n_threads)
+        return sentences.with_column(TREE, column_of([tree.pieces() for tree in trees]))
 
-    def kbest(self, sentence: Any, k: int) -> KBest:
+    parse, parse_batch, parse_corpus = Model.predict, predict_batch, predict_corpus
+
+    def kbest(self, sentence: Any, k: int = 5) -> KBest:
         """Up to k trees with their scores, best first."""
         return KBest(self.kbest_batch([sentence], k, n_threads=1)[0])
 
@@ -133,29 +136,50 @@ class TreeParser(Model):
         assert explanation is not None
         return explanation
 
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), of features with a phrase or a rule, and of rules."""
+        model, most = self.model, None if n is None else whole_number("n", n, 0)
+        at, rules = farthest(model.rows.weights, most), farthest(model.base, most).tolist()
+        attributes = np.searchsorted(model.rows.starts, at, side="right") - 1
+        names, phrases = model.attribute_names(attributes), self.grammar.phrases
+        terms = [Term("rule", float(model.base[rule]), (), self.grammar.name(rule)) for rule in rules]
+        for i, attribute in zip(at.tolist(), attributes.tolist(), strict=True):
+            column = int(model.rows.labels[i])
+            label = phrases[column] if column < len(phrases) else self.grammar.name(column - len(phrases))
+            terms.append(Term(names[attribute], float(model.rows.weights[i]), (), label))
+        return heaviest_first(terms)[:most]
+
     def draw(self, sentence: Any) -> Picture:
         """The best tree."""
-        return self.parse(sentence).draw()
+        tree: PhraseTree = self.predict(sentence)
+        return tree.draw()
 
     def evaluate(
-        self, trees: Any, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
+        self, trees: Any, y: Any = None, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
     ) -> BracketReport:
         """Parse the words of trees and compare (docs/trees.md); ``tags=False``: without being given their tags.
 
-        ``trees`` are trees or the name of a file of them. With ``longest`` only sentences of so many words count.
+        ``trees`` are trees or the name of a file of them; with ``y``, which are the trees, their sentences. With
+        ``longest`` only sentences of so many words count.
         """
-        gold = clean_trees(trees)
+        gold = gold_trees(trees, y)
         given: Any = gold if tags else [tree.words for tree in gold]
         return evaluate_trees(gold, self.parse_batch(given, n_threads=n_threads), longest=longest)
 
     # ------------------------------------------------------------ files
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        return parser_file.content_of(self)
+        tensors, header = self.model.content()
+        if self.tagger is not None:
+            tensors["tagger"] = np.frombuffer(self.tagger.to_bytes(), np.uint8)
+        return tensors, {**header, "info": self.info, "training": self.training}
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls(*parser_file.parts_of(tensors, header))
+        if header["family"] not in FAMILIES:
+            raise ValueError(f"no family {header['family']!r} of models")
+        tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
+        return cls(PhraseModel.of_content(tensors, header), tagger, *notes_and_record(header))
 
     def _facts(self) -> dict[str, Any]:
         rules = len(self.grammar.binary) + len(self.grammar.unary)
@@ -176,7 +200,7 @@ class TreeParser(Model):
     def _words(self, sentences: Any, n_threads: int) -> Words:
         corpus = sentence_corpus(sentences)
         tags = next((corpus.column(name) for name in (POS, *ALIASES[POS]) if name in corpus.columns), None)
-        word = next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
+        word = word_column(corpus)
         if tags is None and self.tagger is not None:
             named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
             tags = self.tagger.tag_column(named, n_threads=n_threads)
@@ -209,9 +233,14 @@ class TreeParser(Model):
             raise ArgumentError(f"the grammar has no rule {rule}, which the tree needs") from None
 
 
-def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
-    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``)."""
+def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[PhraseTree]:
+    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``); with ``y``, those of sentences."""
     found: Iterable[PhraseTree]
+    if y is not None:
+        gold, corpus = gold_trees(y), sentence_corpus(trees)
+        if corpus.sentences(word_column(corpus)) != [tree.words for tree in gold]:
+            raise ArgumentError("y must have a tree with the words of every sentence")
+        return gold
     if isinstance(trees, str | os.PathLike):
         found = read_trees(trees, lenient=lenient)
     else:
@@ -225,10 +254,17 @@ def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
     return cleaned
 
 
+def word_column(corpus: Corpus) -> str:
+    """The name of the column of words."""
+    return next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
+
+
 def sentence_corpus(sentences: Any) -> Corpus:
     """Sentences as a corpus of words, and tags where they have them."""
     if isinstance(sentences, Corpus):
         return sentences
+    if isinstance(sentences, str | os.PathLike) and extension(os.fspath(sentences)) in BRACKETS:
+        sentences = read_trees(sentences)
     given = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
     if given == []:
         return from_mapping({WORD: []}, None)

@@ -16,13 +16,13 @@ from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import phrase_templates, phrase_vocabulary
 from trellis.learning.chain_problem import ROWS
-from trellis.learning.fit import Fit, fingerprint, no_targets
+from trellis.learning.fit import Fit, fingerprint
 from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
-from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
+from trellis.tasks.trees.model import POS, WORD, TreeParser, gold_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
 from trellis.tasks.trees.warm_start import PhraseStart, check_start
 from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
@@ -33,26 +33,27 @@ ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
 STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
 
-def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreeParser:
+def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreeParser:
     """Train a parser on trees.
 
     Parameters
     ----------
     trees
-        List of ``PhraseTree``, or the name of a file in brackets.
+        List of ``PhraseTree``, or the name of a file in brackets; sentences where ``y`` has their trees.
     y
-        None: trees have inputs and outputs in one.
+        Trees of the sentences.
     **options
         See `TreeOptions` (docs/trees.md).
     """
     fit = Fit(TreeOptions, options, metrics=BracketReport.metrics)
-    no_targets(y, "trees have inputs and outputs in one")
     settings = fit.settings
     if settings.learner == PCFG:
         fit.reject(dict.fromkeys(OF_LEARNERS, 'with learner="pcfg", which counts rules'))
     markov = Markov(settings.vertical, settings.horizontal)
-    treebank = _treebank(trees, "train on", settings.lenient)
-    held_out = None if settings.dev is None else _treebank(settings.dev, "compare epochs on", settings.lenient)
+    treebank = _treebank(gold_trees(trees, y, lenient=settings.lenient), "train on")
+    held_out = None
+    if settings.dev is not None:
+        held_out = _treebank(gold_trees(settings.dev, lenient=settings.lenient), "compare epochs on")
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
@@ -111,11 +112,10 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
 
 
-def _treebank(trees: Any, purpose: str, lenient: bool) -> list[PhraseTree]:
-    cleaned = clean_trees(trees, lenient=lenient)
-    if not cleaned:
+def _treebank(trees: list[PhraseTree], purpose: str) -> list[PhraseTree]:
+    if not trees:
         raise CorpusError("", None, f"no trees to {purpose}; give at least one")
-    return cleaned
+    return trees
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import items, whole_number
+from trellis._support.arguments import instance, items, whole_number
 from trellis._support.arrays import Bools
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis._support.tensor_file import Tensors
@@ -51,12 +52,8 @@ class Segmenter(Model):
             raise ModelError("not a model of words; train one with Segmenter.train or trellis train --task words")
         self.tagger = tagger
 
-    def segment(self, text: str) -> list[str]:
-        """The words of a text. White space ends a word and is part of none."""
-        return self.segment_batch([text], n_threads=1)[0]
-
-    def segment_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
-        """The words of many texts. ``n_threads``: the number of threads (default: all cores)."""
+    def predict_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
+        """The words of many texts. White space ends a word and is part of none."""
         given = items(texts)
         if given is None:
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
@@ -73,13 +70,20 @@ class Segmenter(Model):
             begin = end + 1
         return found
 
-    def segment_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S)."""
+    def predict_corpus(self, corpus: Corpus | str | os.PathLike[str], *, n_threads: int | None = None) -> Corpus:
+        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S).
+
+        It may also be a file of text, of which every piece between blanks is a sentence.
+        """
+        if isinstance(corpus, str | os.PathLike):
+            text = read_segmented(corpus)
+            corpus = SegmentedText([[piece] for line in text.lines for piece in line], text.source).corpus()
+        instance("corpus", corpus, Corpus, "a corpus of characters, or the path of a file of text")
         return self.tagger.tag_corpus(corpus, n_threads=n_threads)
 
-    predict, predict_batch, predict_corpus = segment, segment_batch, segment_corpus
+    segment, segment_batch, segment_corpus = Model.predict, predict_batch, predict_corpus
 
-    def kbest(self, text: str, k: int) -> KBest:
+    def kbest(self, text: str, k: int = 5) -> KBest:
         """The k best segmentations of a text with their scores, best first."""
         k, best = whole_number("k", k, 1, 2**31 - 1), [(list[str](), 0.0)]
         pieces = _pieces(text)
@@ -137,10 +141,10 @@ class Segmenter(Model):
         return _separated(points, self._cuts(points, n_threads)).encode("utf-8", "surrogateescape")
 
     def evaluate(
-        self, gold: Source | SegmentedText, *, lenient: bool = False, n_threads: int | None = None
+        self, gold: Source, y: Any = None, *, lenient: bool = False, n_threads: int | None = None
     ) -> WordReport:
-        """Compare its words with those of a text with blanks between words, as ``train`` takes it."""
-        lines = read_segmented(gold, lenient=lenient).lines
+        """Compare its words with those of a text with blanks between words, or with ``y``, as ``train``."""
+        lines = gold_words(gold, y, lenient=lenient).lines
         found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
         return compare_words(lines, found, self.known_words)
 
@@ -164,7 +168,9 @@ class Segmenter(Model):
     @classmethod
     def _of_kind(cls, model: Model, source: str) -> Self:
         """A segmenter is also made of a tagger of characters, as older files are."""
-        return cls(model) if isinstance(model, Tagger) else super()._of_kind(model, source)
+        if isinstance(model, Tagger) and model.columns == (CHARACTER,):
+            return cls(model)
+        return super()._of_kind(model, source)
 
     def _outside(self) -> dict[str, Any]:
         return self.tagger._outside()
@@ -193,6 +199,16 @@ class Segmenter(Model):
         cuts[:-1] &= is_letter[1:]
         cuts[-1:] = False
         return cuts
+
+
+def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> SegmentedText:
+    """Lines of words; with ``y``, which are the words, their texts."""
+    if y is None:
+        return read_segmented(text, lenient=lenient)
+    texts, gold = items(text), read_segmented(y)
+    if texts is None or ["".join(words_of(str(one))) for one in texts] != ["".join(words) for words in gold.lines]:
+        raise ArgumentError("y must have the words of every text, one list per text")
+    return gold
 
 
 def _separated(points: Points, cuts: Bools) -> str:
