@@ -11,13 +11,13 @@ import pytest
 from phrase_oracle import all_derivations
 
 import trellis
+from trellis import PhraseTree, TreeParser, parse_trees
 from trellis._support import tensor_file
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.learning.site_problem import SiteWeights
-from trellis.tasks import structured
-from trellis.tasks.trees import PhraseTree, TreeParser, parse_trees, train
 from trellis.tasks.trees.grammar import Markov, build_tree, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
+from trellis.tasks.trees.train import train
 
 TEXT = """
 ( (S (NP-SBJ (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))
@@ -402,7 +402,9 @@ def test_reranking_over_k_best_parses() -> None:
             }
 
     inside = [tree for tree in TREES if tree in [one for one, _ in parser.kbest(tree, 10)]]
-    model = structured.train([(tree, tree) for tree in inside], problem=Choice(), learner=trellis.Perceptron(epochs=10))
+    model = trellis.StructuredModel.train(
+        [(tree, tree) for tree in inside], problem=Choice(), learner=trellis.Perceptron(epochs=10)
+    )
     right = sum(model.predict(tree) == tree for tree in inside)
     assert right >= sum(parser.parse(tree) == tree for tree in inside)
 

@@ -184,7 +184,7 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
 def check_parts(parts: Any, where: str) -> Parts:
     """The parts themselves; ArgumentError if they do not fit together."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
-        raise ArgumentError(f"{where}: parts(x) must give trellis.tasks.structured.Parts, not {type(parts).__name__}")
+        raise ArgumentError(f"{where}: parts(x) must give trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
         raise ArgumentError(
             f"{where}: parts(x) must give features for each of the {parts.graph.n_edges} edges, "
