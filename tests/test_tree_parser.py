@@ -108,7 +108,7 @@ def test_a_pcfg_against_all_trees(pcfg: TreeParser) -> None:
 
 def test_scores_of_spans_are_what_explain_says(spans: TreeParser) -> None:
     for tree in TREES:
-        for (_, steps, score), terms in spans._decoder.derived(spans._words([tree], 1), 3):
+        for (_, steps, score), terms in spans.model.derived(spans._words([tree], 1), 3):
             assert steps
             assert sum(term.weight for term in terms) == pytest.approx(score, abs=1e-3)
     explained = spans.explain(TREES[0])
@@ -240,11 +240,11 @@ def test_a_lexicon_forgets_words_in_time(monkeypatch: pytest.MonkeyPatch) -> Non
     """A server that meets new words for ever does not grow for ever."""
     monkeypatch.setattr("trellis.tasks.trees.lexicon.MOST_KNOWN", 10)
     parser = train(TREES, learner="pcfg")
-    first = parser.lexicon.scores("new0")
+    first = parser.model.lexicon.scores("new0")
     for i in range(50):
         parser.parse([f"new{i}"])
-    assert len(parser.lexicon._known) <= 10
-    assert parser.lexicon.scores("new0") == first
+    assert len(parser.model.lexicon._known) <= 10
+    assert parser.model.lexicon.scores("new0") == first
 
 
 def test_sentences_without_tags_have_these_scores() -> None:
@@ -357,7 +357,7 @@ def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -
         train(TREES, features=["word[0]"])
     with pytest.raises(TemplateError, match="the presets are rules, spans"):
         train(TREES, features="nothing")
-    with pytest.raises(TemplateError, match="for parsers of"):
+    with pytest.raises(TemplateError, match="for a TreeParser"):
         trellis.train({"word": [["a"]], "label": [["b"]]}, target="label", features=["word[split]"])
     with pytest.raises(ArgumentError, match="list of trees"):
         train(3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arrays import Ints, Longs
-from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.corpus import Corpus
 from trellis.features.extraction import column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
@@ -60,10 +60,23 @@ class PlaceVocabulary(Generic[T]):
         """How far beyond a sentence templates look."""
         return reach_of_places(self.all)
 
-    @property
-    def reader(self) -> ColumnReader:
-        """Encodes sentences."""
-        return ColumnReader(self.columns, self.lookups, self.reach)
+    def read(self, corpus: Corpus) -> list[Coded]:
+        """The columns of sentences as codes with views; values that training did not see get what their views say."""
+        coded, reach = list[Coded](), self.reach
+        for known in self.columns:
+            column = compact(corpus.column(known.name))
+            numbers = known.values.find(column.values)
+            ids = np.full((len(numbers), len(known.views)), -1, np.int32)
+            ids[numbers >= 0] = known.view_ids[numbers[numbers >= 0]]
+            unseen = np.flatnonzero(numbers < 0)
+            values = column.values.take(unseen)
+            for j, strings in enumerate(known.strings):
+                if strings is not None and len(unseen):
+                    said, distinct = view_table(known.views[j], values, self.lookups, known.name)
+                    found = np.append(strings.find(distinct), -1)[said]
+                    ids[unseen, j] = np.where(found < 0, -1, found + 2 * reach)
+            coded.append((column.codes, ids))
+        return coded
 
     def layout(self) -> Layout:
         """Atoms [n, 5], templates [n, 2] and slots [n, 2] for keys, and how many folds there are."""
@@ -126,28 +139,3 @@ def known_columns(
         for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]
-
-
-class ColumnReader(NamedTuple):
-    """Encodes sentences by what is known of columns: values that training did not see get what their views say."""
-
-    columns: Sequence[ColumnVocabulary]
-    lookups: Lookups
-    reach: int
-
-    def read(self, corpus: Corpus) -> list[Coded]:
-        """Its columns as codes with views."""
-        return [self._coded(column, compact(corpus.column(column.name))) for column in self.columns]
-
-    def _coded(self, known: ColumnVocabulary, column: Column) -> Coded:
-        numbers = known.values.find(column.values)
-        ids = np.full((len(numbers), len(known.views)), -1, np.int32)
-        ids[numbers >= 0] = known.view_ids[numbers[numbers >= 0]]
-        unseen = np.flatnonzero(numbers < 0)
-        values = column.values.take(unseen)
-        for j, strings in enumerate(known.strings):
-            if strings is not None and len(unseen):
-                said, distinct = view_table(known.views[j], values, self.lookups, known.name)
-                found = np.append(strings.find(distinct), -1)[said]
-                ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
-        return column.codes, ids

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Self
 
@@ -144,7 +145,7 @@ class Model:
     # ------------------------------------------------------------ files and copies
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        """The arrays and the header of its file."""
+        """The arrays and the header of its file, but for notes and record."""
         raise NotImplementedError
 
     @classmethod
@@ -162,13 +163,15 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file; it appears whole or not at all."""
-        tensors, header = self._content()
-        write_tensors(file_path("path", path), self.format, tensors, json.dumps(header, ensure_ascii=False))
+        write_tensors(file_path("path", path), self.format, *self._stored())
 
     def to_bytes(self) -> bytes:
         """What ``save`` would write; ``from_bytes`` reads it."""
+        return pack_tensors(self.format, *self._stored())
+
+    def _stored(self) -> tuple[Tensors, str]:
         tensors, header = self._content()
-        return pack_tensors(self.format, tensors, json.dumps(header, ensure_ascii=False))
+        return tensors, json.dumps({**header, "info": self.info, "training": self.training}, ensure_ascii=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:
@@ -190,7 +193,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
-        return _restored, (type(self), self.to_bytes(), self._outside())
+        return partial(type(self).from_bytes, **self._outside()), (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
         """Whether both have the same content, which is what they are saved as."""
@@ -331,10 +334,6 @@ def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
         if other is not None:
             return other  # type: ignore[no-any-return]
     return _made(unpack_tensors(data, WHAT), needs)
-
-
-def _restored(kind: type[Model], data: bytes, outside: dict[str, Any]) -> Model:
-    return kind.from_bytes(data, **outside)
 
 
 def _first_bytes(path: str | os.PathLike[str]) -> bytes:

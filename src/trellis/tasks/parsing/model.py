@@ -22,7 +22,7 @@ from trellis.corpus.read import read, read_like
 from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.known import keys_in_order
-from trellis.features.places import MEASURE, Coded, ColumnReader
+from trellis.features.places import MEASURE, Coded
 from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary_tensors import columns_content, read_columns
@@ -67,14 +67,12 @@ class Parser(Model):
     training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
-    _reader: ColumnReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
         weights = self.table("tables"), self.table("folds"), self.weights["values"]
         object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, *weights))
-        object.__setattr__(self, "_reader", self.vocabulary.reader)
 
     @property
     def columns(self) -> list[str]:
@@ -158,12 +156,11 @@ class Parser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
-        corpus, explanation = self._one(sentence), None
-        for tree, _ in reversed(self.kbest(corpus, 2)):
+        corpus, ranked = self._one(sentence), []
+        for tree, _ in self.kbest(corpus, 2):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
-            explanation = Explanation(tree, float(sum(term.weight for term in terms)), terms, explanation)
-        assert explanation is not None
-        return explanation
+            ranked.append((tree, float(sum(term.weight for term in terms)), terms))
+        return Explanation.of(ranked)
 
     def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
         """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
@@ -196,7 +193,7 @@ class Parser(Model):
         said = "" if tree.labels is None else tree.labels[word - 1]
         label = self.labels.index(said) if said else 0
         templates, places, weights = self._native.explain(self._data(corpus), 0, head, sibling, word, label)
-        coded, layout = self._reader.read(corpus), vocabulary.layout()
+        coded, layout = vocabulary.read(corpus), vocabulary.layout()
         at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
         terms = list[Term]()
         for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True):
@@ -256,8 +253,6 @@ class Parser(Model):
             "labels": list(self.labels),
             "projective": self.projective,
             "family": self.family,
-            "info": self.info,
-            "training": self.training,
         }
         return {**self.weights, **known}, header
 
@@ -308,7 +303,7 @@ class Parser(Model):
         return corpus.column(next(names, self.columns[0]))
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
-        columns = self._reader.read(corpus)
+        columns = self.vocabulary.read(corpus)
         with short_sentences(corpus):
             return _core.ArcData(self._plan, columns, corpus.starts)
 

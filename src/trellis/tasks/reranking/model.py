@@ -146,8 +146,6 @@ class Reranker(Model):
             "cost": self.cost,
             "scale": self.problem.scale,
             "features": self.problem.features.names,
-            "info": self.info,
-            "training": self.training,
         }
         return tensors, header
 

@@ -91,11 +91,8 @@ class StructuredModel(Model):
     def explain(self, x: Any) -> Explanation:
         """What the best output's score is made of, and why it beats the next best, where the problem finds it."""
         many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
-        second = None
-        for output, score, features in reversed(self._with_features(x, 2 if many else 1)):
-            second = Explanation(output, score, self._terms(features), second)
-        assert second is not None
-        return second
+        ranked = self._with_features(x, 2 if many else 1)
+        return Explanation.of((output, score, self._terms(features)) for output, score, features in ranked)
 
     def _terms(self, features: Iterable[tuple[str, float]]) -> list[Term]:
         total: dict[str, float] = {}
@@ -120,8 +117,7 @@ class StructuredModel(Model):
         return heaviest_first(Term(name, weight) for name, weight in named if weight)[:most]
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        header = {"kind": kind_of(self.problem), "beam": self.beam, "info": self.info, "training": self.training}
-        return self.tensors(), header
+        return self.tensors(), {"kind": kind_of(self.problem), "beam": self.beam}
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:

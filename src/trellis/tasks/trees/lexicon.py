@@ -118,10 +118,6 @@ class Lexicon:
             ]
         return self._known[word]
 
-    def __reduce__(self) -> tuple[type[Lexicon], tuple[Counts, Counts, Mapping[str, int]]]:
-        """A copy remembers no words."""
-        return Lexicon, (self.words, self.spelt, self.tags)
-
 
 def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:
     if counts is None:

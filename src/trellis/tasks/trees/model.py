@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,10 +26,8 @@ from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees.decoding import FLAT, Decoder, Found, Words
+from trellis.tasks.trees.decoding import FLAT, Found, PhraseModel, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
-from trellis.tasks.trees.lexicon import Lexicon
-from trellis.tasks.trees.weights import PhraseModel
 
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
@@ -39,7 +36,7 @@ WORD, POS, TREE = "word", "pos", "tree"
 PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TreeParser(Model):
     """Gives sentences constituency trees. Get one from ``TreeParser.train`` or ``trellis.load``.
 
@@ -59,16 +56,6 @@ class TreeParser(Model):
     def grammar(self) -> Grammar:
         """Symbols and rules."""
         return self.model.grammar
-
-    @property
-    def lexicon(self) -> Lexicon:
-        """What is known of words and their tags."""
-        return self.model.lexicon
-
-    @property
-    def family(self) -> str:
-        """What scores are: "scores"; "log-linear" or "joint", where probabilities have a meaning."""
-        return self.model.family
 
     # ------------------------------------------------------------ parsing
 
@@ -107,7 +94,7 @@ class TreeParser(Model):
         """
         self._check_probable()
         words = self._words([sentence], 1)
-        log_z, steps, scores, _ = self._decoder.marginals(words)
+        log_z, steps, scores, _ = self.model.marginals(words)
         known = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
         wanted = self._steps(words, tree)
         if not wanted or not math.isfinite(log_z) or any(step not in known for step in wanted):
@@ -117,7 +104,7 @@ class TreeParser(Model):
     def span_probabilities(self, sentence: Any) -> dict[tuple[str, int, int], float]:
         """How often phrases are in a tree, on average: label, first word, and the word after the last."""
         self._check_probable()
-        _, steps, _, shares = self._decoder.marginals(self._words([sentence], 1))
+        _, steps, _, shares = self.model.marginals(self._words([sentence], 1))
         found, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
         for (rule, begin, _, end), share in zip(steps.tolist(), shares.tolist(), strict=True):
             for label in labels[rule - n_binary] if n_binary <= rule < n_binary + len(labels) else ():
@@ -126,15 +113,12 @@ class TreeParser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
-        words, explanation = self._words([sentence], 1), None
-        derived = self._decoder.derived(words, 2)
+        words = self._words([sentence], 1)
+        derived = self.model.derived(words, 2)
         trees = self._built(words, 0, [found for found, _ in derived])
         underived = [Term("no derivation", -math.inf)] if len(words.word.codes) else []
         terms = [own for _, own in derived] or [underived]
-        for (tree, score), own in reversed(list(zip(trees, terms, strict=True))):
-            explanation = Explanation(tree, score, own, explanation)
-        assert explanation is not None
-        return explanation
+        return Explanation.of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), of features with a phrase or a rule, and of rules."""
@@ -172,7 +156,7 @@ class TreeParser(Model):
         tensors, header = self.model.content()
         if self.tagger is not None:
             tensors["tagger"] = np.frombuffer(self.tagger.to_bytes(), np.uint8)
-        return tensors, {**header, "info": self.info, "training": self.training}
+        return tensors, header
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
@@ -187,12 +171,8 @@ class TreeParser(Model):
 
     # ------------------------------------------------------------ details
 
-    @cached_property
-    def _decoder(self) -> Decoder:
-        return Decoder(self.model)
-
     def _check_probable(self) -> None:
-        if self.family not in PROBABLE:
+        if self.model.family not in PROBABLE:
             raise ArgumentError(
                 "the scores of this parser are no log-probabilities; train one by the log loss (CRF) or as a PCFG"
             )
@@ -204,10 +184,10 @@ class TreeParser(Model):
         if tags is None and self.tagger is not None:
             named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
             tags = self.tagger.tag_column(named, n_threads=n_threads)
-        return self._decoder.words(corpus.column(word), tags, corpus.starts, n_threads)
+        return self.model.words(corpus.column(word), tags, corpus.starts, n_threads)
 
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
-        return [self._built(words, i, found) for i, found in enumerate(self._decoder.parse(words, k, n_threads))]
+        return [self._built(words, i, found) for i, found in enumerate(self.model.parse(words, k, n_threads))]
 
     def _built(self, words: Words, i: int, found: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
         """The trees of a sentence; one without phrases where no grammar derives it."""
@@ -220,7 +200,7 @@ class TreeParser(Model):
         if not words.strings(0) and (tree is None or not tree.words):
             return []
         if tree is None:
-            found = self._decoder.parse(words, 1, 1)[0]
+            found = self.model.parse(words, 1, 1)[0]
             own = found and found[0][0] is self.grammar
             return [(rule, begin, split, end) for rule, begin, split, end in found[0][1]] if own else []
         cleaned = tree.clean()

@@ -19,13 +19,12 @@ from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint
 from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.tasks.trees.decoding import LONGEST
+from trellis.tasks.trees.decoding import LONGEST, NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, gold_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
 from trellis.tasks.trees.warm_start import PhraseStart, check_start
-from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")

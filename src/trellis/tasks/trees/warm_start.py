@@ -15,9 +15,9 @@ from trellis.features.carried_keys import Carrier, id_map, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import Template
+from trellis.tasks.trees.decoding import PhraseModel, rule_columns
 from trellis.tasks.trees.grammar import Grammar, Markov
 from trellis.tasks.trees.model import TreeParser
-from trellis.tasks.trees.weights import PhraseModel, rule_columns
 
 
 def check_start(init: Any, templates: tuple[Template, ...], markov: Markov) -> PhraseModel:
