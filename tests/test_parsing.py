@@ -661,3 +661,24 @@ def test_probabilities_of_an_empty_sentence() -> None:
         parser = trellis.Parser.train(treebank(8, 1), **{"features": TEMPLATES, **options})
         assert parser.parse([], probabilities=True).probabilities == []
         assert parser.probabilities([]).shape == (1, 0)
+
+
+def test_heads_as_whole_numbers() -> None:
+    """In a column or apart, Python's and NumPy's, with labels or without; and as trees."""
+    texts = treebank(6, 1)
+    columns = {name: texts.sentences(name) for name in texts.columns}
+    numbers = [[int(head) for head in heads] for heads in columns["head"]]
+    parser = trellis.Parser.train(texts, features=TEMPLATES)
+    assert trellis.Parser.train({**columns, "head": numbers}, features=TEMPLATES) == parser
+    x = {name: columns[name] for name in texts.columns if name not in ("head", "deprel")}
+    arrays = [(np.array(heads), labels) for heads, labels in zip(numbers, columns["deprel"], strict=True)]
+    trees = [trellis.DependencyTree(w, *z) for w, z in zip(columns["word"], arrays, strict=True)]
+    for y in (arrays, trees):
+        assert trellis.Parser.train(x, y, features=TEMPLATES).training["digest"] == parser.training["digest"]
+        assert trellis.Parser.train(x, y, features=TEMPLATES, dev=(x, y)).training["dev_score"] > 0.5
+        assert parser.evaluate(x, y).las == parser.evaluate(texts).las
+    assert not trellis.Parser.train(x, numbers, features=TEMPLATES).labels
+    for wrong in ([[2.5] * len(one) for one in numbers], [[True] * len(one) for one in numbers], numbers[1:], 3):
+        with pytest.raises((trellis.CorpusError, trellis.ArgumentError)) as error:
+            trellis.Parser.train(x, wrong, features=TEMPLATES)
+        assert "\n" not in str(error.value)

@@ -420,6 +420,11 @@ class Odd(Lattice):
             lambda: trellis.StructuredModel.train(SENTENCES, problem=object()),
             "problem needs the methods features and candidates, f",
         ),
+        (lambda: trellis.StructuredModel.train(SENTENCES), "problem is missing.* give problem="),
+        (
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice),
+            r"an object, not a class; give Lattice\(\)",
+        ),
         (lambda: trellis.StructuredModel.train([], problem=Lattice()), "examples must be a list of pairs"),
         (lambda: trellis.StructuredModel.train(5, problem=Lattice()), "examples must be a list of pairs"),  # type: ignore[arg-type]
         (lambda: trellis.StructuredModel.train([1], problem=Lattice()), "example 0 must be a pair"),  # type: ignore[list-item]
@@ -699,7 +704,7 @@ def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
 def test_a_state_that_is_none_is_an_error() -> None:
     from trellis.tasks.structured.encoding import Encoder
 
-    encoded = Encoder(ListedWithCosts()).encode(NOISY, None, 1)
+    encoded = Encoder(ListedWithCosts()).encode(NOISY)
     for learner in (trellis.Perceptron(vote=True), trellis.HMSVM(solver="frank-wolfe", epochs=2)):
         work = learner.begin(encoded)  # type: ignore[arg-type]
         work.step(1)
@@ -787,3 +792,19 @@ def test_models_are_equal_by_what_their_problems_are() -> None:
     named.name = "named"  # type: ignore[attr-defined]
     assert trained(Sized(1)) != trained(named)
     assert trained(named) != trained(Sized(1))
+
+
+def test_a_file_needs_an_object_as_its_problem(tmp_path: Path) -> None:
+    model = trellis.StructuredModel.train(SENTENCES, problem=Listed())
+    model.save(tmp_path / "model")
+    for needs, why in (({}, "problem="), ({"problem": None}, "problem="), ({"problem": Listed}, "give Listed")):
+        with pytest.raises(trellis.ModelError, match=why) as error:
+            trellis.load(tmp_path / "model", **needs)
+        assert "\n" not in str(error.value)
+
+
+def test_epochs_count_outputs_or_parts() -> None:
+    for problem, unit, n in ((Listed(), "outputs", 4), (Searched(), "outputs", 4), (Lattice(), "parts", None)):
+        event = trellis.StructuredModel.train(SENTENCES, problem=problem).training["history"][0]
+        assert event["unit"] == unit
+        assert n is None or event["tokens"] == n

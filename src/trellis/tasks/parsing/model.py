@@ -102,9 +102,7 @@ class Parser(Model):
         if not flag().check("probabilities", probabilities):
             return tree
         heads = np.array(tree.heads, np.int32)
-        data = self._data(corpus)
-        with short_sentences(corpus):
-            _, arcs, labels = self._native.marginals(data, 0, heads)
+        arcs, labels = self._marginals(corpus, heads)
         own = arcs[heads, np.arange(1, len(heads) + 1)]
         if tree.labels is not None:
             own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
@@ -149,10 +147,7 @@ class Parser(Model):
         than the log loss only say how far apart scores are.
         """
         corpus = self._one(sentence)
-        data = self._data(corpus)
-        with short_sentences(corpus):
-            _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
-        return np.asarray(arcs[:, 1:])
+        return np.asarray(self._marginals(corpus, np.zeros(corpus.n_tokens, np.int32))[0][:, 1:])
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
@@ -178,8 +173,7 @@ class Parser(Model):
             heads[word - 1] = head
             labels = None
             if tree.labels is not None:
-                with short_sentences(corpus):
-                    best = int(np.argmax(self._native.marginals(self._data(corpus), 0, heads)[2][word - 1]))
+                best = int(np.argmax(self._marginals(corpus, heads)[1][word - 1]))
                 labels = [*tree.labels[: word - 1], self.labels[best], *tree.labels[word:]]
             tree = replace(tree, heads=heads.tolist(), labels=labels)
         return heaviest_first(self._arc_terms(corpus, tree, word))
@@ -306,6 +300,13 @@ class Parser(Model):
         columns = self.vocabulary.read(corpus)
         with short_sentences(corpus):
             return _core.ArcData(self._plan, columns, corpus.starts)
+
+    def _marginals(self, corpus: Corpus, heads: Ints) -> tuple[Doubles, Doubles]:
+        """Of one sentence the probability of every arc, and of every label of the arcs from these heads."""
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, labels = self._native.marginals(data, 0, heads)
+        return arcs, labels
 
     def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:
         named = [self.labels[i] for i in labels.tolist()] if self.labels else None

@@ -48,10 +48,9 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     if settings.metric != "auto" and not callable(settings.metric):
         raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
     pairs = _some("example", examples, y)
-    weights = fit.weights(len(pairs), "example")
     held_out = None if settings.dev is None else _some("dev example", settings.dev)
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
-    encoded = encoder.encode(pairs, weights, settings.n_threads)
+    encoded = encoder.encode(pairs, sentence_weights=fit.weights(len(pairs), "example"), n_threads=settings.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
     settings.problem, settings.init, settings.dev = type(problem).__name__, encoded.initial, None
     score, metric = fit.scorer(held_out), settings.metric

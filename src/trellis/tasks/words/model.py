@@ -11,14 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from trellis._support.arguments import instance, items, whole_number
-from trellis._support.arrays import Bools
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.unspaced import (
     CHARACTER,
     LABELS,
-    Points,
     SegmentedText,
     Source,
     characters,
@@ -59,16 +57,9 @@ class Segmenter(Model):
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
         for text in given:
             _check(text)
-        # A line feed between two texts keeps their words apart.
-        points = to_points("\n".join(given))
-        cuts = self._cuts(points, n_threads)
-        cut = np.concatenate([[0], np.cumsum(cuts)])
-        found, separated, begin = list[list[str]](), _separated(points, cuts), 0
-        for text in given:
-            end = begin + len(text)
-            found.append(words_of(separated[begin + cut[begin] : end + cut[end]]))
-            begin = end + 1
-        return found
+        # A line feed between two texts keeps their words apart; within them it is a blank as others are.
+        lines = self._separated("\n".join(text.replace("\n", " ") for text in given), n_threads).split("\n")
+        return [words_of(line) for line, _ in zip(lines, given, strict=False)]
 
     def predict_corpus(self, corpus: Corpus | str | os.PathLike[str], *, n_threads: int | None = None) -> Corpus:
         """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S).
@@ -132,13 +123,11 @@ class Segmenter(Model):
         Lines are segmented one by one, and so is what stands between blanks.
         """
         _check(text)
-        points = to_points(text)
-        return _separated(points, self._cuts(points, n_threads))
+        return self._separated(text, n_threads)
 
     def segment_bytes(self, text: bytes, *, n_threads: int | None = None) -> bytes:
         """The same of UTF-8; bytes that are not UTF-8 end a word, and come out as they are."""
-        points = to_points(text.decode("utf-8", "surrogateescape"))
-        return _separated(points, self._cuts(points, n_threads)).encode("utf-8", "surrogateescape")
+        return self._separated(text.decode("utf-8", "surrogateescape"), n_threads).encode("utf-8", "surrogateescape")
 
     def evaluate(
         self, gold: Source, y: Any = None, *, lenient: bool = False, n_threads: int | None = None
@@ -186,8 +175,9 @@ class Segmenter(Model):
         learned = next((entries for view, entries in views if view.path is None and len(view.calls) == 1), None)
         return frozenset() if learned is None else frozenset(learned.entries())
 
-    def _cuts(self, points: Points, n_threads: int | None) -> Bools:
-        """[n] after which code points a blank is missing: where a word ends and another one follows at once."""
+    def _separated(self, text: str, n_threads: int | None) -> str:
+        """The text with a blank where one is missing: where a word ends and another one follows at once."""
+        points = to_points(text)
         is_letter = ~is_blank(points)
         at = np.flatnonzero(is_letter)
         # What stands between blanks is a sentence.
@@ -198,7 +188,7 @@ class Segmenter(Model):
         cuts[at] = np.array([label in ("E", "S") for label in self.tagger.labels])[labels]
         cuts[:-1] &= is_letter[1:]
         cuts[-1:] = False
-        return cuts
+        return to_text(np.insert(points, np.flatnonzero(cuts) + 1, BLANK))
 
 
 def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> SegmentedText:
@@ -209,11 +199,6 @@ def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> Segment
     if texts is None or ["".join(words_of(str(one))) for one in texts] != ["".join(words) for words in gold.lines]:
         raise ArgumentError("y must have the words of every text, one list per text")
     return gold
-
-
-def _separated(points: Points, cuts: Bools) -> str:
-    """The text with a blank after each cut."""
-    return to_text(np.insert(points, np.flatnonzero(cuts) + 1, BLANK))
 
 
 def _pieces(text: str) -> list[str]:
