@@ -13,7 +13,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
-from trellis.learning.fit import Fit, corpus_of, no_targets
+from trellis.learning.fit import Fit, corpus_of
 from trellis.learning.learner import check_update
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
@@ -46,7 +46,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
     if isinstance(tagger := settings.tagger, Tagger):
-        no_targets(y, "lists have the right labels")
+        if y is not None:
+            raise ArgumentError("y has no effect: lists have the right labels; omit it")
         fit.reject({"folds": "on lists, which are from folds already"})
         lists = corpus
     else:
