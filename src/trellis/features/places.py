@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -49,20 +49,19 @@ class PlaceVocabulary(Generic[T]):
     templates: T
     columns: tuple[ColumnVocabulary, ...]
     lookups: Lookups
+    reach: int = field(init=False)  # how far beyond a sentence templates look
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", reach_of_places(self.all))
 
     @property
     def all(self) -> Sequence[Template]:
         """The templates one after the other."""
         raise NotImplementedError
 
-    @property
-    def reach(self) -> int:
-        """How far beyond a sentence templates look."""
-        return reach_of_places(self.all)
-
     def read(self, corpus: Corpus) -> list[Coded]:
         """The columns of sentences as codes with views; values that training did not see get what their views say."""
-        coded, reach = list[Coded](), self.reach
+        coded = list[Coded]()
         for known in self.columns:
             column = compact(corpus.column(known.name))
             numbers = known.values.find(column.values)
@@ -74,7 +73,7 @@ class PlaceVocabulary(Generic[T]):
                 if strings is not None and len(unseen):
                     said, distinct = view_table(known.views[j], values, self.lookups, known.name)
                     found = np.append(strings.find(distinct), -1)[said]
-                    ids[unseen, j] = np.where(found < 0, -1, found + 2 * reach)
+                    ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
             coded.append((column.codes, ids))
         return coded
 
