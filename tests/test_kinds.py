@@ -288,8 +288,8 @@ def test_pictures(kind: Kind, model: Any) -> None:
     for x in (*kind.inputs, kind.token, *kind.empty, kind.hostile):
         picture = model.draw(x)
         assert isinstance(picture, trellis.Picture)
-        assert ElementTree.fromstring(picture.to_svg()).tag.endswith("svg")
-        assert picture._repr_svg_() == picture.to_svg()
+        assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
+        assert picture._repr_svg_() == picture.svg
     return None
 
 
@@ -360,7 +360,7 @@ def test_summary_and_display(kind: Kind, model: Any) -> None:
     assert kind.model.__name__ in page
     assert "<table" in page
     if kind.has_epochs:
-        assert model.plot_history().axes
+        assert isinstance(model.plot_history(), trellis.Picture)
 
 
 def test_markup_is_escaped(kind: Kind) -> None:

@@ -29,11 +29,6 @@ Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
 Keys = npt.NDArray[np.uint64]
 
 
-def reach_of_places(templates: Sequence[Template]) -> int:
-    """How far beyond a sentence templates look: the root of a tree is the first place before it."""
-    return 1 + reach_of(templates)
-
-
 T = TypeVar("T")
 
 
@@ -49,10 +44,10 @@ class PlaceVocabulary(Generic[T]):
     templates: T
     columns: tuple[ColumnVocabulary, ...]
     lookups: Lookups
-    reach: int = field(init=False)  # how far beyond a sentence templates look
+    reach: int = field(init=False)  # how far beyond a sentence templates look: the root is the first place before it
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reach", reach_of_places(self.all))
+        object.__setattr__(self, "reach", 1 + reach_of(self.all))
 
     @property
     def all(self) -> Sequence[Template]:
@@ -134,7 +129,7 @@ def known_columns(
     lookups |= frequent_words(values, lambda name: compacted[name].counts(), views)
     values |= {column.name: values[column.name].united(column.values)[0] for column in older}
     columns = tuple(
-        column_vocabulary(name, values[name], v, reach_of_places(templates), lookups)
+        column_vocabulary(name, values[name], v, 1 + reach_of(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]

@@ -19,13 +19,13 @@ from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read, read_like
-from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
+from trellis.evaluation.attachment import AttachmentReport, attachment_of
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.known import keys_in_order
 from trellis.features.places import MEASURE, Coded
 from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary_tensors import columns_content, read_columns
+from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
@@ -230,11 +230,9 @@ class Parser(Model):
         gold = gold_corpus(corpus, y, self.naming(""), self._read)
         treebank = read_dependencies(gold, labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
-        words = self._words(treebank.corpus)
-        marks = np.array([is_punctuation(value) for value in words.values], bool)
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
         both = (treebank.heads, None if treebank.labels is None else treebank.labels.tolist()), (heads, predicted)
-        return attachment_of(treebank.corpus.starts, marks[words.codes], *both, subtypes=subtypes)
+        return attachment_of(treebank.corpus.starts, self._words(treebank.corpus), *both, subtypes=subtypes)
 
     # ------------------------------------------------------------ files
 
@@ -253,7 +251,7 @@ class Parser(Model):
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
-        columns, lookups = read_columns(header, tensors)
+        columns, lookups = checked_columns(header, tensors)
         if [column.name for column in columns] != templates.columns:
             raise ValueError("columns of other templates")
         labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in WEIGHTS}

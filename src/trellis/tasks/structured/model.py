@@ -35,7 +35,7 @@ from trellis.tasks.structured.problem import (
 )
 
 if TYPE_CHECKING:
-    from trellis.evaluation.structured import StructuredReport
+    from trellis.evaluation.report import StructuredReport
 
 FORMAT = "trellis structured model 1"
 
@@ -102,7 +102,7 @@ class StructuredModel(Model):
 
     def evaluate(self, examples: Any, y: Any = None, *, n_threads: int | None = None) -> StructuredReport:
         """Compare its outputs with those of pairs of an input and its right output, or of inputs with ``y``."""
-        from trellis.evaluation.structured import StructuredReport
+        from trellis.evaluation.report import StructuredReport
 
         pairs = check_pairs("example", examples, y)
         outputs, cost = self.predict_batch([x for x, _ in pairs]), getattr(self.problem, "cost", None)

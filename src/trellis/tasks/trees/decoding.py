@@ -22,7 +22,7 @@ from trellis.features.phrases import PhraseVocabulary
 from trellis.features.places import Coded
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary import Tables
-from trellis.features.vocabulary_tensors import columns_content, read_columns
+from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
 from trellis.tasks.trees.lexicon import Lexicon
@@ -108,7 +108,7 @@ class PhraseModel:
             Grammar.of_content(header[name], tensors[f"{name}.binary"], tensors[f"{name}.counts"])
             for name in ("grammar", "coarse")
         )
-        columns, lookups = read_columns(header, tensors)
+        columns, lookups = checked_columns(header, tensors)
         if not {column.name for column in columns} <= {"word", "pos"}:
             raise ValueError("columns that trees do not have")
         templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])
