@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis.tasks import reranking
 
 FOLDER = Path(__file__).parent / "files" / "models"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
@@ -78,7 +77,9 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
 
 def write_reranker(folder: Path) -> None:
     data = {"word": WORDS[:3] * 2, "chunk": LABELS[:3] * 2}
-    reranker = reranking.train(data, tagger=lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
+    reranker = trellis.Reranker.train(
+        data, tagger=lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3
+    )
     reranker.save(folder / "reranker.rerank")
     (folder / "reranker.json").write_text(json.dumps([reranker.kbest(words) for words in NEW]) + "\n", "utf-8")
 

@@ -299,3 +299,24 @@ def test_epochs_are_compared_by_words() -> None:
     assert (usual["dev_score"], usual["history"]) == (trained.training["dev_score"], trained.training["history"])
     with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
         trellis.Segmenter.train(LINES, dev=dev, metric="token")
+
+
+def test_a_corpus_or_a_table_of_words() -> None:
+    lines = [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]]
+    segmenter, corpus = trellis.Segmenter.train(lines), trellis.read({"word": lines})
+    pandas = pytest.importorskip("pandas")
+    for data in (corpus, pandas.DataFrame({"word": lines})):
+        assert trellis.Segmenter.train(data) == segmenter
+        scored = trellis.Segmenter.train(lines, dev=data)
+        assert scored.training["dev_score"] == scored.evaluate(lines).headline
+        assert segmenter.evaluate(data).to_dict() == segmenter.evaluate(lines).to_dict()
+    with pytest.raises(trellis.CorpusError, match="no column 'word'"):
+        trellis.Segmenter.train(trellis.read({"character": lines}))
+
+
+def test_the_score_on_dev_is_that_of_words_where_all_have_one_character() -> None:
+    dev = [["a", "d"], ["d"]]
+    for metric in ("auto", "f1"):
+        segmenter = trellis.Segmenter.train([["a", "bc"], ["bc", "d"], ["d"]], dev=dev, metric=metric)
+        assert segmenter.training["dev_score"] == segmenter.evaluate(dev).headline
+        assert segmenter.training["metric"] == metric

@@ -18,11 +18,11 @@ from test_serve import BODIES
 from test_structured import SENTENCES, Listed
 
 import trellis
+from trellis import parse_trees
 from trellis.interfaces.serve import App, Limits, Models
 from trellis.interfaces.serve.questions import QUESTIONS
 from trellis.interfaces.studio.app import make_studio
 from trellis.tasks.explanation import plain_output
-from trellis.tasks.trees import parse_trees
 
 TREES = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat)))) (S (NP (N cats)) (VP (V sleep)))" * 3)
 CORPUS = {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}

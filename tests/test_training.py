@@ -21,7 +21,7 @@ from trellis._support.errors import LearnerError, ModelError
 from trellis.engine.kernels import Observations
 from trellis.learning.options import flat_options_of, grouped
 from trellis.learning.run import Event, StopTrainingError
-from trellis.tasks import parsing
+from trellis.tasks.parsing.train import train as train_parser
 from trellis.tasks.tagging.options import TaggingOptions
 
 
@@ -674,7 +674,7 @@ TREES = treebank(8, 1)
 WORDS = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})
 WALKS: dict[str, tuple[Callable[[], Any], str, int]] = {
     "tagger": (lambda: trellis.train(WORDS, target="pos"), "tagging", 18),
-    "parser": (lambda: parsing.train(TREES, features=TEMPLATES), "parsing", 20),
+    "parser": (lambda: train_parser(TREES, features=TEMPLATES), "parsing", 20),
 }
 
 

@@ -19,6 +19,7 @@ STANDARD_STREAM = "-"
 _SHOWN = 60  # letters of a text that was taken for a path
 NO_TOKENS = "no tokens in it; give a file with at least one sentence"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
 
 
 class EmptyError(CorpusError):

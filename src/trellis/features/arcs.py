@@ -155,6 +155,11 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
     __slots__ = ()
     PLACES: ClassVar = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
     MEASURE_BITS: ClassVar = {"direction": 1, "distance": 4}
+    MEASURES: ClassVar = {
+        "direction": ("left", "right"),
+        "distance": (*range(-1, -6, -1), "-6..10", "-11..", *range(1, 6), "+6..10", "+11.."),
+    }  # by their ids
+    BEFORE: ClassVar = "_ROOT"
 
     @property
     def all(self) -> tuple[Template, ...]:

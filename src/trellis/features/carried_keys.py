@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis._support.arrays import Longs
-from trellis.features.places import MEASURE, PlaceVocabulary
+from trellis.features.places import MEASURE, Keys, PlaceVocabulary, unpacked
 from trellis.features.vocabulary import ColumnVocabulary
-
-Keys = npt.NDArray[np.uint64]
 
 
 def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
@@ -53,12 +50,12 @@ class Carrier:
 
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """
-        ids, left = list[Longs](), keys
         first, last = self.templates[t].tolist()
-        for slot, place, _, bits, fold in self.old_atoms[first:last][::-1]:
-            ids.insert(0, self._translated((left & np.uint64((1 << bits) - 1)).astype(np.int64), slot, place))
-            left = left >> np.uint64(bits)
-            left = old_folds[fold][left.astype(np.int64)] if fold >= 0 else left
+        atoms = self.old_atoms[first:last]
+        ids = [
+            self._translated(own, slot, place)
+            for own, (slot, place, *_) in zip(unpacked(keys, atoms, old_folds), atoms, strict=True)
+        ]
         kept = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
         packed = np.zeros(len(kept), np.uint64)
         for (_, _, _, bits, fold), own in zip(self.new_atoms[first:last], ids, strict=True):

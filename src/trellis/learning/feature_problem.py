@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +88,6 @@ class FeatureProblem(Problem):
     right_starts: Longs | None = None  # [n_sentences + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
-    unit: str = field(default="parts", kw_only=True)
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
 
     @property

@@ -93,12 +93,6 @@ def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
     return corpus
 
 
-def no_targets(y: Any, why: str) -> None:
-    """ArgumentError where outputs are given apart from inputs and the task reads both from one place."""
-    if y is not None:
-        raise ArgumentError(f"y has no effect: {why}; omit it")
-
-
 def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
     """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
     values = {column.values[code] for code in np.unique(column.codes).tolist()}

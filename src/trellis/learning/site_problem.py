@@ -37,7 +37,7 @@ class SiteProblem(Problem):
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
-            raise LearnerError("vote is for chains and for trellis.tasks.structured; omit it")
+            raise LearnerError("vote is for taggers and structured models; omit it")
 
         def make() -> Any:
             native = self.native(*options.rule_settings)

@@ -25,11 +25,10 @@ import numpy as np
 
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus, labels_of
-from trellis.corpus.files import extension
+from trellis.corpus.files import BRACKETS, extension
 from trellis.evaluation.error_analysis import error_analysis_of
 from trellis.evaluation.tagging import PartNames, evaluate_columns, right_tokens
 from trellis.interfaces.cli.files import (
-    BRACKETS,
     FileShape,
     check_task,
     gold_data,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import CONLLU, Layout, naming_of, parse_names, parse_text
+from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, read_bytes
 from trellis.corpus.read import FORMATS_OF_OPTIONS, effective_options, format_of, read
@@ -19,7 +19,6 @@ from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import FORMATS, TASKS, Model, load
 
 STREAMED = ("conll", "conllu")
-BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
 LARGEST_HEADER = 1 << 27  # bytes
 
 # ------------------------------------------------------------ models
@@ -149,9 +148,7 @@ class FileShape:
             return CONLLU
         names, source, n_inputs = parse_names(options.columns), message_name(path), 0
         if model.task == "parse":
-            trees = ("head", "deprel")
-            trained = model.training.get("corpus", {}).get("columns", [*model.columns, *trees])
-            naming = naming_of(trained, trees, model.columns, source, "with --columns")
+            naming = model.naming(source, "with --columns")
         else:
             tagger = tagger_of(model)
             hint = "with --columns" + ", or tag running text with --text" * (

@@ -48,10 +48,7 @@ def command(options: Namespace) -> None:
 
 def facts_of(model: Model, top: int) -> dict[str, Any]:
     """The model as plain data: its summary, its parts, the user's notes, the record of training."""
-    try:
-        largest = [asdict(term) for term in model.top_features(top)]
-    except ArgumentError:  # a parser's weights have no names
-        largest = []
+    largest = [asdict(term) for term in model.top_features(top)]
     facts = {"task": model.task, "summary": model.summary(), **_parts(model)}
     return {**facts, "info": model.info, "training": model.training, "top_features": largest}
 

@@ -26,10 +26,9 @@ from typing import Any
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
-from trellis.corpus.files import STANDARD_STREAM, extension, message_name
+from trellis.corpus.files import BRACKETS, STANDARD_STREAM, extension, message_name
 from trellis.corpus.read import format_of
 from trellis.interfaces.cli.files import (
-    BRACKETS,
     FileShape,
     open_model,
     reject_file_options,

@@ -116,10 +116,10 @@ class Tagger(Model):
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, decode, allowed, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
-        """The corpus with the best labels as its column ``target``, without a Python string per token."""
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        return corpus.with_column(self.target, self.tag_column(corpus, decode=decode, n_threads=n_threads))
+    def tag_corpus(self, corpus: Any, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
+        """The corpus, or what ``trellis.read`` takes, with the best labels as its column ``target``."""
+        sentences = self._read(corpus)
+        return sentences.with_column(self.target, self.tag_column(sentences, decode=decode, n_threads=n_threads))
 
     def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Column:
         """The best labels of a corpus as a column."""
@@ -148,7 +148,7 @@ class Tagger(Model):
         sentences = tokenize(text, lines=lines)
         return tag_sentences(self, text, sentences, confidence=confidence, decode=decode, n_threads=n_threads)
 
-    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> KBest:
+    def kbest(self, sentence: Sentence, k: int = 5, *, allowed: AllowedLabels | None = None) -> KBest:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
 
         Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
@@ -380,15 +380,22 @@ class Tagger(Model):
         return error_analysis_of(gold, predicted, corpus.starts, known=known)
 
     def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
-        """A corpus and its gold labels; columns that have no names are named as in training."""
+        """A corpus and its gold labels."""
         from trellis.corpus.corpus import labels_of
+
+        corpus = self._read(source, y, target)
+        return corpus, labels_of(corpus, target or self.target)
+
+    def _read(self, source: Any, y: Any = None, target: str | None = None) -> Corpus:
+        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training.
+
+        ``y`` has the labels of sentences that are given without, which become the column ``target``.
+        """
         from trellis.corpus.read import read_examples, read_like
 
         if y is None:
-            corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
-        else:
-            corpus = read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
-        return corpus, labels_of(corpus, target or self.target)
+            return read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        return read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.arrays import Floats
+from trellis._support.arrays import Floats, farthest
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import history_name
 from trellis.tasks.explanation import Term
@@ -55,10 +55,5 @@ def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> l
 
 
 def _top(weights: Floats, n: int) -> list[int]:
-    """Where the n weights farthest from zero are, the first among equals; zeros are left out, and what is forbidden."""
-    size = np.where(np.isfinite(weights), np.abs(weights), 0)
-    if n == 0 or len(size) == 0:
-        return []
-    least = np.partition(size, -n)[-n] if n < len(size) else 0
-    some = np.flatnonzero((size >= least) & (size > 0))
-    return [int(i) for i in some[np.argsort(-size[some], kind="stable")][:n]]
+    """Where the n weights farthest from zero are, the first among equals."""
+    return [int(place) for place in farthest(weights, n)[:n]]

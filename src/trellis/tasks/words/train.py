@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack
 
 from trellis._support.arguments import instance
 from trellis._support.errors import CorpusError
-from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
+from trellis.corpus.unspaced import LABEL, Source, read_segmented
 from trellis.evaluation.words import WordReport
-from trellis.learning.fit import Fit, no_targets
+from trellis.learning.fit import Fit
 from trellis.tasks.tagging.options import Features, Labels
 from trellis.tasks.tagging.train import train as train_tagger
-from trellis.tasks.words.model import Segmenter
+from trellis.tasks.words.model import Segmenter, gold_words
 from trellis.tasks.words.options import WordsOptions
 
 UNIT = "characters"  # what is counted in the history of training
 
 
-def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsOptions]) -> Segmenter:
+def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segmenter:
     """Train a segmenter on text with blanks between words, one sentence per line.
 
     Parameters
     ----------
     text
-        File, list of lines or list of lists of words; so is ``dev``.
+        File, list of lines, list of lists of words, or corpus or table with a column ``word``; so is ``dev``.
     y
-        None: the words of a line are its output.
+        Lists of words, where ``text`` has texts without blanks.
     **options
         See `WordsOptions` (docs/segmentation.md).
     """
     settings = Fit(WordsOptions, options, metrics=WordReport.metrics).settings
-    no_targets(y, "the words of a line are its output")
-    lines = read_segmented(text, lenient=settings.lenient)
+    lines = gold_words(text, y, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
         why = "no word of one character, without which some texts have no segmentation; add a line that has one"
         raise CorpusError(lines.source, None, why)
