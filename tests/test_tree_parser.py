@@ -158,7 +158,7 @@ def test_the_gradient_is_that_of_the_log_loss() -> None:
             class Work:
                 epochs = 0
 
-                def weights(self) -> Any:
+                def weights(self) -> object:
                     return vector.weights(np.zeros(vector.size))
 
             return Work()

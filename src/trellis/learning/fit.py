@@ -32,39 +32,6 @@ M = TypeVar("M")
 P = TypeVar("P")
 
 
-def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
-    """All options with their defaults, converted and checked.
-
-    Raises
-    ------
-    ArgumentError
-        For a name that is not declared, with the most similar one.
-    LearnerError
-        For a value that is not allowed, or one without effect for want of another.
-    """
-    declared = options_of(kind)
-    if unknown := next((name for name in options if name not in declared), None):
-        similar = difflib.get_close_matches(unknown, declared, 1)
-        hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
-        raise ArgumentError(f"no option {unknown!r}; {hint}")
-    checked = SimpleNamespace()
-    for name, option in declared.items():
-        value = options.get(name, option.default)
-        if value is None and not option.nullable:
-            value = option.default
-        if value is not option.default and option.check is not None:
-            value = option.check.check(name, value)
-        setattr(checked, name, value)
-    if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
-    if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
-    if checked.checkpoint is None and checked.checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
-    checked.n_threads = thread_count(checked.n_threads)
-    return checked
-
-
 def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
     """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
     corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
@@ -100,6 +67,13 @@ class Fit:
         Names of the figures by which epochs can be compared; None: the task checks ``metric``.
     rejected
         Options that have no effect here, with the reason: a LearnerError if one is given.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is not declared, with the most similar one.
+    LearnerError
+        For a value that is not allowed, or one without effect for want of another.
     """
 
     __slots__ = ("declared", "differing", "given", "kind", "settings")
@@ -112,15 +86,33 @@ class Fit:
         metrics: Iterable[str] | None = None,
         rejected: Mapping[str, str] | None = None,
     ) -> None:
-        self.kind, self.declared, self.settings = kind, options_of(kind), check_options(kind, options)
+        declared, checked = options_of(kind), SimpleNamespace()
+        if unknown := next((name for name in options if name not in declared), None):
+            similar = difflib.get_close_matches(unknown, declared, 1)
+            hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
+            raise ArgumentError(f"no option {unknown!r}; {hint}")
+        for name, option in declared.items():
+            value = options.get(name, option.default)
+            if value is None and not option.nullable:
+                value = option.default
+            if value is not option.default and option.check is not None:
+                value = option.check.check(name, value)
+            setattr(checked, name, value)
+        if checked.dev is None and checked.patience is not None:
+            raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+        if checked.dev is None and checked.metric != "auto":
+            raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+        if checked.checkpoint is None and checked.checkpoint_every is not None:
+            raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+        checked.n_threads = thread_count(checked.n_threads)
+        if metrics is not None and checked.metric != "auto":
+            choice(*metrics).check("metric", checked.metric)
+        self.kind, self.declared, self.settings = kind, declared, checked
         self.given = [name for name, value in options.items() if value is not None]
-        checked = vars(self.settings)
-        if metrics is not None and self.settings.metric != "auto":
-            choice(*metrics).check("metric", self.settings.metric)
         self.differing = {
-            name: _json(checked[name])
-            for name, option in self.declared.items()
-            if option.role == "setting" and checked[name] != option.default
+            name: _json(getattr(checked, name))
+            for name, option in declared.items()
+            if option.role == "setting" and getattr(checked, name) != option.default
         }
         self.reject(rejected or {})
 

@@ -17,8 +17,7 @@ from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
-from trellis.learning.problem import StateParts
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.problem import SiteProblem, StateParts
 from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions

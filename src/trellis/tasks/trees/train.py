@@ -18,9 +18,8 @@ from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import phrase_templates, phrase_vocabulary
 from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint, no_targets
-from trellis.learning.problem import StateParts
+from trellis.learning.problem import SiteProblem, StateParts
 from trellis.learning.run import Event, StopTrainingError
-from trellis.learning.site_problem import SiteProblem
 from trellis.tasks.trees.decoding import LONGEST
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
