@@ -454,6 +454,7 @@ def test_looks_far_outside_and_many_labels_together_are_bounded(tmp_path: Path) 
         trellis.load(tmp_path / "hostile")
 
 
+@pytest.mark.filterwarnings("ignore::trellis.TrellisWarning")
 def test_label_pairs_at_every_token_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of all label pairs per token: 20,000 labels would take 1.6 GB for one word."""
     corpus, labels = {"w": [["a", "b"]] * 4, "y": [["A", "B"]] * 4}, [str(i) for i in range(20_000)]

@@ -78,7 +78,7 @@ def test_the_first_objective_of_a_parser_is_that_of_the_older_weights(order: int
     weights = dict(older.weights)
     newer = trellis.Parser.train(corpus, learner=learner, order=order, init=older, **PARSING)
     vector: Any = problems[-1].flat_vector()  # type: ignore[attr-defined]
-    assert all(np.array_equal(a, weights[name]) for name, a in vector.weights(vector.start()).arrays.items())
+    assert all(np.array_equal(a, weights[name]) for name, a in vector.weights(vector.start()).items())
     last = older.training["history"][-1]["objective"]
     assert objective(problems[-1], 0.5) == pytest.approx(last, rel=1e-5)
     assert newer.training["history"][0]["objective"] <= last * (1 + 1e-6)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -171,7 +170,7 @@ def test_the_gradient_is_that_of_the_log_loss() -> None:
             class Work:
                 epochs = 0
 
-                def weights(self) -> Any:
+                def weights(self) -> object:
                     return vector.weights(np.zeros(vector.size))
 
             return Work()

@@ -168,18 +168,16 @@ def _held_out_right(learner: SequenceBoost, parameters: Parameters, held_out: Lo
     assert problem.tag is not None
     gold = problem.gold[runs_of(problem.starts, held_out)[1]]
     work = _Rounds(learner, _seen(learner, parameters))
-    right, done = np.zeros(n_looks), False
+    right = np.zeros(n_looks)
     for look in range(n_looks):
-        if done:
-            right[look] = right[look - 1]
-            continue
         for _ in range(learner.score_every):
             chosen = next_step(work.native, problem)
             if chosen is None:
-                done = True
                 break
             work.native.step(*chosen, problem.n_threads)
-        right[look] = (problem.tag(work.weights(), held_out) == gold).sum()
+        right[look:] = (problem.tag(work.weights(), held_out) == gold).sum()
+        if chosen is None:
+            break
     return right
 
 

@@ -14,8 +14,7 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.online import MarginWeights, NativeWeights
-from trellis.learning.problem import Problem, StateParts
+from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
@@ -124,14 +123,9 @@ class ChainProblem(Problem):
     def label_triples(self) -> tuple[Longs, Longs, Longs]:
         """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
         z = self.gold.astype(np.int64)
-        before = [z]
-        for back in (1, 2):
-            shifted = np.full(len(z), self.n_labels, np.int64)
-            shifted[back:] = z[:-back]
-            position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
-            shifted[position < back] = self.n_labels
-            before.append(shifted)
-        return before[2], before[1], before[0]
+        position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+        x, y = (np.where(position < back, self.n_labels, np.roll(z, back)) for back in (2, 1))
+        return x, y, z
 
     @property
     def is_stepwise(self) -> bool:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs, Stored
 from trellis._support.errors import LearnerError
-from trellis.learning.online import MarginWeights, NativeWeights
-from trellis.learning.problem import FlatVector, Problem, StateParts
+from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem, StateParts
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions

@@ -114,6 +114,13 @@ class Fit:
         Names of the figures by which epochs can be compared; None: the task checks ``metric``.
     rejected
         Options that have no effect here, with the reason: a LearnerError if one is given.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is not declared, with the most similar one.
+    LearnerError
+        For a value that is not allowed, or one without effect for want of another.
     """
 
     __slots__ = ("declared", "differing", "given", "kind", "options", "settings")

@@ -163,6 +163,7 @@ class Work:
     """A training under way, as a learner gives it to the loop."""
 
     epochs: int  # at most
+    solved: bool = False  # for certain: no later epoch would gain anything
     score_every: int = 1  # epochs between scores on the dev corpus
 
     def step(self, number: int) -> Event | None:
@@ -205,6 +206,7 @@ class Progress:
     best: Any = None  # the weights with the best dev score
     best_score: float = -1.0
     since_best: int = 0
+    solved: bool = False
 
     def note(self, event: Event, weights: Any) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
@@ -226,7 +228,7 @@ def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple
     """
     progress = _begin(problem, work)
     try:
-        while progress.done < work.epochs and not _is_tired(problem, progress):
+        while progress.done < work.epochs and not work.solved and not _is_tired(problem, progress):
             event = _epoch(problem, work, progress)
             if event is None:
                 break
@@ -244,6 +246,7 @@ def _begin(problem: Problem, work: Work) -> Progress:
     if saved is None or problem.checkpoint is None:
         return Progress()
     work.restore(saved.state)
+    work.solved = saved.solved
     if saved.done > work.epochs:
         raise ModelError(
             f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
@@ -272,6 +275,6 @@ def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     event = progress.note(event, scored)
     kept = problem.checkpoint
     if kept is not None and (number % kept.every == 0 or _is_tired(problem, progress)):
-        progress.state = work.state()
+        progress.state, progress.solved = work.state(), work.solved
         kept.write(progress)
     return event

@@ -21,8 +21,7 @@ from trellis.features.carried_keys import Carrier, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.places import Keys
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of
-from trellis.learning.problem import StateParts
-from trellis.learning.site_problem import SiteProblem
+from trellis.learning.problem import SiteProblem, StateParts
 from trellis.tasks.parsing.model import WEIGHTS, Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, gold_corpus, read_dependencies

@@ -23,9 +23,8 @@ from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_
 from trellis.features.templates import Template
 from trellis.learning.chain_problem import ROWS
 from trellis.learning.fit import Fit, fingerprint
-from trellis.learning.problem import StateParts
+from trellis.learning.problem import SiteProblem, StateParts
 from trellis.learning.run import Event, StopTrainingError
-from trellis.learning.site_problem import SiteProblem
 from trellis.tasks.trees.decoding import LONGEST, NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
