@@ -86,7 +86,7 @@ def test_files_are_written_whole_and_read_back(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such file"):
         read_trees(tmp_path / "absent")
     (tmp_path / "latin").write_bytes(b"(S (NN caf\xe9))")
-    with pytest.raises(CorpusError, match="not UTF-8"):
+    with pytest.raises(CorpusError, match="not valid UTF-8"):
         read_trees(tmp_path / "latin")
 
 

@@ -55,12 +55,10 @@ TRELLIS_INLINE void with_own(const ChainView<Real>& chain, std::size_t t, Histor
 template <class Real>
 TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
   constexpr std::size_t N = kLanes<Real>;
-  Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>> even, odd;
-  for (std::size_t i = 0; i < N; ++i) even[i] = static_cast<int>(2 * i), odd[i] = static_cast<int>(2 * i + 1);
   for (std::size_t n = N / 2; n; n /= 2)
     for (std::size_t i = 0; i < n; ++i)
-      rows[i] = MaxPlus::plus(__builtin_shuffle(rows[2 * i], rows[2 * i + 1], even),
-                              __builtin_shuffle(rows[2 * i], rows[2 * i + 1], odd));
+      rows[i] = MaxPlus::plus(shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j; }),
+                              shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j + 1; }));
   return rows[0];
 }
 

@@ -18,7 +18,8 @@ TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labe
   if (const std::size_t n = labels.size(); std::is_same_v<Labels, AllLabels> && !row.edge && n >= N) {
     // By vectors of labels, the last first: a lower one that fits takes its lane. All lanes are labels, some met twice.
     // At order 2 both operands lie apart, and collecting them costs more than it saves.
-    using Index = Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>>;
+    using Integer = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+    using Index = Vector<Integer>;
     Index lane, first = Index{} + static_cast<std::int32_t>(n - 1);
     for (std::size_t i = 0; i < N; ++i) lane[i] = static_cast<std::int32_t>(i);
     for (std::size_t x = n - N;; x = x > N ? x - N : 0) {
@@ -28,10 +29,14 @@ TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labe
       first = sum == row.out[z] ? lane + static_cast<std::int32_t>(x) : first;
       if (x == 0) break;
     }
-    for (std::size_t k = N / 2; k; k /= 2) {
-      const Index other = __builtin_shuffle(first, lane ^ static_cast<std::int32_t>(k));
-      first = other < first ? other : first;
-    }
+    const auto halve = [&](auto distance) TRELLIS_INLINE_LAMBDA {
+      constexpr std::size_t k = distance;
+      if constexpr (k < N) {
+        const Index other = shuffle<Integer>(first, first, [](std::size_t j) { return j ^ k; });
+        first = other < first ? other : first;
+      }
+    };
+    halve(Size<4>{}), halve(Size<2>{}), halve(Size<1>{});
     return static_cast<std::size_t>(first[0]);
   }
   const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];

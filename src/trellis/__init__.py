@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trellis._support.errors import ModelError as ModelError
     from trellis._support.errors import TemplateError as TemplateError
     from trellis._support.errors import TrellisError as TrellisError
+    from trellis._support.errors import TrellisWarning as TrellisWarning
     from trellis.corpus.blocks import CorpusStream as CorpusStream
     from trellis.corpus.blocks import stream as stream
     from trellis.corpus.brackets import Treebank as Treebank

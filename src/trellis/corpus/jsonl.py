@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from trellis._support.errors import CorpusError
+from trellis.corpus.columns import PLAIN, Layout
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import NOT_UTF8
 from trellis.corpus.objects import Origin, from_records
 
 
-def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:
+def parse_jsonl(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a file of JSON lines; blank lines are skipped."""
     records: list[dict[str, object]] = []
     lines: list[int] = []
@@ -21,7 +21,7 @@ def parse_jsonl(text: bytes, source: str, names: Sequence[str] | None) -> Corpus
             lines.append(number)
     if not records:
         raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
-    return from_records(records, names, Origin(source, lines))
+    return from_records(records, layout.names, Origin(source, lines))
 
 
 def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
@@ -41,6 +41,6 @@ def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
     return record
 
 
-def format_jsonl(corpus: Corpus) -> str:
+def format_jsonl(corpus: Corpus, layout: Layout = PLAIN) -> str:
     """The corpus as JSON lines; bags of attributes become objects from name to weight."""
     return "".join(f"{json.dumps(sentence, ensure_ascii=False)}\n" for sentence in corpus)

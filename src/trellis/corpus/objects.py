@@ -158,7 +158,7 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
 
 def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:
     if names is not None and len(names) != n_columns:
-        why = f"{len(names)} names ({', '.join(names)}) for {n_columns} columns; name each column once"
+        why = f"tokens have {n_columns} columns, not {len(names)} ({', '.join(names)}); give one value per column"
         raise CorpusError("", None, why)
     return default if names is None else names
 

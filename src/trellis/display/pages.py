@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellis.display.charts import line_chart, reliability_chart
-from trellis.display.figures import learning_curves
-from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
+from trellis.display.charts import curves_chart, learning_curves, reliability_chart
+from trellis.display.html import BLUE, Html, bar, element, folded, page, piece, table
 
 MOST_LABELS = 40  # rows of the confusion matrix
 
@@ -40,13 +39,9 @@ def _charts(errors: Any) -> Html:
     for name in ("tokens", "spans") if errors.calibration is not None else ():
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
-            points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
-            title = f"Reliability ({name}), ECE {reliability.ece:.4f}"
-            charts.append((title, reliability_chart(points).svg))
-    curves = learning_curves(errors.history, errors.score_name)
-    for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
-        if curve:
-            charts.append((title, line_chart(name, colour, curve, "epoch").svg))
+            charts.append((f"Reliability ({name})", reliability_chart(reliability, name).svg))
+    if curves := learning_curves(errors.history, errors.score_name):
+        charts.append(("Training", curves_chart(curves, "").svg))
     rows = [
         (f"{group.low}–{group.high or ''}", bar(group.accuracy, 1, f"{100 * group.accuracy:.2f}%"), group.n_sentences)
         for group in errors.lengths
