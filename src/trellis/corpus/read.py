@@ -103,15 +103,16 @@ def read(
         return source if columns is None else choose(source, parse_names(columns))
     names = parse_names(columns)
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
-        path = "" if hasattr(source, "read") else file_path("source", source)
-        name, format = message_name(path) if path else name_of(source), format or format_of(path)
+        is_open = hasattr(source, "read")
+        path = "" if is_open else file_path("source", source)
+        name, format = name_of(source) if is_open else message_name(path), format or format_of(path)
         options.check_format(name, format)
-        if format in TABLES and path:
+        if format in TABLES and not is_open:
             from trellis.corpus.tables import read_table
 
             return _with_tokens(read_table(path, format, names, sentence))
         layout = Layout(names, extension(path) == ".tsv" if tabs is None else tabs, comments, sentence=sentence)
-        return _read_text(read_bytes(path) if path else source.read(), name, format, layout)
+        return _read_text(source.read() if is_open else read_bytes(path), name, format, layout)
     if is_table(source):
         from trellis.corpus.tables import from_table
 

@@ -27,7 +27,7 @@ from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
-from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.parsing.tree import DependencyTree
 from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_dependencies
@@ -155,7 +155,7 @@ class Parser(Model):
         for tree, _ in self.kbest(corpus, 2):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
             ranked.append((tree, float(sum(term.weight for term in terms)), terms))
-        return Explanation.of(ranked)
+        return explanation_of(ranked)
 
     def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
         """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
