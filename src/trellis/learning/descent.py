@@ -161,11 +161,9 @@ class Descent(VectorWork):
         minimizer: ProximalMinimizer | None = None,
     ) -> None:
         super().__init__(problem, parameters, epochs)
-        # After a warm start no pass is needed: the older weights are the start.
-        wanted = passes is not None and (problem.initial is None or not passes.warming_up)
-        self.function, self.tolerance, self.passes = function, tolerance, passes if wanted else None
+        self.function, self.tolerance, self.passes = function, tolerance, passes
         self.minimizer = minimizer or Minimizer(parameters.start(), problem.n_threads)
-        self.squares = np.ones(parameters.size if wanted else 0)
+        self.squares = np.ones(0 if passes is None else parameters.size)
 
     def vector(self) -> Doubles:
         """The weights as they are now."""
