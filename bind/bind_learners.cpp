@@ -6,7 +6,7 @@
 #include "learn/online.hpp"
 #include "rule.hpp"
 #include "text/table.hpp"
-#include "tag/voting.hpp"
+#include "papers/voting.hpp"
 #include "weights/seen_ngrams.hpp"
 
 using namespace nb::literals;
