@@ -7,14 +7,15 @@ import gzip
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 from trellis._support.errors import CorpusError, os_reason
 from trellis._support.replacing import replacing
 
+T = TypeVar("T")
 STANDARD_STREAM = "-"
 _SHOWN = 60  # letters of a text that was taken for a path
 NO_TOKENS = "no tokens in it; give a file with at least one sentence"
@@ -27,6 +28,19 @@ class EmptyError(CorpusError):
 
     def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
         super().__init__(path, line, why)
+
+
+def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
+    """What could be read, and with ``lenient`` the errors of what is skipped; otherwise the first is raised."""
+    examples, skipped = list[T](), list[CorpusError]()
+    for item in found:
+        if not isinstance(item, CorpusError):
+            examples.append(item)
+        elif lenient:
+            skipped.append(item)
+        else:
+            raise item
+    return examples, skipped
 
 
 def is_gzip(path: str) -> bool:

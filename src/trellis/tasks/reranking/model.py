@@ -14,6 +14,7 @@ from trellis._support.arrays import Arrays, Doubles
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus, column_of
+from trellis.corpus.read import TrainingFile
 from trellis.evaluation.tagging import RerankingReport
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model, notes_and_record
@@ -102,6 +103,11 @@ class Reranker(Model):
         """The corpus, or what ``trellis.read`` takes, with the labels as its column ``target``."""
         sentences = self.tagger._read(corpus)
         return sentences.with_column(self.tagger.target, column_of(self.predict_batch(sentences, n_threads=n_threads)))
+
+    @property
+    def training_file(self) -> TrainingFile:
+        """What it knows of the file that it was trained on."""
+        return self.tagger.training_file
 
     tag, tag_batch, tag_corpus = Model.predict, predict_batch, predict_corpus
 

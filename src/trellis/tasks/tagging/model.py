@@ -22,6 +22,7 @@ from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.decoding import ChainDecoder, Constraints, Decode, listed, one
 
 if TYPE_CHECKING:
+    from trellis.corpus.read import TrainingFile
     from trellis.corpus.schemes import Span
     from trellis.display.svg import Picture
     from trellis.engine.dual import SupportSequence
@@ -394,8 +395,13 @@ class Tagger(Model):
         from trellis.corpus.read import read_examples, read_like
 
         if y is None:
-            return read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
-        return read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
+            return read_like(source, self.training_file)
+        return read_examples(source, y, target=target or self.target, naming=self.training_file.names)
+
+    @property
+    def training_file(self) -> TrainingFile:
+        """What it knows of the file that it was trained on."""
+        return self._model.training_file
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
