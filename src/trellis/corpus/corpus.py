@@ -237,7 +237,7 @@ class Corpus:
         why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
         if "form" in self.columns and isinstance(name, str):  # CoNLL-U
             own = "upos" if name in ("pos", "label") else "form"
-            why += f": map one to it with trellis.read(file, columns='{name}={own},...') or --columns {name}={own},..."
+            why += f": read the file with columns='{name}={own},...'"
         raise CorpusError(self.source, None, why)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:

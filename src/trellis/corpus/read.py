@@ -105,9 +105,9 @@ class TrainingFile:
         ten = "the ten of CoNLL-U"
         shown = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
         found = "1 column" if n_columns == 1 else f"{n_columns} columns"
-        text = ", or read running text (--text)" if len(self.inputs) == 1 else ""
-        why = f"name those of this file with trellis.read(file, columns=...) or --columns{text}"
-        raise CorpusError(source, None, f"{found}, but the model learned from {shown}; {why}")
+        text = ", or running text with tag_text or --text" if len(self.inputs) == 1 else ""
+        why = f"{found}, but the model learned from {shown}; read the file with columns=...{text}"
+        raise CorpusError(source, None, why)
 
 
 def format_of(path: str, like: str | None = None) -> str:

@@ -109,8 +109,6 @@ class Files:
     def check_place(self, column: str, instead: str) -> None:
         """ArgumentError where the format of the output has no place for a column. ``instead`` says what to do."""
         format = self.wanted.format
-        if format == "conllu" and self.options.columns is not None:
-            raise ArgumentError("CoNLL-U has columns of its own; omit --columns, or name an --output in another format")
         if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
             raise ArgumentError(f"CoNLL-U has no column {column!r} to be filled in; {instead}")
         if format in TABLES and self.options.output in (None, STANDARD_STREAM):
@@ -145,6 +143,8 @@ class Files:
 def output_shape(options: Namespace, shape: FileShape) -> FileShape:
     """The shape that the output's extension tells, else that of the input; a table's bytes go under no other name."""
     output = options.output
+    if shape.format == "conllu" and options.columns is not None:  # without the other columns and comments
+        shape = shape._replace(format="conll", tabs=True)
     if output in (None, STANDARD_STREAM):
         return shape
     ending, format = extension(output), format_of(output)

@@ -112,7 +112,7 @@ def _tag(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(partial(_json_lines, model, options))
         return
     if not options.json:
-        files.check_place(tagger_of(model).target, "give --json")
+        files.check_place(tagger_of(model).target, "give --json, or choose columns, as --columns word=form")
     write_labels(model, options, files)
 
 
