@@ -27,11 +27,6 @@ _MODULES = {"jsonl": "objects", "csv": "csv_files", "crfsuite": "crfsuite_data"}
 FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
 
 
-def effective_options(format: str) -> tuple[str, ...]:
-    """The options beside columns and format that have an effect on files of a format."""
-    return tuple(name for name, formats in FORMATS_OF_OPTIONS.items() if format in formats)
-
-
 class FileShape(NamedTuple):
     """How a file is laid out, beside its columns; where it is not said (None), its name or another file tells."""
 
@@ -49,11 +44,12 @@ class FileShape(NamedTuple):
             if value and name not in effective:
                 raise ArgumentError(f"{name}={value!r} has no effect on {source}; omit it")
 
-    def check_format(self, source: str, format: str) -> None:
-        """The same for a file of that format; CorpusError where there is no such format."""
+    def check_format(self, source: str, format: str, *others: str) -> None:
+        """The same for a file of that format, and files of others; CorpusError where there is no such format."""
         if format not in FORMATS:
             raise CorpusError(source, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
-        self.check(f"{source}, a file in the format {format}", ("format", *effective_options(format)))
+        effective = [name for name, suited in FORMATS_OF_OPTIONS.items() if {format, *others} & {*suited}]
+        self.check(f"{source}, a file in the format {format}", ("format", *effective))
 
     def of(self, path: str, like: FileShape | None = None) -> FileShape:
         """The whole shape of a file: what this says of it, else its name, else the shape of a file that it is like."""

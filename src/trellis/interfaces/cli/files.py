@@ -11,7 +11,7 @@ from typing import Any
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import EmptyError, message_name
-from trellis.corpus.read import FORMATS_OF_OPTIONS, FileShape, effective_options, read_file
+from trellis.corpus.read import FileShape, read_file
 from trellis.interfaces.cli.options import FILE_OPTIONS
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import FORMATS, TASKS, Model, load
@@ -93,13 +93,10 @@ def file_shape(options: Namespace, path: str, like: Any = None, others: Iterable
 
     ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
     """
-    known = getattr(like, "training_file", None)
-    shape = given_shape(options).of(path, known and known.shape)
-    formats = {shape.format, *(given_shape(options).of(other, shape).format for other in others if other is not None)}
-    for name, suited in FORMATS_OF_OPTIONS.items():
-        if getattr(options, name) is not None and formats.isdisjoint(suited):
-            why = f"--{name} is for {', '.join(suited)} files; {message_name(path)} is read as {shape.format}"
-            raise ArgumentError(f"{why}: omit --{name}, or name another --format")
+    known, given = getattr(like, "training_file", None), given_shape(options)
+    shape = given.of(path, known and known.shape)
+    formats = [given.of(other, shape).format for other in (path, *others) if other is not None]
+    given.check_format(message_name(path), *map(str, formats))
     return shape
 
 
@@ -141,8 +138,7 @@ def training_data(
         from trellis.corpus.stream import BLOCK_BYTES, stream
 
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
-        how = {name: getattr(shape, name) for name in ("format", *effective_options(str(shape.format)))}
-        corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **how)
+        corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
     elif getattr(options, "block", None) is not None:
         raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
     else:
