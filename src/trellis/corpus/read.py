@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from trellis._support.arguments import file_path, instance
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import CONLLU, CONLLU_NAMES, Layout, Naming, default_names, parse_names, parse_text
+from trellis.corpus.columns import CONLLU, CONLLU_NAMES, Layout, default_names, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, name_of, read_bytes
 
@@ -173,7 +173,7 @@ def read(
     return from_lists(source, names)
 
 
-def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: Naming | None = None) -> Corpus:
+def read_examples(corpus: Any, y: Any = None, *, target: str = "label", like: TrainingFile | None = None) -> Corpus:
     """A corpus to learn from or to evaluate on: what ``read`` takes, or sentences and their labels apart.
 
     Parameters
@@ -183,20 +183,20 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: 
         attributes in a list or a dict. A tuple of two is (sentences, labels).
     y
         The labels of each sentence, a list of lists of strings; they become the column ``target``.
-    naming
-        Names of the inputs by their number (default: word; word, pos; word, pos, column3, ...; attributes).
+    like
+        As which a file is read; names inputs by their number (default: word; word, pos; word, pos, column3, ...).
     """
     if y is None and isinstance(corpus, tuple) and len(corpus) == 2:
         corpus, y = corpus
     if y is None:
-        return read(corpus)
+        return read_like(corpus, like)
     from trellis.corpus.objects import from_tokens, with_labels
     from trellis.corpus.stream import CorpusStream
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
         raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
     named = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
-    return with_labels(read(corpus) if named else from_tokens(corpus, naming), target, y)
+    return with_labels(read(corpus) if named else from_tokens(corpus, None if like is None else like.names), target, y)
 
 
 def is_table(source: Any) -> bool:
@@ -216,9 +216,9 @@ def read_file(
     return _read_text(read_bytes(path), message_name(path), shape, columns, like)
 
 
-def read_like(source: Any, like: TrainingFile) -> Corpus:
+def read_like(source: Any, like: TrainingFile | None) -> Corpus:
     """As ``read``, but a file is read as the one that a model was trained on."""
-    if not isinstance(source, (str, os.PathLike)):
+    if like is None or not isinstance(source, (str, os.PathLike)):
         return read(source)
     path = file_path("source", source)
     return read_file(path, FileShape().of(path, like.shape), None, like)

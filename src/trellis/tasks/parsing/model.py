@@ -119,7 +119,7 @@ class Parser(Model):
 
     def parse_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
         """The corpus, or what ``trellis.read`` takes, with its columns ``head`` and ``deprel`` filled in."""
-        sentences = self._read(corpus)
+        sentences = read_like(corpus, self.training_file)
         heads, labels, _ = self._native.best(self._data(sentences), thread_count(n_threads))
         longest = int(heads.max(initial=0))
         out = sentences.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
@@ -226,7 +226,7 @@ class Parser(Model):
         self, corpus: Any, y: Any = None, *, n_threads: int | None = None, subtypes: bool = True
     ) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``, or with ``y``, as ``train``."""
-        gold = gold_corpus(corpus, y, self.training_file.names, self._read)
+        gold = gold_corpus(corpus, y, self.training_file)
         treebank = read_dependencies(gold, labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
@@ -270,10 +270,6 @@ class Parser(Model):
         if len(corpus) != 1:
             raise CorpusError(corpus.source, None, f"a corpus of {len(corpus):,} sentences, not one; see predict_batch")
         return corpus
-
-    def _read(self, source: Any) -> Corpus:
-        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training."""
-        return read_like(source, self.training_file)
 
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):

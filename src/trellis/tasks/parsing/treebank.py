@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -13,11 +13,10 @@ from trellis import _core
 from trellis._support.arguments import items
 from trellis._support.arrays import Ints
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import Naming
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import kept
 from trellis.corpus.objects import with_labels
-from trellis.corpus.read import read, read_examples
+from trellis.corpus.read import TrainingFile, read_examples, read_like
 
 HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
@@ -32,9 +31,7 @@ class DependencyTreebank:
     skipped: list[CorpusError] = field(default_factory=list)  # by lenient reading: why sentences are no trees
 
 
-def gold_corpus(
-    source: Any, y: Any = None, naming: Naming | None = None, read: Callable[[Any], Corpus] = read
-) -> Corpus:
+def gold_corpus(source: Any, y: Any = None, like: TrainingFile | None = None) -> Corpus:
     """A corpus with trees: what ``trellis.read`` takes, or sentences and their trees ``y``, also as a pair of both.
 
     A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
@@ -44,12 +41,12 @@ def gold_corpus(
     if y is None:
         if isinstance(source, Mapping) and HEAD in source:
             source = {**source, HEAD: [_heads(heads) for heads in items(source[HEAD]) or []]}
-        return read(source)
+        return read_like(source, like)
     trees = items(y)
     if trees is None:
         raise ArgumentError(f"y must have a tree of every sentence, such as its heads, not {type(y).__name__}")
     pairs = [_heads_and_labels(tree) for tree in trees]
-    corpus = read_examples(source, [_heads(heads) for heads, _ in pairs], target=HEAD, naming=naming)
+    corpus = read_examples(source, [_heads(heads) for heads, _ in pairs], target=HEAD, like=like)
     labels = [labels for _, labels in pairs]
     return corpus if all(own is None for own in labels) else with_labels(corpus, LABEL, labels)
 
