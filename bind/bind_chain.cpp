@@ -144,14 +144,19 @@ struct PyFarRows {
   PyFarRows(RowArrays<std::uint32_t> arrays_, Array<std::uint8_t, 1> about_, std::size_t n_labels_, const PyNgrams* ngrams)
       : arrays(std::move(arrays_)), about(std::move(about_)), n_labels(n_labels_), kinds(far_kinds(span(about))) {
     check_labels(n_labels);
-    require(std::get<0>(arrays).size() == about.size() + 1, "one kind per edge attribute");
+    require(arrays.starts.size() == about.size() + 1, "one kind per edge attribute");
     rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(std::get<2>(arrays), "the weight of an edge attribute must be a finite number");
+    check_finite(arrays.weights, "the weight of an edge attribute must be a finite number");
     make_read_only(std::tie(arrays, about));
   }
 };
 // Edge attributes of all tokens, their rows, and the last tokens with the same words.
-using FarArrays = std::tuple<ListArrays, const PyFarRows*, Array<std::int32_t, 1>>;
+struct FarArrays {
+  ListArrays lists;
+  std::shared_ptr<PyFarRows> rows;
+  Array<std::int32_t, 1> same;
+  FIELDS(lists, rows, same)
+};
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
@@ -211,40 +216,46 @@ Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, con
   return to_numpy(std::move(scores));
 }
 
-// The same names for float32 and float64. Arrays are never converted here: a copy should be seen where it is made.
-template <class Real>
-void bind_for(nb::module_& module) {
-  using nb::arg;
-  const auto tables = "potentials"_array, starts = "starts"_array;
-  const auto allowed = "allowed"_array.none();
-  const arg temperature("temperature"), n_threads("n_threads");
-  module.def("best_paths", best_paths<Real>, tables, starts, allowed, n_threads,
-             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
-  module.def("k_best_paths", k_best_paths<Real>, tables, starts, allowed, arg("k"), n_threads,
-             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, temperature, n_threads,
-             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
-  module.def("marginals", all_marginals<Real>, tables, starts, allowed, temperature, n_threads, arg("pairs"),
-             "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, temperature, "type_of"_array,
-             "cut"_array, "spans"_array, n_threads,
-             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", path_scores<Real>, tables, starts, "paths"_array, n_threads,
-             "Score of one given path per sentence.");
+// A function of potentials of either precision, of which emit has one.
+template <class Result, class... Args>
+auto either(Result (*single)(const Tables<float>&, Args...), Result (*twice)(const Tables<double>&, Args...)) {
+  return [=](const nb::object& potentials, Args... args) -> Result {
+    const Source source{potentials};
+    const auto read = [&](auto tables) {
+      read_record(source, tables);
+      return tables;
+    };
+    if (nb::isinstance<Array<float, 2>>(source["emit"])) return single(read(Tables<float>{}), std::forward<Args>(args)...);
+    return twice(read(Tables<double>{}), std::forward<Args>(args)...);
+  };
 }
 
 }  // namespace
 
 void bind_chain(nb::module_& module) {
-  bind_for<float>(module);
-  bind_for<double>(module);
-  const auto tables = "potentials"_array, starts = "starts"_array, far = "far"_array;
+  using nb::arg;
+  const auto starts = "starts"_array, far = "far"_array;
+  const auto allowed = "allowed"_array.none();
+  const arg tables("potentials"), temperature("temperature"), n_threads("n_threads");
+  module.def("best_paths", either(best_paths<float>, best_paths<double>), tables, starts, allowed, n_threads,
+             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
+  module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
+             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
+  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature, n_threads,
+             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
+             arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
+  module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,
+             temperature, "type_of"_array, "cut"_array, "spans"_array, n_threads,
+             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
+  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_array, n_threads,
+             "Score of one given path per sentence.");
   nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.")
       .def(nb::init<RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
            nb::arg("n_labels"), nb::arg("ngrams").none());
-  module.def("beam_paths", beam_paths, tables, starts, "allowed"_array.none(), far, nb::arg("width"), nb::arg("k"),
-             nb::arg("n_threads"), "k_best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, nb::arg("n_threads"),
+  module.def("beam_paths", beam_paths, tables, starts, allowed, far, arg("width"), arg("k"), n_threads,
+             "k_best_paths where labels see labels further back, by a beam of so many states per token.");
+  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, n_threads,
              "path_scores where labels see labels further back.");
   module.def("same_words", [](const Array<std::int32_t, 1>& words, const Starts& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");

@@ -15,20 +15,38 @@ using namespace trellis;
 
 namespace {
 
-// data, starts, slots
-using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
-// each view calls (none where native code cannot), the vectors it gives (none: it gives strings)
-using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
-                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>,
-                                std::vector<std::optional<Array<float, 2>>>>;
-// A dictionary, the column and the view it looks at; for each derived column, a matcher and which of its values.
-using MatcherArrays = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+// What is known of the values of a column.
+struct ColumnArrays {
+  StringArrays values;
+  Array<std::int32_t, 2> view_ids;                      // [n_values, n_views]
+  std::vector<std::optional<StringArrays>> strings;     // [n_views] of each view; none: the values themselves
+  std::optional<Array<std::int32_t, 1>> set_of;         // [n_values] the label set of each
+  std::vector<std::optional<Calls>> calls;              // [n_views] what each calls; none: native code cannot
+  std::vector<std::optional<Array<float, 2>>> vectors;  // [n_views] what each gives; none: it gives strings
+  FIELDS(values, view_ids, strings, set_of, calls, vectors)
+};
+// A dictionary, and the column and the view that it looks at.
+using MatcherArguments = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+// Of a derived column its matcher, and which of the answers it is.
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
-using BagArrays = std::tuple<StringArrays, Array<std::int32_t, 1>, std::optional<Array<std::int32_t, 1>>>;
-// set starts, set labels, the set of unknown words; endings of such words, the set of each
-using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
-using EndingArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
+// Free-form attributes.
+struct BagArrays {
+  StringArrays strings;
+  Array<std::int32_t, 1> attributes;            // [n_strings] with labels, or -1
+  std::optional<Array<std::int32_t, 1>> pairs;  // [n_strings] with label pairs, or -1
+  FIELDS(strings, attributes, pairs)
+};
+// A tag dictionary: sets of labels, that of unknown words first.
+struct DictionaryArrays {
+  Array<std::int64_t, 1> starts;
+  Array<std::int32_t, 1> labels;
+  FIELDS(starts, labels)
+};
+struct EndingArrays {
+  StringArrays strings;           // what unknown words end in
+  Array<std::int32_t, 1> set_of;  // [n_strings]
+  FIELDS(strings, set_of)
+};
 
 FrozenStrings strings_from(const StringArrays& given) {
   const auto& [data, starts, slots] = given;
@@ -38,10 +56,21 @@ FrozenStrings strings_from(const StringArrays& given) {
   return strings;
 }
 
-// Levels of pruning above order 0: weights of label pairs [L + 1, stride], longer n-grams, a margin per level.
-using LevelArrays = std::tuple<Array<float, 2>, const PyNgrams*, Array<double, 1>>;
-// Rows of the filter that prunes labels, its margin, how many labels it leaves at most, its levels.
-using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t, std::optional<LevelArrays>>;
+// Levels of pruning above order 0.
+struct LevelArrays {
+  Array<float, 2> edge;              // [L + 1, stride] weights of label pairs
+  std::shared_ptr<PyNgrams> ngrams;  // longer ones
+  Array<double, 1> margins;          // of each level
+  FIELDS(edge, ngrams, margins)
+};
+// The filter that prunes labels: it leaves those within a margin of the best, at most so many.
+struct FilterArrays {
+  RowArrays<std::uint16_t> rows;
+  float margin;
+  std::size_t most;
+  std::optional<LevelArrays> levels;
+  FIELDS(rows, margin, most, levels)
+};
 
 // With what the model itself forbids.
 std::shared_ptr<const FilterLevels> levels_from(const LevelArrays& given, const LabelWeights& labels) {
@@ -69,7 +98,7 @@ struct Features {
   std::optional<BagArrays> bag;
   std::optional<DictionaryArrays> dictionary;
   std::optional<EndingArrays> endings;
-  std::vector<MatcherArrays> matchers;
+  std::vector<MatcherArguments> matchers;
   std::vector<DerivedColumn> derived;
 
   TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
@@ -86,7 +115,7 @@ struct Features {
             "more templates of labels than templates");
     const bool has_runs = n_emission + n_pair + n_far < n_templates;
     require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
-    require(std::get<2>(tables).size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
+    require(tables.starts.size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
     std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
     for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
       std::int64_t& limit = limits[model.plan.templates[k].table];
@@ -95,18 +124,18 @@ struct Features {
     model.vocabulary = {tables_from(tables, model.plan.n_tables, limits), tables_from(folds, model.plan.n_folds)};
     std::size_t n_sets = 0;
     if (dictionary) {
-      const auto& [starts, labels, open] = *dictionary;
+      const auto& [starts, labels] = *dictionary;
       check_sets(starts, labels, weights.labels.n_labels);
       n_sets = starts.size() - 1;
-      require(!columns.empty() && open >= 0 && static_cast<std::size_t>(open) < n_sets, "damaged label sets");
+      require(!columns.empty() && n_sets > 0, "damaged label sets");
       model.sets = {nullptr, starts.data(), labels.data()};
-      model.open_set = open;
+      model.open_set = 0;
     }
     if (endings) {
-      model.endings = strings_from(endings->first);
-      require(endings->second.size() == model.endings.size(), "sets that do not fit their endings");
-      check_numbers(endings->second, n_sets, "an ending without a set of labels");
-      model.ending_sets = endings->second.data();
+      model.endings = strings_from(endings->strings);
+      require(endings->set_of.size() == model.endings.size(), "sets that do not fit their endings");
+      check_numbers(endings->set_of, n_sets, "an ending without a set of labels");
+      model.ending_sets = endings->set_of.data();
     }
     for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
     for (const Atom& atom : model.plan.atoms)
@@ -134,13 +163,13 @@ struct Features {
     }
     if (filter) {
       const auto& [rows, margin, most, levels] = *filter;
-      require(std::get<0>(rows).size() == weights.n_attributes + 1, "a filter of other attributes");
+      require(rows.starts.size() == weights.n_attributes + 1, "a filter of other attributes");
       require(margin >= 0 && most > 0, "a filter must leave a label");
       model.filter = rows_from(rows, weights.labels.n_labels);
       model.rule = {margin, most};
       if (levels) {
         model.levels = levels_from(*levels, weights.labels);
-        model.margins.assign(std::get<2>(*levels).data(), std::get<2>(*levels).data() + std::get<2>(*levels).size());
+        model.margins.assign(levels->margins.data(), levels->margins.data() + levels->margins.size());
       }
     }
     make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
@@ -327,16 +356,24 @@ struct PyDecoder {
     return nb::steal<nb::list>(out);
   }
 
-  // Columns of a corpus: (codes, data, starts) each; and its bag (starts, codes, weights, data, starts).
-  using CorpusColumn = std::tuple<Array<std::int32_t, 1>, Array<std::uint8_t, 1>, Array<std::int64_t, 1>>;
-  using CorpusBag = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>, Array<std::uint8_t, 1>,
-                               Array<std::int64_t, 1>>;
+  struct CorpusColumn {
+    Array<std::int32_t, 1> codes;
+    PackedStrings values;
+    FIELDS(codes, values)
+  };
+  struct CorpusBag {
+    Array<std::int64_t, 1> starts;
+    Array<std::int32_t, 1> ids;
+    Array<float, 1> values;
+    PackedStrings names;
+    FIELDS(starts, ids, values, names)
+  };
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
                       const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
     require(given.size() == core.n_given() && given_bag.has_value() == has_bag(), "other columns than the model reads");
     const std::size_t n_tokens = check_sentences(starts);
-    const auto checked = [](const Array<std::int32_t, 1>& codes, const Array<std::uint8_t, 1>& data,
-                            const Array<std::int64_t, 1>& ends) {
+    const auto checked = [](const Array<std::int32_t, 1>& codes, const PackedStrings& strings) {
+      const auto& [data, ends] = strings;
       check_strings(data, ends);
       check_numbers(codes, ends.size() - 1, "a code without a value");
       return [text = reinterpret_cast<const char*>(data.data()), ends = ends.data()](std::int32_t code) {
@@ -347,10 +384,10 @@ struct PyDecoder {
     Batch batch = core.begin();
     batch.starts.assign(starts.data(), starts.data() + starts.size());
     for (std::size_t c = 0; c < given.size(); ++c) {
-      const auto& [codes, data, ends] = given[c];
+      const auto& [codes, values] = given[c];
       require(codes.size() == n_tokens, "a column of another length than the corpus");
-      const auto string_at = checked(codes, data, ends);
-      std::vector<std::int32_t> type_of(ends.size(), -1);  // each distinct value is looked up once
+      const auto string_at = checked(codes, values);
+      std::vector<std::int32_t> type_of(values.starts.size(), -1);  // each distinct value is looked up once
       batch.codes[c].resize(n_tokens);
       for (std::size_t t = 0; t < n_tokens; ++t) {
         std::int32_t& type = type_of[codes(t)];
@@ -359,11 +396,11 @@ struct PyDecoder {
       }
     }
     if (given_bag) {
-      const auto& [first, codes, values, data, ends] = *given_bag;
+      const auto& [first, codes, values, names] = *given_bag;
       require(first.size() == n_tokens + 1 && codes.size() == values.size(), "attributes that do not fit the corpus");
       check_starts(first, codes.size());
       check_finite(values, "a value that is not a finite number");
-      const auto string_at = checked(codes, data, ends);
+      const auto string_at = checked(codes, names);
       for (std::size_t t = 0; t < n_tokens; ++t) {
         for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, string_at(codes(i)), values(i));
         batch.bag.end_token(), batch.pair_bag.end_token();
@@ -419,8 +456,12 @@ struct PyDecoder {
     return out;
   }
 
-  // starts, n-grams, scores
-  using TokenNgramsOut = std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<float>>;
+  struct TokenNgramsOut {
+    std::vector<std::int64_t> starts;
+    std::vector<std::uint32_t> numbers;
+    std::vector<float> scores;
+    FIELDS(starts, numbers, scores)
+  };
   std::tuple<Numpy<float>, std::optional<Numpy<float>>, std::optional<TokenNgramsOut>> potentials(
       const Batch& batch, bool open, std::size_t n_threads) const {
     check_defined(batch);
@@ -437,8 +478,7 @@ struct PyDecoder {
     if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, rows, stride});
     std::optional<TokenNgramsOut> token_ngrams;
     if (core.ngrams_by_token())
-      token_ngrams = {to_numpy(std::vector<std::int64_t>(ngrams.starts.begin(), ngrams.starts.end())),
-                      to_numpy(std::move(ngrams.nodes)), to_numpy(std::move(ngrams.scores))};
+      token_ngrams = {{ngrams.starts.begin(), ngrams.starts.end()}, std::move(ngrams.nodes), std::move(ngrams.scores)};
     return {to_numpy(std::move(emit), {n, stride}), edge_array, token_ngrams};
   }
 };
@@ -463,7 +503,7 @@ void bind_decoder(nb::module_& module) {
                           TableArrays tables, TableArrays folds,
                           std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
                           std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings,
-                          std::vector<MatcherArrays> matchers, std::vector<DerivedColumn> derived) {
+                          std::vector<MatcherArguments> matchers, std::vector<DerivedColumn> derived) {
         new (self) Features{std::move(plan), n_emission, n_pair, n_far, std::move(tables), std::move(folds), std::move(columns),
                             std::move(bag), std::move(dictionary), std::move(endings), std::move(matchers), std::move(derived)};
       }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "n_far"_a, "tables"_array, "folds"_array, "columns"_array,
@@ -488,15 +528,13 @@ void bind_decoder(nb::module_& module) {
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
       .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
-           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens:\n"
-           "starts, n-grams, scores, or None). open: a local model normalises over all labels, not over those of the tag\n"
-           "dictionary.")
+           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens or\n"
+           "None). open: a local model normalises over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
         Decoder::Lists lists = self.core.attribute_lists(batch, on_edge);
-        return std::make_tuple(to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids)),
-                               to_numpy(std::move(lists.values)));
-      }, "batch"_a, "on_edge"_a, "What stands at each token: (starts, attributes, values), as Encoded takes them.")
+        return ListsOut{std::move(lists.starts), std::move(lists.ids), std::move(lists.values)};
+      }, "batch"_a, "on_edge"_a, "What stands at each token, as Encoded takes it.")
       .def("set_of", [](const PyDecoder& self, const Batch& batch) {
         self.check_defined(batch);
         std::vector<std::int32_t> out(batch.starts.back());
@@ -509,5 +547,5 @@ void bind_decoder(nb::module_& module) {
         TokenSets out;
         without_gil([&] { out = self.core.candidates(batch, n_threads); });
         return sets_out(std::move(out));
-      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token: (set_of, starts, labels, lattice).");
+      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token.");
 }

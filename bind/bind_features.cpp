@@ -56,35 +56,31 @@ std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tab
   return tables;
 }
 
-namespace {
-
-using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // codes, view ids [n_values, n_views]
-
-std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given,
-                                      const Array<std::int64_t, 1>& starts) {
-  const std::size_t n_tokens = check_sentences(starts);
+std::vector<ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens) {
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : given) {
     require(codes.size() == n_tokens, "a column of another length than the corpus");
     check_numbers(codes, views.shape(0), "a code without a value");
     columns.push_back({codes.data(), {views.data(), views.shape(1)}});
   }
-  for (const Atom& atom : plan.atoms)
-    if (static_cast<std::size_t>(atom.view) >= columns[atom.column].views.n_views)
-      throw nb::index_error("an atom without a view");
   return columns;
 }
+
+namespace {
 
 using Lists = std::pair<Numpy<std::int64_t>, Numpy<std::int32_t>>;
 Lists lists_to_numpy(AttributeLists lists) { return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids))}; }
 
 constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
 
-Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<Column>& column_arrays,
+Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
               const Array<std::int64_t, 1>& starts_array, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
   const auto starts = span(starts_array);
-  const auto columns = columns_from(plan, column_arrays, starts_array);
+  const auto columns = columns_from(column_arrays, check_sentences(starts_array));
+  for (const Atom& atom : plan.atoms)
+    if (static_cast<std::size_t>(atom.view) >= columns[atom.column].views.n_views)
+      throw nb::index_error("an atom without a view");
   if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
       static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
     throw nb::value_error("a plan of another vocabulary");
@@ -108,15 +104,10 @@ Numpy<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   return to_numpy(std::move(sizes));
 }
 
-using Frozen = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
-Frozen frozen_to_numpy(FrozenArrays tables) {
-  return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
-}
-
-std::pair<Frozen, Frozen> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
+std::pair<TablesOut, TablesOut> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
   require(rank.size() == static_cast<std::size_t>(vocabulary.n_attributes()), "rank needs one number per attribute");
-  return {frozen_to_numpy(freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); })),
-          frozen_to_numpy(freeze_tables(vocabulary.folds(), [](std::int32_t id, std::int32_t) { return id; }))};
+  return {tables_out(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
+          tables_out(vocabulary.folds())};
 }
 
 void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
@@ -186,7 +177,7 @@ void bind_features(nb::module_& module) {
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
       .def("extract", guarded(&extract), "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
-      .def("freeze", guarded(&freeze), "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
+      .def("freeze", guarded(&freeze), "rank"_array, "(tables, folds), attributes renumbered.");
   module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

@@ -58,13 +58,13 @@ struct PyLevelTokens {
   PyLevelTokens(SetArrays candidates_, Array<float, 1> scores_, SetArrays sets_, Array<std::int64_t, 1> starts_,
                 Array<std::int32_t, 1> gold_, std::size_t n_labels_)
       : candidates(std::move(candidates_)), sets(std::move(sets_)), scores(std::move(scores_)), starts(std::move(starts_)),
-        gold(std::move(gold_)), n_labels(n_labels_), has_lattice(std::get<3>(sets)) {
+        gold(std::move(gold_)), n_labels(n_labels_), has_lattice(sets.lattice) {
     check_labels(n_labels);
     const std::size_t n_tokens = check_sentences(starts);
     check_gold(gold, n_tokens, n_labels);
     core = {sets_from(candidates, n_labels, n_tokens, &starts), scores.data(), sets_from(sets, n_labels, n_tokens, &starts),
             starts.data(), gold.data()};
-    require(scores.size() == std::get<2>(candidates).size(), "one score per candidate");
+    require(scores.size() == candidates.labels.size(), "one score per candidate");
     check_finite(scores, "scores of candidates must be finite");
     for (std::size_t t = 0; has_lattice && t < n_tokens; ++t)
       require(core.sets.lattice.starts[core.sets.set_of_token[t]] < core.sets.lattice.starts[core.sets.set_of_token[t] + 1],

@@ -20,10 +20,10 @@ struct PyPhraseDecoder {
                   const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
                   const TableArrays& outlines)
       : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
-        kept(rows_, tables_, folds, outlines), rows(rows_from(rows_, n_columns), std::get<0>(rows_).size() - 1, n_columns), plan(span_plan_from(plan_)) {
+        kept(rows_, tables_, folds, outlines), rows(rows_from(rows_, n_columns), rows_.starts.size() - 1, n_columns), plan(span_plan_from(plan_)) {
     const std::size_t n = plan.plan.templates.size();
-    check_finite(std::get<2>(rows_), "weights must be finite numbers");
-    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(std::get<0>(rows_).size()) - 1));
+    check_finite(rows_.weights, "weights must be finite numbers");
+    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(rows_.starts.size()) - 1));
     tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
     tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()});
     make_read_only(kept);

@@ -129,8 +129,11 @@ struct PySegmentVocabulary {
   std::vector<SegmentLook> looks;
   std::optional<SegmentVocabulary> core;
 
-  // Parents, symbols, attributes; how many symbols each view has.
-  using NodeArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>>;
+  struct NodeArrays {
+    Array<std::int32_t, 1> parents, symbols, attributes;
+    Array<std::int32_t, 1> n_symbols;  // of each view
+    FIELDS(parents, symbols, attributes, n_symbols)
+  };
 
   PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Array<std::int64_t, 1>& starts, const std::optional<NodeArrays>& nodes) {
     require(given.shape(1) == 3, "looks are [n, 3]: kind, view, offset");
@@ -193,10 +196,14 @@ struct PySegmentVocabulary {
     without_gil([&] { core->extract(given, longest, n_threads, list_starts, ids); });
     return {to_numpy(std::move(list_starts)), to_numpy(std::move(ids))};
   }
-  auto nodes(const Array<std::int32_t, 1>& rank) const {
+  struct NodesOut {
+    std::vector<std::int32_t> parents, symbols, attributes;
+    FIELDS(parents, symbols, attributes)
+  };
+  NodesOut nodes(const Array<std::int32_t, 1>& rank) const {
     require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "one number per attribute");
     SegmentVocabulary::Nodes out = core->nodes(span(rank));
-    return std::make_tuple(to_numpy(std::move(out.parents)), to_numpy(std::move(out.symbols)), to_numpy(std::move(out.attributes)));
+    return NodesOut{std::move(out.parents), std::move(out.symbols), std::move(out.attributes)};
   }
 };
 

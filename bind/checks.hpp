@@ -9,20 +9,39 @@
 #include <span>
 #include <tuple>
 
-#include "bind.hpp"
+#include "record.hpp"
 #include "text/bounds.hpp"
 #include "weights/potentials.hpp"
 
-// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from where
-// each arc comes.
-using LatticeArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// The set of each token, set starts, set labels; a lattice or none.
-using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::optional<LatticeArrays>>;
-// starts [n_tokens + 1], ids, values (empty: all one)
-using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
-// starts [n_attributes + 1], labels [n_slots], weights [n_slots]
+// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from which
+// node of the token before each arc comes.
+struct LatticeArrays {
+  Array<std::int64_t, 1> starts;
+  Array<std::int32_t, 1> labels;
+  Array<std::int64_t, 1> in_starts;
+  Array<std::int32_t, 1> before;
+  FIELDS(starts, labels, in_starts, before)
+};
+struct SetArrays {
+  Array<std::int32_t, 1> set_of;  // [n_tokens]
+  Array<std::int64_t, 1> starts;  // [n_sets + 1]
+  Array<std::int32_t, 1> labels;
+  std::optional<LatticeArrays> lattice;
+  FIELDS(set_of, starts, labels, lattice)
+};
+struct ListArrays {
+  Array<std::int64_t, 1> starts;  // [n_tokens + 1]
+  Array<std::int32_t, 1> ids;
+  Array<float, 1> values;  // empty: all one
+  FIELDS(starts, ids, values)
+};
 template <class Label>
-using RowArrays = std::tuple<Array<std::uint32_t, 1>, Array<Label, 1>, Array<float, 1>>;
+struct RowArrays {
+  Array<std::uint32_t, 1> starts;  // [n_attributes + 1]
+  Array<Label, 1> labels;          // [n_slots]
+  Array<float, 1> weights;         // [n_slots]
+  FIELDS(starts, labels, weights)
+};
 
 inline void require(bool ok, const char* why) {
   if (!ok) throw nb::value_error(why);
@@ -34,11 +53,13 @@ std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.
 // Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
 void make_array_read_only(nb::object array);
 
-// The same of all arrays of a thing: an array, or an optional, a tuple or a list of things.
+// The same of all arrays of a thing: an array, or a record, an optional, a tuple or a list of things.
 template <class Thing>
 void make_read_only(const Thing& thing) {
   if constexpr (requires { thing.stride_ptr(); }) {
     make_array_read_only(nb::cast(thing, nb::rv_policy::reference));
+  } else if constexpr (Record<const Thing>) {
+    make_read_only(thing.fields());
   } else if constexpr (requires { thing.has_value(); }) {
     if (thing) make_read_only(*thing);
   } else if constexpr (requires { thing.begin(); }) {
@@ -50,10 +71,13 @@ void make_read_only(const Thing& thing) {
 
 // Runs of n_items items: run i is items starts[i] .. starts[i + 1].
 template <class T>
-void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
-  require(starts.size() > 0 && starts(0) == 0 && trellis::ascending(span(starts)) &&
-              static_cast<std::size_t>(starts(starts.size() - 1)) == n_items,
+void check_starts(std::span<const T> starts, std::size_t n_items) {
+  require(!starts.empty() && starts[0] == 0 && trellis::ascending(starts) && static_cast<std::size_t>(starts.back()) == n_items,
           "starts must begin with 0, never fall and end with the number of items");
+}
+template <class T>
+void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
+  check_starts(span(starts), n_items);
 }
 
 // Where sentences begin; gives the number of tokens.
@@ -64,9 +88,12 @@ inline std::size_t check_sentences(const Array<std::int64_t, 1>& starts) {
 }
 
 // Numbers from `least` to below n.
+inline void check_numbers(std::span<const std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+  const trellis::Bounds found = trellis::bounds_of(numbers);
+  require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
+}
 inline void check_numbers(const Array<std::int32_t, 1>& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
-  const trellis::Bounds found = trellis::bounds_of(span(numbers));
-  require(numbers.size() == 0 || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
+  check_numbers(span(numbers), n, why, least);
 }
 
 template <class T>
@@ -85,9 +112,11 @@ bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step
   return ok;
 }
 
-inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) {
-  for (std::int64_t s : span(order)) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
+inline void check_order(std::span<const std::int64_t> order, std::size_t n_sentences) {
+  for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
+
+inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) { check_order(span(order), n_sentences); }
 
 // One label per token, -1 only where partial labels say what it may be.
 inline void check_gold(const Array<std::int32_t, 1>& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
@@ -142,6 +171,12 @@ inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels
           lattice ? lattice_from(*lattice, set_of, starts.size() - 1, n_labels, *sentences) : trellis::Lattice{}};
 }
 
+struct ListsOut {
+  std::vector<std::int64_t> starts;
+  std::vector<std::int32_t> ids;
+  std::vector<float> values;
+  FIELDS(starts, ids, values)
+};
 inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
   const auto& [starts, ids, values] = given;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
@@ -153,20 +188,36 @@ inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attribut
 }
 
 template <class Label>
-void check_rows(const Array<std::uint32_t, 1>& starts, const Array<Label, 1>& labels, std::size_t n_labels) {
+void check_rows(std::span<const std::uint32_t> starts, std::span<const Label> labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
-  require(trellis::all_below(span(labels), n_labels), "a row has a label out of range");
+  require(trellis::all_below(labels, n_labels), "a row has a label out of range");
 }
 template <class Label>
 trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labels) {
   const auto& [starts, labels, weights] = given;
   require(labels.size() == weights.size(), "rows need one weight per label");
-  check_rows(starts, labels, n_labels);
+  check_rows(span(starts), span(labels), n_labels);
   return {starts.data(), labels.data(), weights.data()};
 }
 
-// Parts of labels: starts [n_labels + 1], columns; those of a label ascend, and follow the columns of labels.
-using PartArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+// Updates of weights in turn: update u changes places[i] of rows[i], i from starts[u] to starts[u + 1], rows ascending.
+template <class HasWeight>
+void check_updates(std::span<const std::int64_t> starts, std::span<const std::uint32_t> rows,
+                   std::span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
+  check_starts(starts, rows.size());
+  require(places.size() == rows.size() && n_changes == rows.size(), "updates that do not fit together");
+  for (std::size_t i = 0; i < rows.size(); ++i) require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
+  for (std::size_t u = 0; u + 1 < starts.size(); ++u)
+    for (auto i = static_cast<std::size_t>(starts[u]) + 1; i < static_cast<std::size_t>(starts[u + 1]); ++i)
+      require(rows[i] >= rows[i - 1], "an update whose rows do not rise");
+}
+
+// Parts of labels: the columns of a label ascend, and follow the columns of labels.
+struct PartArrays {
+  Array<std::int64_t, 1> starts;  // [n_labels + 1]
+  Array<std::int32_t, 1> columns;
+  FIELDS(starts, columns)
+};
 inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, std::size_t n_labels) {
   if (!given) return {};
   const auto& [starts, columns] = *given;
@@ -208,7 +259,18 @@ inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, con
 // How many labels a model may have; places of labels are 16 bits wide.
 inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_labels <= 0xffff, "from 1 to 65535 labels"); }
 
-// Packed strings: string i is data[starts[i] .. starts[i + 1]).
+// Packed strings: string i is data[starts[i] .. starts[i + 1]); with the slots of their hash table.
+struct PackedStrings {
+  Array<std::uint8_t, 1> data;
+  Array<std::int64_t, 1> starts;
+  FIELDS(data, starts)
+};
+struct StringArrays {
+  Array<std::uint8_t, 1> data;
+  Array<std::int64_t, 1> starts;
+  Array<std::int32_t, 1> slots;
+  FIELDS(data, starts, slots)
+};
 inline void check_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
   require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(span(starts)) &&
               static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),

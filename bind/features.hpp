@@ -5,16 +5,46 @@
 #include <utility>
 #include <vector>
 
-#include "bind.hpp"
+#include "record.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
 
-// atoms [n, 5], templates [n, 3], n_tables, n_folds, reach
-using PlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t, std::int32_t, std::int32_t>;
-// keys, ids, starts [n_tables + 1]
-using TableArrays = std::tuple<Array<std::uint64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>>;
+struct PlanArrays {
+  Array<std::int32_t, 2> atoms;      // [n, 5]
+  Array<std::int32_t, 2> templates;  // [n, 3]
+  std::int32_t n_tables, n_folds, reach;
+  FIELDS(atoms, templates, n_tables, n_folds, reach)
+};
+struct TableArrays {
+  Array<std::uint64_t, 1> keys;
+  Array<std::int32_t, 1> ids;
+  Array<std::int64_t, 1> starts;  // [n_tables + 1]
+  FIELDS(keys, ids, starts)
+};
+struct TablesOut {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> starts;
+  FIELDS(keys, ids, starts)
+};
+// rank(id, base) as of freeze_tables; without it numbers stay.
+template <class Rank>
+TablesOut tables_out(std::span<const trellis::GrowingTable> tables, Rank rank) {
+  trellis::FrozenArrays out = trellis::freeze_tables(tables, rank);
+  return {std::move(out.keys), std::move(out.ids), std::move(out.starts)};
+}
+inline TablesOut tables_out(std::span<const trellis::GrowingTable> tables) {
+  return tables_out(tables, [](std::int32_t id, std::int32_t) { return id; });
+}
 
 trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
+// A column of a corpus as codes, and the view ids of its values.
+struct CodedColumn {
+  Array<std::int32_t, 1> codes;
+  Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
+  FIELDS(codes, view_ids)
+};
+std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens);
 // The calls of a view with their numbers, the innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {

@@ -4,12 +4,20 @@
 #include "features.hpp"
 #include "learn/phrases.hpp"
 
-// starts [n + 1] of words, starts [n_words + 1] of their tags, tags, scores
-using WordArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
+struct WordArrays {
+  Array<std::int64_t, 1> starts;      // [n_sentences + 1]
+  Array<std::int64_t, 1> tag_starts;  // [n_words + 1]
+  Array<std::int32_t, 1> tags;
+  Array<float, 1> scores;
+  FIELDS(starts, tag_starts, tags, scores)
+};
 // atoms [n, 5] (slot, place, offset, bits, fold), templates [n, 2], slots [n, 2], number of folds, reach, outline or -1
-using SpanPlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t,
-                                  std::int32_t, std::int32_t>;
-using CodedColumns = std::vector<std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>>;  // codes, view ids [n_values, n_views]
+struct SpanPlanArrays {
+  Array<std::int32_t, 2> atoms, templates, slots;
+  std::int32_t n_folds, reach, outline;
+  FIELDS(atoms, templates, slots, n_folds, reach, outline)
+};
+using CodedColumns = std::vector<CodedColumn>;
 
 constexpr std::int64_t kLongestSentence = 400;  // words: a chart has a row of symbols per span
 
@@ -117,12 +125,7 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& given) {
 }
 
 inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& given, std::size_t n_words) {
-  std::vector<trellis::ColumnCodes> columns;
-  for (const auto& [codes, views] : given) {
-    require(codes.size() == n_words, "a column of another length than the sentences");
-    check_numbers(codes, views.shape(0), "a code without a value");
-    columns.push_back({codes.data(), {views.data(), views.shape(1)}});
-  }
+  std::vector<trellis::ColumnCodes> columns = columns_from(given, n_words);
   for (const auto& [column, view] : plan.plan.slots)
     require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
                 static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views, "no such view of a column");

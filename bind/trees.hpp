@@ -1,6 +1,7 @@
 // Plans of arcs and sentences as parsers take them, on their way from Python.
 #pragma once
 #include "checks.hpp"
+#include "features.hpp"
 #include "weights/arcs.hpp"
 
 // Templates of arcs, checked.
@@ -58,24 +59,19 @@ struct PyArcPlan {
 
 // Sentences as codes of columns with the views of their values; keeps the arrays it points into.
 struct PyArcData {
-  using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // codes, view ids [n_values, n_views]
   std::shared_ptr<PyArcPlan> plan;
-  std::vector<Column> arrays;
+  std::vector<CodedColumn> arrays;
   Array<std::int64_t, 1> starts;
   std::vector<trellis::ColumnCodes> columns;
 
-  PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<Column> given, Array<std::int64_t, 1> starts_)
+  PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<CodedColumn> given, Array<std::int64_t, 1> starts_)
       : plan(std::move(plan_)), arrays(std::move(given)), starts(std::move(starts_)) {
     const std::size_t n_tokens = check_sentences(starts);
     std::int64_t longest = 0;
     for (std::size_t i = 0; i + 1 < starts.size(); ++i) longest = std::max(longest, starts(i + 1) - starts(i));
     require(longest <= kLongest, "a sentence of more than 1,000 words");
     require(longest <= kLongestSummed || !plan->core.second_order(), "a sentence of more than 400 words, the limit of a parser of order 2");
-    for (const auto& [codes, views] : arrays) {
-      require(codes.size() == n_tokens, "a column of another length than the corpus");
-      check_numbers(codes, views.shape(0), "a code without a value");
-      columns.push_back({codes.data(), {views.data(), views.shape(1)}});
-    }
+    columns = columns_from(arrays, n_tokens);
     for (const auto& [column, view] : plan->core.places.slots)
       require(static_cast<std::size_t>(column) < columns.size() && static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views,
               "a slot without a view");
@@ -83,7 +79,7 @@ struct PyArcData {
     for (const trellis::PlacedAtom& atom : plan->core.places.atoms) {
       if (atom.place == trellis::kMeasure) continue;
       const auto [column, view] = plan->core.places.slots[static_cast<std::size_t>(atom.slot)];
-      const auto& views = arrays[static_cast<std::size_t>(column)].second;
+      const auto& views = arrays[static_cast<std::size_t>(column)].view_ids;
       for (std::size_t v = 0; v < views.shape(0); ++v)
         require(views(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32), "a view id that is too large for its key");
     }

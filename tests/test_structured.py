@@ -684,7 +684,7 @@ def test_a_state_that_is_none_is_an_error() -> None:
                 if name in (
                     "dual",
                     "solved",
-                    "table.values",
+                    "table.weights",
                     "table.sums",
                     "log.changes",
                     "log.clocks",

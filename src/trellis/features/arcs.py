@@ -10,7 +10,8 @@ from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.arc_presets import ARC_PRESETS
-from trellis.features.places import Coded, PlaceVocabulary, known_columns
+from trellis.features.extraction import Coded
+from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Template, parse_templates
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +98,13 @@ def column_vocabulary(
     return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
 
 
+class Coded(NamedTuple):
+    """A column as codes, with the view ids of its values."""
+
+    codes: Ints  # [n_tokens]
+    view_ids: Ints  # [n_values, n_views]
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """A training corpus with every attribute numbered, before any is cut."""
@@ -185,7 +193,7 @@ class Extractor:
         ``asks`` says as which fold each sentence asks learned dictionaries.
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
-        coded = [(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
+        coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
         nothing, plain = np.empty(0, np.float32), _part(self.plan, 0, self.n_emission - len(self.valued))
         lists = Ragged(*self.growing.extract(plain, coded, starts, n_threads), nothing)
         if self.valued:
@@ -218,7 +226,7 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
-        empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+        empty = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
         rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
@@ -319,7 +327,7 @@ def known_numbers(
     known: Vocabulary | None,
     which: int,
     growing: _core.GrowingVocabulary | None,
-    parts: Sequence[tuple[Ints, Ints, int, int, int]],
+    parts: Sequence[Plan],
     renamed: Callable[[int, Ints], Ints] = lambda k, ids: ids,
 ) -> Callable[[], Ints]:
     """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others.
@@ -353,9 +361,9 @@ def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
     return out
 
 
-def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]:
+def _part(plan: Plan, first: int, last: int) -> Plan:
     """The plan with only some of its templates; tables and folds keep their numbers."""
-    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last])).arrays
+    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last]))
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:
@@ -375,9 +383,10 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary = extraction.vocabulary
     n = extraction.growing.n_attributes
-    tables, folds = extraction.growing.freeze(rank[:n])
+    tables, folds = (Tables(**some) for some in extraction.growing.freeze(rank[:n]))
     if extraction.growing_edges is not None:
-        edge_tables, edge_folds = extraction.growing_edges.freeze(edge_rank[: extraction.growing_edges.n_attributes])
+        growing = extraction.growing_edges
+        edge_tables, edge_folds = (Tables(**some) for some in growing.freeze(edge_rank[: growing.n_attributes]))
         is_edge = np.zeros(vocabulary.plan.n_tables, bool)
         is_edge[vocabulary.plan.templates[vocabulary.n_emission :, 2]] = True
         fold_is_edge = np.zeros(vocabulary.plan.n_folds, bool)
@@ -405,7 +414,8 @@ def _renamed(attributes: Ints, rank: Ints) -> Ints:
 def sources(extraction: Extraction, rank: Ints) -> Sources:
     """The source of every attribute of labels, under the numbers that ``rank`` gives."""
     vocabulary, n = extraction.vocabulary, extraction.growing.n_attributes
-    (_, ids, starts), _ = extraction.growing.freeze(rank[:n])
+    tables, _ = extraction.growing.freeze(rank[:n])
+    ids, starts = tables["ids"], tables["starts"]
     n_sources = vocabulary.plan.n_tables
     of = np.full(int(rank.max(initial=-1)) + 1, n_sources, np.int32)
     for source in range(n_sources):
@@ -424,9 +434,9 @@ def _interleave(first: Tables, second: Tables, from_second: Bools) -> Tables:
     keys, ids, starts = list[npt.NDArray[np.uint64]](), list[Ints](), [0]
     for k, use_second in enumerate(from_second.tolist()):
         source = second if use_second else first
-        keys.append(source[0][source[2][k] : source[2][k + 1]])
-        ids.append(source[1][source[2][k] : source[2][k + 1]])
+        keys.append(source.keys[source.starts[k] : source.starts[k + 1]])
+        ids.append(source.ids[source.starts[k] : source.starts[k + 1]])
         starts.append(starts[-1] + len(ids[-1]))
     if not keys:
         return first
-    return np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64)
+    return Tables(np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64))

@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis._support.arrays import Ints
 from trellis.corpus.corpus import Column, Corpus
-from trellis.features.extraction import column_vocabulary, compact, frequent_words, view_table
+from trellis.features.extraction import Coded, column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import (
@@ -24,8 +24,15 @@ from trellis.features.vocabulary import (
 )
 
 MEASURE = -1
-Layout = tuple[Ints, Ints, Ints, int]  # atoms [n, 5], templates [n, 2], slots [n, 2], number of folds
-Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
+
+
+class Layout(NamedTuple):
+    """Keys of looks at places, as native code packs them."""
+
+    atoms: Ints  # [n, 5]: slot, place, offset, bits, fold or -1
+    templates: Ints  # [n, 2]: first and last atom
+    slots: Ints  # [n, 2]: column, view
+    n_folds: int
 
 
 def reach_of_places(templates: Sequence[Template]) -> int:
@@ -77,7 +84,7 @@ class PlaceVocabulary(Generic[T]):
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
-        return atoms, np.ascontiguousarray(shapes[:, :2]), np.array(slots, np.int32).reshape(-1, 2), n_folds
+        return Layout(atoms, np.ascontiguousarray(shapes[:, :2]), np.array(slots, np.int32).reshape(-1, 2), n_folds)
 
 
 def known_columns(
@@ -97,7 +104,7 @@ def known_columns(
         column_vocabulary(name, values[name], v, reach_of_places(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
-    return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]
+    return columns, lookups, [Coded(compacted[known.name].codes, known.view_ids) for known in columns]
 
 
 class ColumnReader(NamedTuple):
@@ -122,7 +129,7 @@ class ColumnReader(NamedTuple):
                 said, distinct = view_table(known.views[j], values, self.lookups, known.name)
                 found = np.append(strings.find(distinct), -1)[said]
                 ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
-        return column.codes, ids
+        return Coded(column.codes, ids)
 
     def said(self, look: Look, value: str) -> str:
         """What a look gives of a value, as text."""

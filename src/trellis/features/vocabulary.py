@@ -298,11 +298,6 @@ class Plan:
     n_folds: int
     reach: int
 
-    @property
-    def arrays(self) -> tuple[Ints, Ints, int, int, int]:
-        """As native code takes them."""
-        return self.atoms, self.templates, self.n_tables, self.n_folds, self.reach
-
 
 def bits_of(n_ids: int) -> int:
     """How many bits of a key an id takes."""
@@ -336,8 +331,13 @@ def pack_keys(
 
 # ------------------------------------------------------------ the vocabulary
 
-# Keys, ids and starts of open-addressing tables.
-Tables = tuple[npt.NDArray[np.uint64], Ints, Longs]
+
+class Tables(NamedTuple):
+    """Open-addressing tables, one after the other."""
+
+    keys: npt.NDArray[np.uint64]
+    ids: Ints
+    starts: Longs  # [n_tables + 1]
 
 
 @dataclass(frozen=True, slots=True)

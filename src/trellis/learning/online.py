@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
-
 from trellis._support.arrays import Arrays, Doubles, Longs
 from trellis.learning.learner import (
     ALL_ABILITIES,
@@ -21,7 +19,7 @@ from trellis.learning.learner import (
     flag,
     whole,
 )
-from trellis.learning.problem import Problem, State, StateParts
+from trellis.learning.problem import Problem, State
 from trellis.learning.run import Event, Work, restoring, sentence_order
 
 Update = Literal["standard", "early", "max-violation"]
@@ -32,7 +30,6 @@ class NativeWeights:
     """Weights in native code that change example by example, with what a problem knows of them."""
 
     make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    parts: StateParts
     # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
     pass_over: Callable[[Any, Longs, Any], Any]
     learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
@@ -52,23 +49,13 @@ class NativeWeights:
 
     def state(self) -> Arrays:
         """Everything that a later epoch depends on."""
-        out: Arrays = {}
-        for (name, part), value in zip(self.parts.items(), self.native.state(), strict=True):
-            if isinstance(part, type):
-                out[name] = np.array([value], part)
-            else:
-                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
-        return out
+        state: Arrays = self.native.state()
+        return state
 
     def restore(self, state: State) -> None:
         """Continue from there; ValueError or LookupError if it is not a state of such weights."""
-        native, values = self.make(), []
-        for name, part in self.parts.items():
-            if isinstance(part, type):
-                values.append(part(state[name][0]))
-            else:
-                values.append(tuple(state[f"{name}.{array}"] for array in part))
-        native.restore(*self.examples, *values)
+        native = self.make()
+        native.restore(*self.examples, dict(state))
         self.native = native
 
 

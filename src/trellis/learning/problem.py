@@ -13,7 +13,7 @@ structures are chains (`ChainProblem`), any structure with named features (`Feat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from trellis.learning.parameters import Parameters
 
 State = Mapping[str, npt.NDArray[Any]]
-StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
 
 
 @dataclass(frozen=True, slots=True)

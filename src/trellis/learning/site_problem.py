@@ -13,7 +13,7 @@ from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.learning.online import NativeWeights
-from trellis.learning.problem import FlatVector, Problem, StateParts
+from trellis.learning.problem import FlatVector, Problem
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
@@ -40,11 +40,9 @@ class SiteProblem(Problem):
 
     gold: Ints  # what stands in right outputs, one number per part
     n_examples: int
+    examples: Any  # the same for native code
     native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
-    parts: StateParts  # of the state of such weights
     objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
-    named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
-    examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
 
     @property
     def n_sentences(self) -> int:
@@ -60,14 +58,14 @@ class SiteProblem(Problem):
             native = self.native(*options.rule_settings)
             if self.initial is not None:
                 # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
-                native.epoch(*self.examples, np.empty(0, np.int64), None, 1, 1)
-                native.restore(*self.initial.state(native.state()))
+                native.epoch(self.examples, np.empty(0, np.int64), None)
+                native.restore(self.initial.state(native.state()))
             return native
 
         def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
-            return native.epoch(*block.examples, order, block.sentence_weights, options.batch, block.n_threads)
+            return native.epoch(block.examples, order, block.sentence_weights, options.batch, block.n_threads)
 
-        return NativeWeights(make, self.parts, pass_over, lambda native, average: self._named(native.weights(average)))
+        return NativeWeights(make, pass_over, lambda native, average: SiteWeights(native.weights(average)))
 
     def flat_vector(self) -> FlatVector:
         """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
@@ -81,10 +79,7 @@ class SiteProblem(Problem):
                 raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
             return native
 
-        return FlatVector(first, objective_of, lambda vector: self._named(learnt(vector)))
-
-    def _named(self, learnt: Any) -> SiteWeights:
-        return SiteWeights(self.named(learnt))
+        return FlatVector(first, objective_of, lambda vector: SiteWeights(learnt(vector)))
 
     def weights_of(self, tensors: Arrays) -> SiteWeights:
         """Weights from a checkpoint."""

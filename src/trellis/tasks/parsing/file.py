@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trellis import _core
 from trellis._support.tensor_file import Tensors
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables
 from trellis.features.vocabulary_tensors import columns_content, read_columns
 from trellis.tasks.model import notes_and_record
 
@@ -16,21 +16,8 @@ if TYPE_CHECKING:
     from trellis.tasks.parsing.model import Parser
 
 FORMAT = "trellis-parser-1"
-TABLES = ("keys", "ids", "starts")
-WEIGHTS = (*(f"tables.{name}" for name in TABLES), *(f"folds.{name}" for name in TABLES), "values")
+WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in Tables._fields), "values")
 KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
-
-
-def named(learnt: tuple[Any, Any, Any]) -> dict[str, Any]:
-    """What native code gives of learnt weights, as named arrays."""
-    tables, folds, values = learnt
-    return dict(zip(WEIGHTS, (*tables, *folds, values), strict=True))
-
-
-def native(plan: _core.ArcPlan, projective: bool, weights: Mapping[str, Any]) -> _core.TreeModel:
-    """The weights for native code, checked; ValueError or LookupError if they make no sense."""
-    tables, folds = (tuple(weights[f"{kind}.{name}"] for name in TABLES) for kind in ("tables", "folds"))
-    return _core.TreeModel(plan, projective, tables, folds, weights["values"])
 
 
 def content_of(parser: Parser) -> tuple[Tensors, dict[str, Any]]:

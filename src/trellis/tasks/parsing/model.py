@@ -66,7 +66,7 @@ class Parser(Model):
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
-        object.__setattr__(self, "_native", parser_file.native(plan, self.projective, self.weights))
+        object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, dict(self.weights)))
         object.__setattr__(self, "_reader", self.vocabulary.reader)
 
     @property

@@ -16,19 +16,11 @@ from trellis.evaluation.attachment import AttachmentReport
 from trellis.features.arc_presets import default_templates
 from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
-from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.tasks.parsing.file import named
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
 from trellis.tasks.parsing.warm_start import ArcStart, check_start
-
-STATE: StateParts = {
-    "clock": int,
-    "sites": ("keys", "starts", "folds.keys", "folds.starts"),
-    "table": ("values", "sums", "variances"),
-}  # of weights in training
 
 
 def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Parser:
@@ -71,9 +63,10 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
+    examples = _core.TreeExamples(data, heads, labels, settings.projective)
 
     def objective() -> Any:
-        vector = _core.TreeVector(data, heads, labels, settings.projective)
+        vector = _core.TreeVector(examples)
         return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
@@ -83,11 +76,9 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     problem = SiteProblem(
         heads,
         n,
+        examples,
         partial(_core.TreeOnline, plan, settings.projective),
-        STATE,
         objective,
-        named,
-        (data, heads, labels),
         unit="words",
         n_threads=settings.n_threads,
         sentence_weights=fit.weights(n),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from trellis._support.arguments import instance
-from trellis._support.arrays import Doubles, Floats, Longs
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.carried_keys import Carrier, Keys, numbers_of
 from trellis.features.known import keys_in_order
-from trellis.tasks.parsing.file import TABLES
+from trellis.features.vocabulary import Tables
 from trellis.tasks.parsing.model import Parser
 
 
@@ -39,25 +39,30 @@ class ArcStart:
     vocabulary: ArcVocabulary
     labels: tuple[str, ...]
 
-    def state(self, state: Any) -> tuple[Any, ...]:
+    def state(self, state: Mapping[str, Any]) -> Arrays:
         """The state of new native weights, with the older weights in it."""
-        clock, (keys, starts, fold_keys, fold_starts), (values, _, variances) = state
-        tables, folds = (
-            np.split(own, ends[1:-1])[: len(ends) - 1] for own, ends in ((keys, starts), (fold_keys, fold_starts))
-        )
+        tables, folds = (_split(state, kind) for kind in ("tables", "folds"))
         columns = self._columns(len(self.labels))
-        rows = np.split(values, np.cumsum([len(own) * n for own, n in zip(tables, columns, strict=True)])[:-1])
+        rows = np.split(
+            state["table.weights"], np.cumsum([len(own) * n for own, n in zip(tables, columns, strict=True)])[:-1]
+        )
         for t, numbers, carried in self._carried(tables, folds, grows=True):
             old, rows[t] = rows[t], np.zeros(len(tables[t]) * columns[t], np.float32)
             rows[t][: len(old)] = old
             rows[t].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
         values = np.concatenate(rows)
-        table = (values, np.zeros(len(values)), np.ones(len(values) if len(variances) else 0, np.float32))
-        return clock, (*_joined(tables), *_joined(folds)), table
+        return {
+            "clock": state["clock"],
+            **_joined(tables, "tables"),
+            **_joined(folds, "folds"),
+            "table.weights": values,
+            "table.sums": np.zeros(len(values)),
+            "table.variances": np.ones(len(values) if len(state["table.variances"]) else 0, np.float32),
+        }
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
-        tables, folds = ([own for own, _ in keys_in_order(table)] for table in learnt[:2])
+        tables, folds = ([own for own, _ in keys_in_order(_tables(learnt, kind))] for kind in ("tables", "folds"))
         columns = self._columns(len(self.labels))
         first = np.cumsum([0, *(len(own) * n for own, n in zip(tables, columns, strict=True))])
         vector = np.zeros(first[-1])
@@ -68,7 +73,7 @@ class ArcStart:
     def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[int, Longs, Floats]]:
         """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
         parser = self.parser
-        old, old_folds = (keys_in_order(_tables(parser, kind)) for kind in ("tables", "folds"))
+        old, old_folds = (keys_in_order(_tables(parser.weights, kind)) for kind in ("tables", "folds"))
         carrier = Carrier(parser.vocabulary, self.vocabulary)
         columns = self._columns(len(parser.labels))
         first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
@@ -90,9 +95,15 @@ class ArcStart:
         return np.array([self.labels.index(name) for name in names] or [0], np.int64)
 
 
-def _tables(parser: Parser, kind: str) -> Any:
-    return tuple(parser.weights[f"{kind}.{name}"] for name in TABLES)
+def _tables(weights: Mapping[str, Any], kind: str) -> Tables:
+    return Tables(*(weights[f"{kind}.{name}"] for name in Tables._fields))
 
 
-def _joined(tables: list[Keys]) -> tuple[Keys, Longs]:
-    return np.concatenate([np.empty(0, np.uint64), *tables]), np.cumsum([0, *map(len, tables)]).astype(np.int64)
+def _split(state: Mapping[str, Any], kind: str) -> list[Keys]:
+    ends = state[f"{kind}.starts"]
+    return np.split(state[f"{kind}.keys"], ends[1:-1])[: len(ends) - 1]
+
+
+def _joined(tables: list[Keys], kind: str) -> Arrays:
+    keys = np.concatenate([np.empty(0, np.uint64), *tables])
+    return {f"{kind}.keys": keys, f"{kind}.starts": starts_of([len(own) for own in tables])}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Doubles, Ints, Longs, runs_of, starts_of
+from trellis._support.arrays import Doubles, Ints, Lists, Longs, runs_of, starts_of
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.learning.feature_problem import FeatureProblem, Outputs
@@ -112,7 +112,7 @@ class Encoder:
             len(self.numbers),
             n_threads=n_threads,
             graphs=Hypergraphs(graphs).native,
-            features=(
+            features=Lists(
                 starts_of(sizes),
                 np.array(ids, np.int32),
                 np.array(values, np.float32),

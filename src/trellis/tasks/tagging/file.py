@@ -27,7 +27,7 @@ from trellis.features.templates import (
     vector_file,
 )
 from trellis.features.vectors import Vectors
-from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
+from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Tables, Vocabulary, derived_columns
 from trellis.features.vocabulary_tensors import (
     check_lookups,
     column_tensors,
@@ -122,8 +122,8 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         int(header["n_emission"]),
         columns,
         Plan(tensors["plan.atoms"], tensors["plan.templates"], n_tables, n_folds, reach),
-        (tensors["tables.keys"], tensors["tables.ids"], tensors["tables.starts"]),
-        (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
+        Tables(*(tensors[f"tables.{name}"] for name in Tables._fields)),
+        Tables(*(tensors[f"folds.{name}"] for name in Tables._fields)),
         bag,
         lookups_of(header["lookups"], tensors),
         dictionaries,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from trellis._support.arrays import Doubles, Ints, Longs, starts_of
+from trellis._support.arrays import Doubles, Floats, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.features.places import Coded
+from trellis.features.extraction import Coded
 from trellis.features.templates import PHRASE_MEASURES, Template
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
@@ -23,7 +23,15 @@ LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
-TaggedWords = tuple[Longs, Longs, Ints, Any]  # starts, starts of tags, tags, scores: as native code takes them
+
+
+class TaggedWords(NamedTuple):
+    """Words with the tags that they may have, as native code takes them."""
+
+    starts: Longs  # [n_sentences + 1]
+    tag_starts: Longs  # [n_words + 1]
+    tags: Ints
+    scores: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class Decoder:
             numbers += some
             scores += own
             sizes.append(len(some))
-        return starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32)
+        return TaggedWords(starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32))
 
     def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         """Of each sentence up to k trees, best first; none where no grammar derives it."""

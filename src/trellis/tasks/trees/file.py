@@ -14,6 +14,7 @@ from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables
 from trellis.features.vocabulary_tensors import columns_content, read_columns, strings_of, strings_tensors
 from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 FORMAT = "trellis-tree-parser-1"
 GREATEST = 1e30  # of a weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
-PARTS = ("keys", "ids", "starts")
 
 
 def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
@@ -51,7 +51,7 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
         **_lexicon_tensors(model.lexicon, model.grammar.tags),
         **known,
         **model.rows.tensors("rows"),
-        **{f"{name}.{part}": a for name in TABLES for part, a in zip(PARTS, getattr(model, name), strict=True)},
+        **{f"{name}.{part}": a for name in TABLES for part, a in getattr(model, name)._asdict().items()},
         "base": model.base,
     }
     if parser.tagger is not None:
@@ -71,7 +71,7 @@ def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
     if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
         raise ValueError("weights that are too great, or no numbers")
-    tables: Any = {name: tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES}
+    tables: Any = {name: Tables(*(tensors[f"{name}.{part}"] for part in Tables._fields)) for name in TABLES}
     model = PhraseModel(
         grammar,
         coarse,

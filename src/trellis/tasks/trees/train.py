@@ -15,11 +15,10 @@ from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import phrase_templates, phrase_vocabulary
-from trellis.learning.chain_problem import ROWS
+from trellis.features.vocabulary import Tables
 from trellis.learning.fit import Fit, fingerprint, no_targets
-from trellis.learning.problem import StateParts
 from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.tasks.trees.decoding import LONGEST
+from trellis.tasks.trees.decoding import LONGEST, TaggedWords
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
@@ -29,8 +28,6 @@ from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, r
 
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
-ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
-STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
 
 def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreeParser:
@@ -72,7 +69,9 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
     pos = corpus.column(POS)
     numbers = np.array([tags[tag] for tag in pos.values], np.int32)[pos.codes]
-    words = (corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32))
+    words = TaggedWords(
+        corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32)
+    )
     pruner = pruner_of(grammar, coarse, settings.prune)
     native = _core.PhraseExamples(
         pruner, words, right_starts, right, vocabulary.plan(), coded, False, settings.n_threads
@@ -84,14 +83,14 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         return vector, vector.rows
 
     def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
-        starts, labels, values = (weights.arrays[name] for name in ROW_ARRAYS)
-        sizes = np.diff(starts)
+        learnt = Rows.of_tensors("rows", weights.arrays)
+        sizes = np.diff(learnt.starts)
         kept = sizes > 0  # attributes without weights are dropped
         rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        rows = Rows(starts_of(sizes[kept]).astype(np.uint32), labels, values) if len(values) else NO_ROWS
-        base, tables = np.zeros(grammar.n_rules, np.float32), native.tables(rank)
-        known = (grammar, coarse, lexicon, vocabulary)
-        model = PhraseModel(*known, base, rows, *tables, settings.prune, fit.learner.family)
+        rows = learnt.only(kept) if len(learnt.labels) else NO_ROWS
+        base, known = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
+        tables, folds, outlines = (Tables(**some) for some in native.tables(rank))
+        model = PhraseModel(*known, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
         return TreeParser(model, settings.tagger, fit.notes, record)
 
     settings.dev = None if held_out is None else [str(tree) for tree in held_out]
@@ -99,10 +98,9 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     problem = SiteProblem(
         right[:, 0],
         n,
+        native,
         partial(_core.PhraseOnline, *weighted),
-        STATE,
         objective,
-        lambda rows: dict(zip(ROW_ARRAYS, rows, strict=True)),
         unit="rules",
         n_threads=settings.n_threads,
         sentence_weights=fit.weights(n, "tree"),

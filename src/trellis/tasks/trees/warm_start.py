@@ -9,12 +9,14 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import instance
-from trellis._support.arrays import Doubles, Floats, Longs, starts_of
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError
+from trellis.engine.weights import Rows
 from trellis.features.carried_keys import Carrier, id_map, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import Template
+from trellis.features.vocabulary import Tables
 from trellis.tasks.trees.grammar import Grammar, Markov
 from trellis.tasks.trees.model import TreeParser
 from trellis.tasks.trees.weights import PhraseModel, rule_columns
@@ -39,16 +41,17 @@ class PhraseStart:
     grammar: Grammar
     examples: _core.PhraseExamples
 
-    def state(self, state: Any) -> tuple[Any, ...]:
+    def state(self, state: Any) -> Arrays:
         """The state of new native weights, with the older weights in it."""
         attributes, columns, weights = self._carried()
         n = len(weights)
         starts = starts_of(np.bincount(attributes, minlength=self.examples.n_attributes)).astype(np.uint32)
-        return 0, (starts, columns.astype(np.uint32), weights, np.zeros(n), np.ones(n, np.float32))
+        rows = Rows(starts, columns.astype(np.uint32), weights).tensors("rows")
+        return {**state, **rows, "rows.sums": np.zeros(n), "rows.variances": np.ones(n, np.float32)}
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
-        starts, columns, _ = learnt
+        starts, columns = learnt["rows.starts"], learnt["rows.labels"]
         attributes, carried, weights = self._carried()
         n_columns = rule_columns(self.grammar)[1]
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(np.int64)))
@@ -77,7 +80,7 @@ class PhraseStart:
         """The number of every older attribute, -1 where the new trees do not have it."""
         model = self.model
         ranks = np.arange(self.examples.n_attributes, dtype=np.int32)
-        tables, folds, outlines = map(keys_in_order, self.examples.tables(ranks))
+        tables, folds, outlines = (keys_in_order(Tables(**some)) for some in self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
         measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
@@ -91,13 +94,13 @@ class PhraseStart:
 
     def _outline_map(self, outlines: Any) -> Longs:
         """The number of every older outline, -1 for none: an outline is a shorter one and a word's id."""
-        slot = self.model.vocabulary.plan()[-1]
+        slot = self.model.vocabulary.plan().outline
         old = keys_in_order(self.model.outlines)[0][0].tolist()
         out = np.full(len(old) + 1, -1, np.int64)
         out[0] = 0  # the empty one
         if slot < 0:
             return out
-        column, view = self.vocabulary.layout()[2][slot].tolist()
+        column, view = self.vocabulary.layout().slots[slot].tolist()
         before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
         ids = id_map(before, after, view, self.vocabulary.reach)
         number = {key: i for i, key in enumerate(outlines.tolist())}

@@ -14,8 +14,8 @@ from trellis.features.vocabulary import Tables
 from trellis.tasks.trees.grammar import Grammar
 from trellis.tasks.trees.lexicon import Lexicon
 
-NO_TABLES: Tables = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-EMPTY_TABLE: Tables = (np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
+NO_TABLES = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+EMPTY_TABLE = Tables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
 
 
@@ -43,7 +43,7 @@ class PhraseModel:
             columns,
             n_columns,
             self.base,
-            self.rows.arrays,
+            self.rows,
             self.vocabulary.plan(),
             self.tables,
             self.folds,
