@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.bars import bars_of
 from benchmarks.common import MissingDataError, Result, Setting
+from trellis.learning.run import interrupts_raise
 
 # A benchmark is a module here with ``run(setting) -> Result``; it joins by its name.
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
@@ -59,7 +60,8 @@ def main() -> int:
     for name in GROUPS.get(asked.name, (asked.name,)):
         begun = time.monotonic()
         try:
-            result = importlib.import_module(f"benchmarks.{name}").run(setting)
+            with interrupts_raise():
+                result = importlib.import_module(f"benchmarks.{name}").run(setting)
         except MissingDataError as error:
             print(error, file=sys.stderr)
             return 2

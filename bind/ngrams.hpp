@@ -81,7 +81,7 @@ struct PyNgrams {
     bounds.set(ngrams, scores.data());
     bounds.stop_growing();
     floats.beam = beam;
-    if (beam) floats.relaxed = bounds.relaxed();  // says which states are promising
+    floats.relaxed = bounds.relaxed();  // says which states are promising
   }
   PyNgrams(const PyNgrams&) = delete;
   template <class Real>

@@ -21,6 +21,7 @@ from trellis.interfaces.cli.main import reporting_errors
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, check_apart, check_picture, check_writable, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs, write_over
+from trellis.learning.run import interrupts_raise
 
 PROGRAM = "python -m experiments"
 ABOUT = """Rerun the experiments of the papers, with the printed figures beside ours.
@@ -44,7 +45,7 @@ example:
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run a command line and exit; an error is one line on standard error and exit code 2."""
-    with reporting_errors():
+    with reporting_errors(), interrupts_raise():
         if arguments[:1] == ["bounds"]:
             _measure_bounds(_bounds_parser().parse(arguments[1:]))
         elif arguments:

@@ -6,11 +6,11 @@ import numpy as np
 from gradient_oracle import allowed_of, potentials_of
 from oracle import paths_of, score_of
 
+from experiments.reference import Doubles
+from experiments.reference.boosting import WrongPaths
 from trellis.engine.weights import padded
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles
-from trellis.learning.reference.boosting import WrongPaths
 
 
 def counts_of(problem: ChainProblem, parameters: Parameters, i: int, path: tuple[int, ...]) -> Doubles:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from experiments.reference import DenseWeights, Doubles, add_features_of
 from trellis.corpus.corpus import Corpus
-from trellis.learning.reference import Doubles, Weights, add_features_of
 from trellis.tasks.tagging.model import Tagger
 
 
@@ -42,7 +42,7 @@ def enumerate_all(golds: list[list[int]], n_labels: int, order: int) -> Enumerat
         for path in product(range(n_labels), repeat=len(gold)):
             if list(path) == gold:
                 continue
-            d = Weights.zeros(n_tokens, n_labels, 2)  # every token is a feature of its own
+            d = DenseWeights.zeros(n_tokens, n_labels, 2)  # every token is a feature of its own
             tokens = [[first + t] for t in range(len(gold))]
             add_features_of(tokens, gold, d, 1.0)
             add_features_of(tokens, path, d, -1.0)

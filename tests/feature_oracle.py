@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments import reference
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.features.templates import Call, Template, parse_template
-from trellis.learning import reference
 
 Key = Hashable  # a feature's name: its template (or what templates share) and the values it saw
 

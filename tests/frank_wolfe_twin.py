@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from online_twin import Case, Float, Twin
 
-from trellis.learning import reference
-from trellis.learning.reference.margin import frank_wolfe_step, most_violated
+from experiments import reference
+from experiments.reference.margin import frank_wolfe_step, most_violated
 
 
 class FrankWolfeTwin(Twin):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
+from experiments.reference import Doubles, Potentials, ngram_table, restrict
+from experiments.reference.loglinear import crf_loss, local_loss
 from trellis import _core
 from trellis._support.arrays import LabelSets, Lists
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import Ngrams, Rows, padded
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles, Potentials, ngram_table, restrict
-from trellis.learning.reference.loglinear import crf_loss, local_loss
 
 LENGTHS = (3, 1, 0, 4, 2)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments import reference
+from experiments.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
 from trellis import _core
 from trellis._support.arrays import LabelSets, Lists
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import ChainWeights, Rows, padded
-from trellis.learning import reference
 from trellis.learning.chain_problem import ChainProblem
-from trellis.learning.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
 
 Float = np.float32
 

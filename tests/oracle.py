@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from trellis.learning.reference import Doubles, Potentials
+from experiments.reference import Doubles, Potentials
 
 
 def paths_of(p: Potentials, allowed: Sequence[Sequence[int]] | None = None) -> Iterator[tuple[int, ...]]:

@@ -12,11 +12,11 @@ from gradient_oracle import ngram_labels
 from oracle import score_of
 
 import trellis
+from experiments.reference import Potentials, ngram_table, restrict
+from experiments.reference.loglinear import local_loss
 from trellis.corpus.corpus import Corpus
 from trellis.engine.chain import Tables
 from trellis.engine.weights import Rows
-from trellis.learning.reference import Potentials, ngram_table, restrict
-from trellis.learning.reference.loglinear import local_loss
 from trellis.tasks.tagging.model import Tagger
 
 WORDS = ("a", "b", "c")

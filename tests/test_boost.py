@@ -15,12 +15,12 @@ from gradient_oracle import PARTIAL, SPECS, problem_of
 from samples import KINDS, random_corpus
 
 import trellis
+from experiments.reference import Doubles
+from experiments.reference.boosting import Round
 from trellis import SequenceBoost, _core
 from trellis._support.errors import LearnerError
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles
-from trellis.learning.reference.boosting import Round
 from trellis.learning.run import Event
 
 BOUNDS = ("loose", "tight", "exact")

@@ -13,9 +13,9 @@ from chain_answers import best_path, kbest, kbest_lists, log_partition, marginal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments import reference
 from trellis.engine import chain
 from trellis.engine.chain import Chains, Potentials, Tables
-from trellis.learning import reference
 
 KINDS = ("floats", "ties", "forbidden", "mixed")
 CASES = list(itertools.product((1, 2), (False, True), (False, True), KINDS))
@@ -320,7 +320,7 @@ def test_perceptron_update_of_the_paper() -> None:
     D, N, V = range(3)
     null = 3
     words = [[0], [1], [2], [0], [3]]
-    weights = reference.Weights.zeros(4, 3, order=2)
+    weights = reference.DenseWeights.zeros(4, 3, order=2)
     gold, best = [D, N, V, D, N], [D, N, N, D, N]
     reference.add_features_of(words, gold, weights, 1.0)
     reference.add_features_of(words, best, weights, -1.0)
@@ -347,7 +347,7 @@ def test_perceptron_learns_and_averages(order: int) -> None:
         assert reference.viterbi(reference.potentials(gamma, tokens))[0] == gold
     # The definition, by another way: the mean of what shorter runs end with.
     steps = []
-    weights = reference.Weights.zeros(2, 2, order)
+    weights = reference.DenseWeights.zeros(2, 2, order)
     for _ in range(5):
         for tokens, gold in zip(sentences, golds, strict=True):
             reference.perceptron_step(weights, tokens, gold)

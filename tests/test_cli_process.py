@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import re
@@ -13,19 +12,12 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from command_line import COLUMNS, TRAIN, Done, refused, shell
-from test_cli_parsing import TREES
-from test_cli_trees import TEXT
 
 import trellis
-from trellis.interfaces.cli.interrupts import keeping_the_best
-from trellis.interfaces.cli.main import module_of
-from trellis.learning.run import Event, StopTrainingError
 
 COMMAND = [sys.executable, "-m", "trellis"]
 
@@ -103,55 +95,6 @@ def test_control_c_before_the_first_epoch_gives_up(here: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.communicate()[1] == "trellis: interrupted\n"
     assert process.returncode == 130
-
-
-@pytest.mark.usefixtures("control_c")
-@pytest.mark.parametrize("epochs", [0, 1])
-def test_control_c_keeps_a_model_only_where_there_is_one(epochs: int) -> None:
-    with keeping_the_best(None, quiet=True) as observe:
-        for epoch in range(epochs):
-            observe(Event(epoch + 1))
-        if epochs:
-            signal.raise_signal(signal.SIGINT)  # heard, and obeyed after the epoch
-            with pytest.raises(StopTrainingError):
-                observe(Event(epochs + 1))
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("control_c")
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"train {TRAIN} --epochs 9",
-        "train --task parse train.conllu --epochs 9",
-        "train --task trees train.trees --set epochs=9",
-        "train --task words words.txt --epochs 9",
-        "train --task rerank train.txt --columns word,pos,chunk --reranker-folds 2 --kbest 3 --reranker-set epochs=9",
-    ],
-)
-def test_control_c_keeps_the_best_epoch_of_every_kind(
-    line: str, here: Path, call: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (here / "train.conllu").write_text(TREES)
-    (here / "train.trees").write_text(TEXT)
-    (here / "words.txt").write_text("a dog\nthe cat\n")
-
-    @contextmanager
-    def interrupting(quiet: bool, what: str = "") -> Iterator[Callable[[Event], None]]:
-        def observe(event: Event) -> None:
-            if event.epoch == 2:
-                signal.raise_signal(signal.SIGINT)
-
-        yield observe
-
-    monkeypatch.setattr(f"{module_of('train')}.watch_epochs", interrupting)
-    done = call(f"{line} --model m --json")
-    assert done.code == 0
-    assert len(json.loads(done.out)["history"]) == 2
-    assert "best model so far is kept" in done.err
-    assert Path("m").is_file()
 
 
 def test_a_background_job_does_not_hear_control_c(here: Path) -> None:

@@ -578,7 +578,7 @@ def test_tables_are_not_compressed_twice(tmp_path: Path) -> None:
 def test_a_sentence_column_with_gaps() -> None:
     """As in a well-known table of named entities, where only the first row of a sentence has its number."""
     rows = {"Sentence #": ["1", None, "2", None], "Word": ["a", "b", "c", "d"], "Tag": ["O", "O", "B", "I"]}
-    with pytest.raises(CorpusError, match=r"'Sentence #' is empty in row 1 .*fill it downwards first \(pandas: ffill"):
+    with pytest.raises(CorpusError, match=r"'Sentence #' misses value 1 .*fill it downwards first \(pandas: ffill"):
         trellis.read(pa.table(rows), sentence="Sentence #")
     table = pd.DataFrame(rows).ffill()
     assert trellis.read(table, sentence="Sentence #").sentences("Word") == [["a", "b"], ["c", "d"]]
@@ -598,3 +598,16 @@ def test_tables_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             work()
     trellis.write(corpus, tmp_path / "a.txt")
     assert trellis.read(tmp_path / "a.txt", columns=list(corpus.columns)).n_tokens == corpus.n_tokens
+
+
+@pytest.mark.parametrize(
+    "train", [trellis.TreeParser.train, trellis.Segmenter.train, trellis.train], ids=["trees", "words", "tag"]
+)
+@pytest.mark.parametrize("text", ["(S (NP (DT the) (NN dog)) (VP (VBD barked)))\n" * 2, "我们在北京学习中文" * 40])
+def test_text_that_is_taken_for_a_path_is_cut(train: Any, text: str) -> None:
+    with pytest.raises(CorpusError, match="taken as a path, not as text") as error:
+        train(text)
+    assert len(str(error.value)) < 160
+    assert "\n" not in str(error.value)
+    with pytest.raises(CorpusError, match=re.escape(f"{'x' * 80}.txt: no such file")):
+        train(f"{'x' * 80}.txt")

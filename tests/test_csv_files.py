@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
+from trellis.corpus.columns import Layout
 from trellis.corpus.csv_files import format_csv, parse_csv
 
 KAGGLE = """Sentence #,Word,Tag
@@ -21,7 +22,7 @@ Sentence: 2,Iran,B-geo
 
 
 def read(text: str, **how: Any) -> trellis.Corpus:
-    return parse_csv(text.encode(), "a.csv", how.get("names"), how.get("sentence"))
+    return parse_csv(text.encode(), "a.csv", Layout(how.get("names"), sentence=how.get("sentence")))
 
 
 def test_a_column_filled_on_first_rows_only() -> None:
@@ -39,7 +40,7 @@ def test_a_column_filled_on_first_rows_only() -> None:
         ("w;y\na;A\nb;B\n;\nc;C", {}),
         ("n,w,y\n1,a,A\n1,b,B\n2,c,C\n", {"sentence": "n"}),
         (",sentence,w,y\n0,1,a,A\n1,1,b,B\n2,2,c,C\n", {}),  # with the numbers of rows that pandas writes
-        ("sentence_id,w,y,z\n1,a,A,\n1,b,B,\n2,c,C,\n", {"names": ["w", "y"]}),
+        ("sentence_id,w,y,z\n1,a,A,\n1,b,B,\n2,c,C,\n", {"names": ("w", "y")}),
     ],
 )
 def test_ways_to_tell_sentences_apart(text: str, how: Any) -> None:
@@ -66,7 +67,7 @@ def test_what_is_wrong_is_said_with_its_line(text: str, line: int | None, why: s
 
 def test_other_encodings_and_columns_are_told() -> None:
     with pytest.raises(trellis.CorpusError, match="iconv"):
-        parse_csv("w\nM\xe4dchen\n".encode("latin-1"), "a.csv", None, None)
+        parse_csv("w\nM\xe4dchen\n".encode("latin-1"), "a.csv", Layout())
     with pytest.raises(trellis.CorpusError, match="no column 'x'"):
         read(KAGGLE, sentence="x")
 
@@ -79,7 +80,7 @@ words = st.text(
 @given(st.lists(st.lists(st.tuples(words, words), min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read_again(sentences: list[list[tuple[str, str]]]) -> None:
     corpus = trellis.read(sentences, columns="w,y")
-    assert list(parse_csv(format_csv(corpus).encode(), "", ["w", "y"], None)) == list(corpus)
+    assert list(parse_csv(format_csv(corpus).encode(), "", Layout(("w", "y")))) == list(corpus)
 
 
 def test_on_the_command_line(here: Path, call: Any) -> None:

@@ -15,8 +15,9 @@ import pytest
 import trellis
 from trellis.corpus.brackets import parse_trees
 from trellis.corpus.tree import PhraseTree
-from trellis.display.charts import line_chart
-from trellis.display.texts import mark
+from trellis.display.charts import curves_chart
+from trellis.display.html import table
+from trellis.display.models import mark
 from trellis.display.trellises import draw_trellis
 from trellis.evaluation.error_analysis import error_analysis
 
@@ -118,7 +119,7 @@ def circles(svg: str) -> list[dict[str, str]]:
 def test_the_trellis_of_a_sentence(tagger: trellis.Tagger, tmp_path: Path) -> None:
     sentence = ["the", "dog", NASTY]
     picture = tagger.draw(sentence)
-    assert picture._repr_svg_() == picture.to_svg() == str(picture)
+    assert picture._repr_svg_() == picture.svg == str(picture)
     names = [title.text or "" for title in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}title")]
     node = tagger.marginals(sentence)
     for t, label in enumerate(tagger.tag(sentence)):
@@ -164,7 +165,7 @@ def drawn() -> dict[str, Callable[[str], trellis.Picture]]:
         "phrases": lambda text: PhraseTree("S", (PhraseTree("NP", word=text), PhraseTree(text, word="b"))).draw(),
         "lattice": lambda text: trellis.Hypergraph.from_arrays(*arcs).draw(edge_names=[text, ""]),
         "trellis": lambda text: draw_trellis([text], [text], np.ones((1, 1)), None, [0], 1),
-        "curve": lambda text: line_chart(text, "red", [(1, 0.5)], text),
+        "curve": lambda text: curves_chart([(text, "red", [(1, 0.5)])], text),
     }
 
 
@@ -181,53 +182,50 @@ def test_pictures_hold_any_text(kind: str, tmp_path: Path) -> None:
 
 def test_trees_and_lattices_show_themselves() -> None:
     [tree] = parse_trees("(S (NP a) (VP b))").trees
-    assert tree._repr_svg_() == tree.draw().to_svg()
+    assert tree._repr_svg_() == tree.draw().svg
     assert str(tree.draw()) == tree.draw().text == "  S\n┌─┴─┐\nNP  VP\n│   │\na   b"
     graph = trellis.Hypergraph.from_arrays([1, 2], [0, 1, 2], [0, 1])
-    assert graph._repr_svg_() == graph.draw().to_svg()
+    assert graph._repr_svg_() == graph.draw().svg
     dependencies = trellis.DependencyTree(["a"], [0])
-    assert dependencies._repr_svg_() == dependencies.draw().to_svg()
+    assert dependencies._repr_svg_() == dependencies.draw().svg
 
 
 # ------------------------------------------------------------ figures
 
 
-def texts(figure: Any) -> str:
-    from matplotlib.text import Text
-
-    return " ".join(text.get_text() for text in figure.findobj(Text))
-
-
 def test_the_history(tagger: trellis.Tagger) -> None:
-    said = texts(tagger.plot_history())
+    said = tagger.plot_history().svg
     assert all(part in said for part in ("tagger: CRF", "objective", "F1 of spans on dev", "best: 100.00"))
     hmm = trellis.train({"word": [["a"]], "y": [["A"]]}, target="y", learner=trellis.HMM())
     with pytest.raises(trellis.ArgumentError, match="history"):
         hmm.plot_history()
 
 
+def titles(picture: trellis.Picture) -> list[str]:
+    return [title.text or "" for title in ET.fromstring(picture.svg).iter("{http://www.w3.org/2000/svg}title")]
+
+
 def test_confusions_are_drawn_where_they_belong() -> None:
     found = error_analysis([["A", "A", "B", "C"]], [["A", "B", "B", "A"]])
-    figure = found.plot()
-    [axes] = figure.axes
-    shares = np.asarray(axes.images[0].get_array()) ** 2
-    expected = np.array([[0.5, 0.5, 0], [0, 1, 0], [1, 0, 0]])
-    np.testing.assert_allclose(shares, expected)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B", "C"]
+    cells = [("A", "A", 1, 0.5), ("A", "B", 1, 0.5), ("B", "B", 1, 1.0), ("C", "A", 1, 1.0)]
+    expected = [f"gold {gold}, predicted {guess}: {n}, share {share:.3f}" for gold, guess, n, share in cells]
+    assert titles(found.plot()) == expected
+    squares = list(ET.fromstring(found.plot().svg).iter("{http://www.w3.org/2000/svg}rect"))
+    rows, columns = ([float(square.attrib[name]) for square in squares] for name in ("y", "x"))
+    assert rows[0] == rows[1] < rows[2] < rows[3]
+    assert columns[0] == columns[3] < columns[1] == columns[2]
 
 
 def test_reliability_is_drawn(tagger: trellis.Tagger) -> None:
     found = tagger.reliability({"word": [["the", "dog", "Ann"]], "chunk": [["B-NP", "I-NP", "O"]]})
-    above, below = found.tokens.plot("labels").axes
-    seen = above.get_lines()[1]
     some = [bin for bin in found.tokens.bins if bin.n]
-    np.testing.assert_allclose(seen.get_ydata(), [bin.accuracy for bin in some])
-    assert sum(bar.get_height() for bar in below.patches) == 3
+    said = [f"confidence {bin.confidence:.3f}, accuracy {bin.accuracy:.3f}, {bin.n} of them" for bin in some]
+    assert titles(found.tokens.plot("labels")) == said
 
 
-def test_without_matplotlib_one_line_says_what_to_do(tagger: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(trellis.ArgumentError, match=r"pip install matplotlib"):
-        tagger.plot_history()
+def test_heads_of_numbers_are_aligned_as_the_numbers() -> None:
+    report = trellis.evaluate([["A", "B"]], [["A", "A"]])._repr_html_()
+    assert '<th></th><th class="n">precision</th><th class="n">recall</th>' in report
+    assert table([("a", "", 1), ("b", 2.5, "")], ("x", "y", "z")).startswith(
+        '<table><tr><th>x</th><th class="n">y</th><th class="n">z</th></tr>'
+    )

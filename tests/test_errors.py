@@ -30,7 +30,9 @@ def test_all_exceptions_are_copied() -> None:
     found = set[str]()
     folders = (Path(package.__file__).parent for package in (trellis, experiments))
     for path in itertools.chain.from_iterable(folder.rglob("*.py") for folder in folders):
-        found |= set(re.findall(r"^class ([A-Za-z]\w*)\(.*(?:Error|Exception)\):", path.read_text(), re.MULTILINE))
+        found |= set(
+            re.findall(r"^class ([A-Za-z]\w*)\(.*(?:Error|Exception|Warning)\):", path.read_text(), re.MULTILINE)
+        )
     assert found == {kind.__name__ for kind in (*EXCEPTIONS, *OTHERS)}
 
 

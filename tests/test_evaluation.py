@@ -17,9 +17,8 @@ from sklearn.metrics import classification_report
 import trellis
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Strings
-from trellis.corpus.schemes import spans
-from trellis.evaluation.spans import SpanReading
-from trellis.evaluation.structured import StructuredReport
+from trellis.corpus.schemes import SpanReading, spans
+from trellis.evaluation.report import StructuredReport
 from trellis.evaluation.tagging import evaluate, evaluate_columns
 
 LETTERS = {"BIO": "BI", "IOBES": "BIES", "IOE": "IE"}

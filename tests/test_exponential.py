@@ -10,10 +10,10 @@ from gradient_oracle import PARTIAL, SPECS, losses_of, problem_of
 from samples import KINDS, random_corpus
 from scipy.optimize import minimize as scipy_minimize
 
+from experiments.reference import Doubles
 from trellis import CRF, ExponentialLoss
 from trellis._support.errors import LearnerError
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles
 from trellis.learning.run import Event
 
 SLOW = {"tolerance": 1e-13, "epochs": 2000}

@@ -13,15 +13,15 @@ from gradient_oracle import Spec, problem_of
 from samples import KINDS, random_corpus
 
 import trellis
+from experiments.reference.counting import HMMCounts, suffix_probability
 from trellis import HMM
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.learners.hmm import label_probabilities
-from trellis.learning.reference.counting import Counts, suffix_probability
 
 
-def counts_of(corpus: Corpus, order: int, k: float) -> Counts:
-    return Counts(((one["word"], one["label"]) for one in corpus), order, k)
+def counts_of(corpus: Corpus, order: int, k: float) -> HMMCounts:
+    return HMMCounts(((one["word"], one["label"]) for one in corpus), order, k)
 
 
 @pytest.mark.parametrize("end", [True, False])

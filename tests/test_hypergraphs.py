@@ -332,7 +332,7 @@ def test_pictures_have_all_nodes_edges_and_names_and_mark_the_best() -> None:
         scores = rng.normal(size=graph.n_edges)
         names = [f"<{v}>" for v in range(graph.n_nodes)]
         picture = ElementTree.fromstring(
-            graph.draw(scores, node_names=names, edge_names=[str(e) for e in range(graph.n_edges)]).to_svg()
+            graph.draw(scores, node_names=names, edge_names=[str(e) for e in range(graph.n_edges)]).svg
         )
         marks = [thing.get("class") for thing in picture]
         best = set(graph.best(scores).edges)

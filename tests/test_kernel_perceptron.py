@@ -11,8 +11,8 @@ from dual_oracle import observed
 from samples import random_corpus
 
 import trellis
+from experiments import reference
 from trellis._support.errors import LearnerError
-from trellis.learning import reference
 
 FEATURES = ["word[0]", "word[-1]", "suffix(word[0], 1)"]
 
@@ -47,9 +47,9 @@ def dual_perceptron(
     starts = np.concatenate([[0], np.cumsum([len(gold) for gold in golds])])
     null = n_labels
 
-    def scores() -> tuple[npt.NDArray[np.float64], reference.Weights]:
+    def scores() -> tuple[npt.NDArray[np.float64], reference.DenseWeights]:
         beta = np.zeros((len(k), n_labels))
-        w = reference.Weights.zeros(0, n_labels, order)
+        w = reference.DenseWeights.zeros(0, n_labels, order)
         for (i, path), count in alpha.items():
             for labels, by in ((golds[i], count), (path, -count)):
                 x = y = null

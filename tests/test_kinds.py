@@ -250,8 +250,8 @@ def test_pictures(kind: Kind, model: Any) -> None:
     for x in (*kind.inputs, kind.token, *kind.empty, kind.hostile):
         picture = model.draw(x)
         assert isinstance(picture, trellis.Picture)
-        assert ElementTree.fromstring(picture.to_svg()).tag.endswith("svg")
-        assert picture._repr_svg_() == picture.to_svg()
+        assert ElementTree.fromstring(picture.svg).tag.endswith("svg")
+        assert picture._repr_svg_() == picture.svg
     return None
 
 

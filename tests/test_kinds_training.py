@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from contract import answers, kind, model, one_line
-from kinds import DECLARED, KINDS, Change, Kind, model_of
+from kinds import CORPUS, DECLARED, KINDS, Change, Kind, model_of
 
 import trellis
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TrellisError
 from trellis.learning.options import options_of
+from trellis.learning.run import interrupts_raise
 
 __all__ = ["kind", "model"]
 
@@ -52,7 +55,7 @@ def plain(epochs: int) -> trellis.Perceptron:
 
 
 def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
-    """StopTrainingError in the observer, which is how Ctrl-C ends a training, is like a training of fewer epochs."""
+    """StopTrainingError in the observer is like a training of fewer epochs."""
     events = list[trellis.Event]()
 
     def stop(event: trellis.Event) -> None:
@@ -61,7 +64,8 @@ def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
             raise trellis.StopTrainingError
 
     if not kind.has_epochs:
-        assert kind.train(observer=stop).training["history"] == events == []
+        history = kind.train(observer=stop).training["history"]
+        assert [event["epoch"] for event in history] == [event.epoch for event in events] == [1]
         return
     for options in ({}, {"dev": kind.other}):
         events.clear()
@@ -69,11 +73,85 @@ def test_stopping_keeps_the_best_epoch(kind: Kind) -> None:
         assert len(events) == len(stopped.training["history"]) == 3
         assert answers(kind, stopped) == answers(kind, kind.train(learner=plain(3), **options))
 
-    def interrupt(event: trellis.Event) -> None:
-        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.usefixtures("control_c")
+def test_control_c_keeps_the_best_epoch(kind: Kind, tmp_path: Path) -> None:
+    """It is like a training of fewer epochs; what raises it makes no difference."""
+
+    def interrupt(event: trellis.Event) -> None:
+        if event.epoch == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    def raise_interrupt(event: trellis.Event) -> None:
+        if event.epoch == 2:
+            raise KeyboardInterrupt
+
+    if not kind.has_epochs:
+        return
+    for options in ({}, {"dev": kind.other}):
+        shorter = answers(kind, kind.train(learner=plain(2), **options))
+        for observer in (interrupt, raise_interrupt):
+            with pytest.warns(trellis.TrellisWarning, match="training stops after epoch 2 and keeps the best epoch; "):
+                stopped = kind.train(learner=plain(5), observer=observer, **options)
+            assert len(stopped.training["history"]) == 2
+            assert answers(kind, stopped) == shorter
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if "checkpoint" not in kind.no_effect:
+        path = tmp_path / "checkpoint"
+        with pytest.warns(trellis.TrellisWarning, match="the same call continues from the checkpoint"):
+            kind.train(learner=plain(4), observer=interrupt, checkpoint=path)
+        again = kind.train(learner=plain(4), checkpoint=path)
+        assert answers(kind, again) == answers(kind, kind.train(learner=plain(4)))
+
+
+@pytest.mark.usefixtures("control_c")
+def test_control_c_gives_up(kind: Kind) -> None:
+    """A second time; and where the models of several trainings are asked for."""
+
+    def interrupt(event: trellis.Event) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def interrupt_twice(event: trellis.Event) -> None:
+        interrupt(event)
+        interrupt(event)
+
+    if not kind.has_epochs:
+        return
+    with pytest.warns(trellis.TrellisWarning, match="Ctrl-C again gives up"), pytest.raises(KeyboardInterrupt):
+        kind.train(observer=interrupt_twice)
+    with interrupts_raise(), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt)
+
+
+@pytest.mark.usefixtures("control_c")
+def test_control_c_before_the_first_epoch_gives_up(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.learning.run.sentence_order", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr("trellis.learning.online.sentence_order", lambda *_: signal.raise_signal(signal.SIGINT))
+    if kind.has_epochs:
+        with pytest.raises(KeyboardInterrupt):
+            kind.train()
+
+
+@pytest.mark.usefixtures("control_c")
+def test_control_c_ends_a_call_that_trains_several_models() -> None:
+    """No model is made of a training that was not finished."""
+
+    def interrupt(event: trellis.Event) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    def train_tagger(part: trellis.Corpus) -> trellis.Tagger:
+        return trellis.Tagger.train(part, target="label", learner=plain(3), observer=interrupt)
+
+    for options in ({"bagging": 2}, {"documents": True}):
+        with pytest.raises(KeyboardInterrupt):
+            trellis.Tagger.train(CORPUS, target="label", learner=plain(3), observer=interrupt, **options)
+    with pytest.raises(KeyboardInterrupt):
+        trellis.Reranker.train(CORPUS, tagger=train_tagger, k=3, folds=2)
+
+
+def test_control_c_is_left_alone_in_other_threads() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(trellis.Tagger.train, CORPUS, target="label", learner=plain(1)).result().labels
 
 
 def test_the_best_epoch_on_dev_is_kept(kind: Kind) -> None:

@@ -10,8 +10,8 @@ from samples import random_corpus
 from scipy.optimize import minimize as scipy_minimize
 
 import trellis
+from experiments.reference import Doubles
 from trellis.learning.lbfgs import MEMORY, WINDOW, History, Minimizer
-from trellis.learning.reference import Doubles
 
 Function = Callable[[Doubles], tuple[float, Doubles]]
 

@@ -13,13 +13,13 @@ from random_models import with_ngrams
 from samples import KINDS, random_corpus
 
 import trellis
+from experiments.reference import Potentials, restrict
+from experiments.reference.loglinear import local_loss
 from trellis import MaxEnt, _core
 from trellis._support.arrays import Lists
 from trellis._support.errors import LearnerError
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Potentials, restrict
-from trellis.learning.reference.loglinear import local_loss
 from trellis.learning.run import Event
 from trellis.tasks.tagging.model import Tagger
 

@@ -22,12 +22,12 @@ from oracle import paths_of, score_of
 from samples import random_corpus
 
 import trellis
+from experiments.reference import Doubles
 from trellis import _core
 from trellis._support.arrays import Lists
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles
 
 ALL = SPECS | PARTIAL | PARTS
 

@@ -15,11 +15,11 @@ from online_twin import Twin, case, flat, vote
 from samples import KINDS, random_corpus
 
 import trellis
+from experiments import reference
 from trellis import AROW, MIRA, PassiveAggressive, Perceptron
 from trellis._support.errors import LearnerError, ModelError
 from trellis.engine.weights import Rows, padded
 from trellis.interfaces.cli.learner_options import build_learner
-from trellis.learning import reference
 from trellis.learning.online import OnlineRun
 from trellis.tasks.tagging.model import Tagger
 

@@ -448,7 +448,7 @@ def test_projective_training_lifts_crossing_arcs() -> None:
 
 def test_trees_draw_and_print_themselves() -> None:
     tree = trellis.DependencyTree(["<the>", "dog", "sees"], [2, 3, 0], ["det", "subj", "root"], 1.5, [0.9, 0.2, 1.0])
-    picture = ElementTree.fromstring(tree.draw().to_svg())
+    picture = ElementTree.fromstring(tree.draw().svg)
     texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[:3] == ["<the>", "dog", "sees"]
     widths = [float(e.attrib["stroke-width"]) for e in picture.iter() if "stroke-width" in e.attrib]
@@ -456,7 +456,7 @@ def test_trees_draw_and_print_themselves() -> None:
     assert str(tree) == "sees (root)\n  dog (subj)\n    <the> (det)"
     assert list(tree.arcs()) == [(2, 1, "det"), (3, 2, "subj"), (0, 3, "root")]
     assert (tree.root, tree.dependents(3), len(tree)) == (3, [2], 3)
-    ElementTree.fromstring(trellis.DependencyTree([], []).draw().to_svg())
+    ElementTree.fromstring(trellis.DependencyTree([], []).draw().svg)
 
 
 def test_scores_count_by_hand() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import trellis
 from trellis._support.errors import ModelError
-from trellis.interfaces.compat.pattern_models import _Pattern
+from trellis.interfaces.compat.pattern_models import _parts, _values
 
 FILES = Path(__file__).parent / "files" / "other_tools"
 
@@ -70,12 +70,13 @@ def test_they_are_ordinary_taggers(name: str, tmp_path: Path) -> None:
 
 
 def test_an_observation_is_cut_in_all_ways() -> None:
-    pattern = _Pattern.of("U05:%x[-1,0]/%x[0,0]")
-    assert list(pattern.values("U05:a/b/c")) == [("a", "b/c"), ("a/b", "c")]
-    assert list(pattern.values("U05:a")) == []
-    assert list(pattern.values("U06:a/b")) == []
-    assert list(_Pattern.of("U13").values("U13")) == [()]
-    assert list(_Pattern.of("U1:%x[0,0]!").values("U1:x!!")) == [("x!",)]
+    parts = _parts("U05:%x[-1,0]/%x[0,0]")
+    assert list(_values(parts, "U05:a/b/c")) == [("a", "b/c"), ("a/b", "c")]
+    assert list(_values(parts, "U05:a")) == []
+    assert list(_values(parts, "U06:a/b")) == []
+    assert list(_values(_parts("U13"), "U13")) == [()]
+    assert list(_values(_parts("U13"), "U13U13")) == []
+    assert list(_values(_parts("U1:%x[0,0]!"), "U1:x!!")) == [("x!",)]
 
 
 def test_patterns_that_are_not_read_are_said(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from opened import weights_of
 from samples import KINDS, random_corpus
 
 import trellis
+from experiments import reference
 from trellis import Perceptron, _core
 from trellis._support.errors import CorpusError, LearnerError
-from trellis.learning import reference
 from trellis.learning.run import Event
 
 EPOCHS = 3

@@ -281,6 +281,7 @@ def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytes
     assert set.union(*(one.asked for one in others)) == everything
 
 
+@pytest.mark.filterwarnings("ignore::trellis.TrellisWarning")
 def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """At usual numbers of labels nothing changes."""
     corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}

@@ -52,7 +52,7 @@ def test_what_functions_return_can_be_named() -> None:
             for field in dataclasses.fields(thing):
                 unnamed |= {word for word in classes_in(str(field.type)) if not hasattr(trellis, word)}
     private = {
-        "Figure",  # of matplotlib
+        "Figure",  # of a report: a value and its support
         "Html",  # a string
         "Strings",
         "Extras",

@@ -11,32 +11,32 @@ from boost_oracle import sentences_of
 from gradient_oracle import SPECS, Spec, problem_of
 
 import trellis
-from trellis.learning.parameters import Parameters
-from trellis.learning.reference import Doubles, Tokens, Weights, features_of, potentials
-from trellis.learning.reference.boosting import Round, wrong_paths
-from trellis.learning.reference.loglinear import (
+from experiments.reference import DenseWeights, Doubles, Tokens, features_of, potentials
+from experiments.reference.boosting import Round, wrong_paths
+from experiments.reference.loglinear import (
     crf_gradient,
     crf_loss,
     exponential_gradient,
     local_gradient,
     local_loss,
 )
-from trellis.learning.reference.margin import most_violated, sizes_in_the_dual
-from trellis.learning.reference.steps import mira_step
+from experiments.reference.margin import most_violated, sizes_in_the_dual
+from experiments.reference.steps import mira_step
+from trellis.learning.parameters import Parameters
 
 SENTENCES: list[Tokens] = [[[0], [1, 3], [2]], [[1, 2], [0, 3]], [[3]]]
 GOLDS = [[0, 2, 1], [1, 1], [2]]
 
 
-def random_weights(order: int) -> Weights:
+def random_weights(order: int) -> DenseWeights:
     rng = np.random.default_rng(order)
-    weights = Weights.zeros(4, 3, order)
+    weights = DenseWeights.zeros(4, 3, order)
     for table in weights.tables():
         table += rng.normal(size=table.shape)
     return weights
 
 
-def slopes(weights: Weights, value: Callable[[], float], h: float = 1e-5) -> Iterator[Doubles]:
+def slopes(weights: DenseWeights, value: Callable[[], float], h: float = 1e-5) -> Iterator[Doubles]:
     """The gradient by central differences, table by table."""
     for table in weights.tables():
         out = np.zeros(table.shape)
@@ -80,15 +80,15 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
     L, stride = problem.n_labels, 8
     n_edges = len(parameters.edge_places)
 
-    def weights_of(x: Doubles) -> Weights:
+    def weights_of(x: Doubles) -> DenseWeights:
         edge, tri = np.zeros((L + 1, stride)), np.zeros((L + 1, L + 1, stride))
         edge.ravel()[parameters.edge_places] = x[4 * L : 4 * L + n_edges]
         tri.ravel()[parameters.tri_places] = x[4 * L + n_edges :]
-        return Weights(x[: 4 * L].reshape(4, L), edge[:, :L], tri[..., :L] if order == 2 else None)
+        return DenseWeights(x[: 4 * L].reshape(4, L), edge[:, :L], tri[..., :L] if order == 2 else None)
 
     starts, ids, _ = problem.corpus.lists
     tokens = [ids[a:b].tolist() for a, b in pairwise(starts)]
-    total = Weights.zeros(4, L, order)
+    total = DenseWeights.zeros(4, L, order)
     for begin, end in pairwise(problem.starts):
         one = (local_gradient if local else crf_gradient)(
             weights_of(x), tokens[begin:end], problem.gold[begin:end].tolist()
@@ -150,7 +150,7 @@ def test_working_sets_reach_the_hm_svms_objective(cost: str) -> None:
     for _ in range(200):
         for i, (tokens, gold) in enumerate(zip(sentences, golds, strict=True)):
             w = np.array(parts).sum(axis=0)
-            p = potentials(Weights(w[:4].reshape(2, 2), w[4:].reshape(3, 2), None), tokens)
+            p = potentials(DenseWeights(w[:4].reshape(2, 2), w[4:].reshape(3, 2), None), tokens)
             path = most_violated(p, gold, 1 - np.eye(2)[gold] if cost == "hamming" else None)
             if path != gold:
                 wrong = sum(y != z for y, z in zip(path, gold, strict=True))

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and what killed processes leave behind is removed by the next save."""
+"""Files appear whole or not at all, and what killed processes leave behind is removed by a later save."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ with replacing(sys.argv[1], ModelError) as temporary:
 """
 
 
-def test_a_killed_save_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
+def test_a_killed_save_is_cleaned_up_by_a_later_one(tmp_path: Path) -> None:
     target, other = tmp_path / "model", tmp_path / "other"
     target.write_bytes(b"old")
     for path in (target, target, other):
         subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert target.read_bytes() == b"old"
     left = sorted(tmp_path.glob(".trellis-*.tmp"))
-    assert len(left) == 2  # the second save removed what the first left behind
+    assert len(left) == 3  # they may be under way
+    for path in left:
+        os.utime(path, times=(0, 0))
     with replacing(target, ModelError) as temporary:
         temporary.write_bytes(b"new")
-        with replacing(target, ModelError) as another:  # a save that is under way is left alone
+        with replacing(target, ModelError) as another:  # a save that is perhaps under way is left alone
             another.write_bytes(b"newer")
         assert temporary.exists()
         assert target.read_bytes() == b"newer"
@@ -102,26 +104,6 @@ def test_failures(tmp_path: Path) -> None:
         if path != "/dev/null":
             with pytest.raises(CorpusError, match=f"{path}: cannot be written: {why}"):
                 trellis.write(corpus, path)
-
-
-def test_a_new_file_that_another_process_takes_for_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the creation of the file and its lock, a second process may remove it, or be about to."""
-    fcntl = pytest.importorskip("fcntl")
-    lock, calls = fcntl.flock, list[int]()
-
-    def late(handle: int, how: int) -> None:
-        calls.append(handle)
-        if len(calls) == 1:
-            next(tmp_path.glob(".trellis-*.tmp")).unlink()
-        if len(calls) == 2:
-            raise BlockingIOError
-        lock(handle, how)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with replacing(tmp_path / "model", ModelError) as temporary:
-        temporary.write_bytes(b"x")
-    assert len(calls) == 3
-    assert (tmp_path / "model").read_bytes() == b"x"
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.txt", "a.csv", "a.txt.gz"])

@@ -13,7 +13,7 @@ import trellis
 from trellis.evaluation.attachment import attachment
 from trellis.evaluation.brackets import evaluate_trees
 from trellis.evaluation.error_analysis import error_analysis
-from trellis.evaluation.structured import StructuredReport
+from trellis.evaluation.report import StructuredReport
 from trellis.evaluation.tagging import RerankingReport, evaluate
 from trellis.evaluation.words import compare_words
 from trellis.tasks.trees import parse_trees

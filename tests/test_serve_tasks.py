@@ -204,7 +204,7 @@ def test_a_sentence_in_the_studio(paths: dict[str, str], task: str) -> None:
         assert len(found["kbest"]) == len(model.kbest(x, 2))
         assert ("labels" in found) == (task == "tag")
         if task in ("parse", "trees"):
-            assert found["picture"] == model.draw(x).to_svg()
+            assert found["picture"] == model.draw(x).svg
         if task != "tag":
             assert found["explanation"]["score"] == pytest.approx(model.explain(x).score)
             assert client.post("/studio/api/errors", json={}).status_code == 422

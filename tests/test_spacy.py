@@ -37,7 +37,7 @@ def test_sentences_are_tagged_one_by_one() -> None:
     tagger = trellis.train(
         corpus, target="label", features=["word[0] & is_first", "word[0]"], learner="crf", scheme="iob2"
     )
-    component = TrellisTagger("ner")
+    component = TrellisTagger(name="ner")
     component.tagger = tagger
     words = ["he", "slept", "Ann", "slept"]
     for starts, names in ((None, []), ([True, False, True, False], ["Ann"])):
@@ -47,7 +47,7 @@ def test_sentences_are_tagged_one_by_one() -> None:
     # Training reads the same sentences.
     entities = ["B-PER", "O", "O", "O", "O"]
     doc = Doc(Vocab(), words=["Ann", "slept", "he", "saw", "Ann"], sent_starts=[1, 0, 1, 0, 0], ents=entities)
-    learnt = TrellisTagger("ner", features=["word[0] & is_first", "word[0]"])
+    learnt = TrellisTagger(name="ner", features=["word[0] & is_first", "word[0]"])
     learnt.initialize(lambda: [Example(doc, doc)] * 3)
     assert learnt.tagger is not None
     assert learnt.tagger.training["sentences"] == 6
@@ -144,6 +144,12 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     trellis.train({"shape": [["x"]], "y": [["A"]]}, target="y", features=["shape[0]"]).save(tmp_path / "m")
     with pytest.raises(ModelError, match="a column 'shape'"):
         TrellisTagger(model=str(tmp_path / "m"))(Doc(nlp.vocab, words=["a"]))
+
+
+def test_values_of_a_config_are_checked() -> None:
+    nlp = spacy.blank("en")
+    with pytest.raises(ValueError, match="'abc' is not <class 'int'>"):
+        nlp.add_pipe("trellis", config={"order": "abc"})
 
 
 def test_a_model_of_tags_needs_a_tagger_before_it(tmp_path: Path) -> None:

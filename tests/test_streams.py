@@ -218,3 +218,16 @@ def test_sentences_that_change_between_passes() -> None:
     passes = iter([random_corpus(1), random_corpus(1), random_corpus(2), random_corpus(3)])
     with pytest.raises(CorpusError, match="other sentences than in the pass before"):
         trellis.train(trellis.stream(lambda: [next(passes)]), target="label")
+
+
+@pytest.mark.parametrize("bag", [False, True])
+def test_a_stream_has_the_digest_of_the_corpus_in_memory(bag: bool) -> None:
+    corpus, digests = random_corpus(5, bag=bag), set[str]()
+    for cuts in ((), (4,), (1, 7)):
+        stream = trellis.stream(blocks_of(corpus, *cuts))
+        digests.add(trellis.train(stream, features=FEATURES, learner="perceptron").training["digest"])
+    for same in (corpus, trellis.read(list(corpus)), corpus.take(range(len(corpus)))):
+        digests.add(trellis.train(same, features=FEATURES, learner="perceptron").training["digest"])
+    assert len(digests) == 1
+    others = [corpus[1:], random_corpus(6, bag=bag), corpus.with_column("more", corpus.column("pos"))]
+    assert {trellis.train(one, features=FEATURES).training["digest"] for one in others}.isdisjoint(digests)

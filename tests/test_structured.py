@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import trellis
+from experiments import reference
 from trellis._support import tensor_file
-from trellis.learning import reference
 from trellis.tasks import structured
 from trellis.tasks.structured import Parts, Weights
 

@@ -15,10 +15,10 @@ from samples import KINDS, Kind, random_corpus
 
 import trellis
 import trellis.tasks.tagging.model
+from experiments import reference
 from trellis import Perceptron
 from trellis._support.errors import ArgumentError, ConstraintError, CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.learning import reference
 from trellis.tasks.tagging.model import Tagger
 
 

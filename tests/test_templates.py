@@ -14,7 +14,7 @@ from trellis._support.errors import TemplateError
 from trellis.features import functions, templates
 from trellis.features.phrases import phrase_templates
 from trellis.features.presets import PRESETS
-from trellis.features.templates import Call, Look, Template, parse_template, parse_templates
+from trellis.features.templates import Call, Look, Template, parse_template
 from trellis.features.vocabulary import FeatureSet, feature_set
 
 COLUMNS = ["word", "pos"]
@@ -169,7 +169,6 @@ def test_empty() -> None:
         parse_template("  ")
     with pytest.raises(TemplateError, match="no templates given"):
         feature_set([], COLUMNS)
-    assert parse_templates(["# all of them", "", "  # more", "word[0]"]) == [parse_template("word[0]")]
 
 
 # ---------------------------------------------------------------------------- made definite
@@ -224,7 +223,7 @@ def test_presets_parse(name: str) -> None:
     assert chosen.bigrams
     of_looks = [text for text in PRESETS[name] if not re.fullmatch(r"label\[-\d\.\.-1\]", text)]
     assert len(set(chosen.templates)) == len(chosen.templates) == len(of_looks)
-    assert [str(t) for t in parse_templates(PRESETS[name])] == PRESETS[name]
+    assert [str(parse_template(text)) for text in PRESETS[name]] == PRESETS[name]
 
 
 # The template file of CRF++'s CoNLL-2000 example.
@@ -370,7 +369,7 @@ def test_template_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="no templates given"):
         feature_set(file, COLUMNS)
     file.write_bytes(b"word[0] \xff")
-    with pytest.raises(TemplateError, match=r"my\.templates: not UTF-8"):
+    with pytest.raises(TemplateError, match=r"my\.templates': not valid UTF-8"):
         feature_set(file, COLUMNS)
     for nothing in (tmp_path / "none", "word[0]", tmp_path):
         with pytest.raises(TemplateError, match=r"no preset and no file .*; the presets are default, rich"):

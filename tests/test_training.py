@@ -744,6 +744,7 @@ def test_the_greatest_sample_weights(name: str) -> None:
 @pytest.mark.parametrize(
     ("learner", "size"), [(trellis.KernelPerceptron(), "15.1 GB"), (trellis.SequenceBoost(), "85.0 GB")]
 )
+@pytest.mark.filterwarnings("ignore::trellis.TrellisWarning")
 def test_what_cannot_fit_is_rejected_at_once(
     learner: trellis.Learner, size: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

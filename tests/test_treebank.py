@@ -86,7 +86,7 @@ def test_files_are_written_whole_and_read_back(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no such file"):
         read_trees(tmp_path / "absent")
     (tmp_path / "latin").write_bytes(b"(S (NN caf\xe9))")
-    with pytest.raises(CorpusError, match="not UTF-8"):
+    with pytest.raises(CorpusError, match="not valid UTF-8"):
         read_trees(tmp_path / "latin")
 
 
@@ -121,7 +121,7 @@ def test_text_has_words_in_the_last_line_under_their_labels() -> None:
 
 
 def test_svg_is_well_formed_and_has_all_labels_and_words() -> None:
-    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").draw().to_svg())
+    root = ElementTree.fromstring(one("(S (NP (DT a) (NN <b>)) (VP (VBD &)))").draw().svg)
     texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert sorted(filter(None, texts)) == sorted(["S", "NP", "DT", "NN", "VP", "VBD", "a", "<b>", "&"])
     assert float(root.attrib["width"]) > 0

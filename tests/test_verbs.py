@@ -142,5 +142,5 @@ def test_control_c_ends_a_cross_validation(kind: Kind, call: Callable[..., Done]
 def test_control_c_keeps_the_best_epoch(kind: Kind, call: Callable[..., Done]) -> None:
     done = call([*line_of("train", kind), "-m", "model.trellis"])
     assert done.code == 0, done.err
-    assert "stopping after this epoch" in done.err
+    assert "training stops after epoch " in done.err
     assert len(trellis.load("model.trellis").training["history"]) == 2

@@ -132,8 +132,8 @@ def test_an_observation_is_tried_on_the_patterns_that_begin_like_it(monkeypatch:
     patterns = [f"u{i:02}:%x[0,0]" for i in range(30)] + ["b"] * 3
     weights = {f"u{i:02}:w{j}": [float(j % 2), 1.0, 0.0] for i in range(30) for j in range(20)}
     tried = list[str]()
-    values = pattern_models._Pattern.values
-    monkeypatch.setattr(pattern_models._Pattern, "values", lambda self, text: tried.append(text) or values(self, text))
+    values = pattern_models._values
+    monkeypatch.setattr(pattern_models, "_values", lambda parts, text: tried.append(text) or values(parts, text))
     tagger = trellis.Tagger.from_bytes(wapiti_file(patterns, weights))
     assert len(tried) == 600
     assert len(tagger.model.vocabulary.templates) == 30

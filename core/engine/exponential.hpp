@@ -1,7 +1,6 @@
 // exp over lanes, for potentials that become factors: x <= 0 or so, minus infinity gives 0; and log over lanes. The same
 // bits on every instruction set; relative error about 1e-7 in float, 2e-16 in double.
 #pragma once
-#include <bit>
 #include <cstdint>
 
 #include "engine/simd.hpp"
@@ -10,7 +9,7 @@ namespace trellis {
 
 // (((c0 · x + c1) · x + c2) · x ...), the coefficients of a series from the last to the first.
 template <class Lanes, class Real, class... Reals>
-TRELLIS_INLINE Lanes horner(const Lanes& x, Real first, Real second, Reals... others) {
+TRELLIS_INLINE Lanes horner(Lanes x, Real first, Real second, Reals... others) {
   Lanes p = x * first + second;
   ((p = p * x + others), ...);
   return p;
@@ -24,7 +23,7 @@ struct ExpConstants<double> {
   static constexpr Integer kBias = 1023, kMantissa = 52;
   static constexpr double kLeast = -708.0, kRound = 6755399441055744.0;  // 1.5 · 2^52
   static constexpr double kHigh = 0.693147180369123816490, kLow = 1.90821492927058770002e-10;  // log 2 in two parts
-  TRELLIS_INLINE static Vector<double> series(const Vector<double>& r) {
+  TRELLIS_INLINE static Vector<double> series(Vector<double> r) {
     return horner(r, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
                   1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0);
   }
@@ -34,7 +33,7 @@ struct ExpConstants<float> {
   using Integer = std::int32_t;
   static constexpr Integer kBias = 127, kMantissa = 23;
   static constexpr float kLeast = -87.0f, kRound = 12582912.0f, kHigh = 0.693359375f, kLow = -2.12194440e-4f;
-  TRELLIS_INLINE static Vector<float> series(const Vector<float>& r) {
+  TRELLIS_INLINE static Vector<float> series(Vector<float> r) {
     return horner(r, 1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f);
   }
 };
@@ -48,20 +47,20 @@ TRELLIS_INLINE Vector<Real> exp_of(Vector<Real> x) {
   const Integers too_small = x < C::kLeast;
   x = too_small ? Vector<Real>{} : x;
   const Vector<Real> shifted = x * static_cast<Real>(1.4426950408889634) + C::kRound, n = shifted - C::kRound;
-  const Integers bits = (std::bit_cast<Integers>(shifted) + C::kBias) << C::kMantissa;
+  const Integers bits = (reinterpret_cast<Integers>(shifted) + C::kBias) << C::kMantissa;
   const Vector<Real> p = C::series((x - n * C::kHigh) - n * C::kLow);
-  return too_small ? Vector<Real>{} : p * std::bit_cast<Vector<Real>>(bits);
+  return too_small ? Vector<Real>{} : p * reinterpret_cast<Vector<Real>>(bits);
 }
-TRELLIS_INLINE Vector<double> exp_lanes(const Vector<double>& x) { return exp_of<double>(x); }
-TRELLIS_INLINE Vector<float> exp_lanes(const Vector<float>& x) { return exp_of<float>(x); }
+TRELLIS_INLINE Vector<double> exp_lanes(Vector<double> x) { return exp_of<double>(x); }
+TRELLIS_INLINE Vector<float> exp_lanes(Vector<float> x) { return exp_of<float>(x); }
 
 // log(x) = n · log 2 + log(m), m within √½ and √2; log(m) = 2 (s + s³/3 + s⁵/5 ...), s = (m - 1) / (m + 1). For normal
 // x > 0; of others the result means nothing.
-TRELLIS_INLINE Vector<double> log_lanes(const Vector<double>& x) {
+TRELLIS_INLINE Vector<double> log_lanes(Vector<double> x) {
   using Integers = Vector<std::int64_t>;
-  const Integers bits = std::bit_cast<Integers>(x);
+  const Integers bits = reinterpret_cast<Integers>(x);
   const Integers whole = (bits - 0x3FE6A09E667F3BCD) >> 52;  // √½ taken off: so that the exponent is that of m
-  const auto m = std::bit_cast<Vector<double>>(bits - (whole << 52));
+  const auto m = reinterpret_cast<Vector<double>>(bits - (whole << 52));
   const Vector<double> s = (m - 1.0) / (m + 1.0), q = s * s, n = __builtin_convertvector(whole, Vector<double>);
   const Vector<double> p = horner(q, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,
                                   1.0 / 7, 1.0 / 5, 1.0 / 3);

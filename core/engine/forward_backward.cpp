@@ -1,6 +1,5 @@
 #include "engine/forward_backward.hpp"
 
-#include "engine/log_sums.hpp"
 #include "engine/ngram_tables.hpp"
 
 namespace trellis {
@@ -43,12 +42,34 @@ void load_rows(const Real* rows, std::size_t n, const SumWorkspace& w, std::vect
   }
 }
 
+// Both passes over a sentence, into w.alpha and w.after; log Z. The tables' transposes must be there.
+double log_passes(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge, PassScratch<double>& w) {
+  const std::size_t L = tables.n_labels, stride = tables.stride;
+  const ChainView<double> chain = tables.view(n, emit, token_edge);
+  w.grow(n, L, stride, chain.tri != nullptr);
+  forward<LogSum>(chain, Everything{L}, w.alpha.data(), [](auto...) TRELLIS_INLINE_LAMBDA { return true; });
+  const double* last = w.alpha.data() + (n - 1) * chain.token_size();
+  const std::size_t n_rows = chain.tri && n > 1 ? L : 1;
+  double log_z = kForbidden<double>;
+  for (std::size_t z = 0; z < L; ++z) w.end[z] = chain.end ? chain.end[z] : 0;
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    std::copy_n(w.end.data(), stride, w.beta.data() + row * stride);
+    for (std::size_t z = 0; z < L; ++z) log_z = LogSum::plus(log_z, last[row * stride + z] + w.end[z]);
+  }
+  if (log_z == kForbidden<double>) return log_z;
+  if (token_edge && !chain.tri) w.turn_edges(token_edge, n, L, stride);
+  const Transposed<double> transposed{token_edge ? w.edge_transposed.data() : tables.edge_transposed.data(),
+                                      tables.tri_transposed.data()};
+  backward<LogSum>(chain, transposed, w.beta.data(), w.turned.data(), w.after.data(), [](auto...) TRELLIS_INLINE_LAMBDA {});
+  return log_z;
+}
+
 }  // namespace
 
 // P of a part of a path: order 1   exp(alpha_{t-1}[y] + edge[y][z] + after_t[z] - log Z)
 //                        order 2   exp(alpha_{t-1}[x][y] + tri[x][y][z] + after_t[y][z] - log Z)
-TRELLIS_CLONES double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n,
-                                 const double* token_edge, PassScratch<double>& w, const ExactSums* out) {
+double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
+                  PassScratch<double>& w, const ExactSums* out) {
   const std::size_t L = tables.n_labels, stride = tables.stride, cells = (L + 1) * stride;
   const double log_z = log_passes(tables, emit, n, token_edge, w);
   if (!out || log_z == kForbidden<double>) return log_z;
@@ -142,13 +163,11 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   return log_z;
 }
 
-template void prepare_sums(const ChainView<float>&, SumWorkspace&, double);
-template void prepare_sums(const ChainView<double>&, SumWorkspace&, double);
-template void load_sentence(const ChainView<float>&, SumWorkspace&);
-template void load_sentence(const ChainView<double>&, SumWorkspace&);
-template double log_partition(const ChainView<float>&, SumWorkspace&);
-template double log_partition(const ChainView<double>&, SumWorkspace&);
-template double marginals(const ChainView<float>&, SumWorkspace&, double*, double*);
-template double marginals(const ChainView<double>&, SumWorkspace&, double*, double*);
+#define TRELLIS_INSTANCES(Real)                                                \
+  template void prepare_sums(const ChainView<Real>&, SumWorkspace&, double);   \
+  template void load_sentence(const ChainView<Real>&, SumWorkspace&);          \
+  template double log_partition(const ChainView<Real>&, SumWorkspace&);        \
+  template double marginals(const ChainView<Real>&, SumWorkspace&, double*, double*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

@@ -1,8 +1,48 @@
-// The best path: the way back asks again which states before could give the score that is there.
 #include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {
+
+// The states of a chain with alpha (state_paths.hpp); the steps into them are found when they are asked for.
+template <class R>
+struct HistoryStates {
+  using Real = R;
+  const ChainView<Real>& chain;
+  HistoryWorkspace<Real>& work;
+  StateTable<Real>& table;
+
+  HistoryStates(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) : chain(chain), work(work), table(work.table) {
+    table.states.clear(), table.alpha.clear(), table.state_starts.clear();
+    for (std::size_t t = 0; t <= chain.n_tokens; ++t) {
+      const StateList<Real>& list = work.alpha[t];
+      table.states.insert(table.states.end(), list.states.begin(), list.states.end());
+      table.alpha.insert(table.alpha.end(), list.values.begin(), list.values.end());
+      table.state_starts.push_back(table.states.size());
+    }
+    if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
+  }
+
+  template <class Visit>
+  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
+    const Ngrams& ngrams = *chain.ngrams->ngrams;
+    const std::size_t z = ngrams.label(table.states[states[0]]);
+    // A state of two labels and more is reached from states that end in all but its last.
+    const std::uint32_t parent = states.size() == 1 ? ngrams.parent(table.states[states[0]]) : Ngrams::kRoot;
+    for (std::uint32_t state : states) work.place[table.states[state]] = static_cast<std::int32_t>(state);
+    work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) {
+      const Real emit = labels.emit[labels.at(z)];
+      for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
+        const std::size_t y = ngrams.label(table.states[from]);
+        if (parent != Ngrams::kRoot && y != ngrams.label(parent)) continue;
+        const std::uint32_t node = ngrams.longest(table.states[from], z);
+        if (const std::int32_t to = work.place[ngrams.state(node)]; to >= 0)
+          visit(StateStep<Real>{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), node, 0, score(node),
+                                chain.edge_at(t, y)[z], emit});
+      }
+    });
+    for (std::uint32_t state : states) work.place[table.states[state]] = -1;
+  }
+};
 
 // alpha of all states that the best paths may be in; false where no path is possible. First of a few states per token:
 // their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
@@ -21,49 +61,34 @@ bool reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 
 }  // namespace
 
-// The states that the best paths may be in are kept together: all with one last label, the lowest. Before them
-//   d: ((alpha_{t-1}[d] + total_t[g]) + edge_t[y][z]) + emit_t[z] = alpha_t[state of g]
 template <class Real>
 Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
-  const std::size_t T = chain.n_tokens;
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  if (T == 0) return 0;
-  const bool possible = reach_best(chain, work);
-  const StateList<Real>& last = work.alpha[T];
-  const Real best = possible ? best_end(chain, work) : kForbidden<Real>;
-  if (best == kForbidden<Real>) {
-    for (std::size_t t = 0; t < T; ++t) path[t] = chain.allowed ? labels_of(*chain.allowed, t).labels[0] : 0;
-    return best;
-  }
-  // Of the states offered those with the lowest last label.
-  auto &tied = work.tied, &before = work.before;
-  const auto offer = [&](std::uint32_t state) {
-    if (!before.empty() && ngrams.label(state) > ngrams.label(before[0])) return;
-    if (!before.empty() && ngrams.label(state) < ngrams.label(before[0])) before.clear();
-    before.push_back(state);
+  if (chain.n_tokens == 0) return 0;
+  if (!reach_best(chain, work)) work.alpha[chain.n_tokens] = {};
+  HistoryStates<Real> states(chain, work);
+  return StatePaths(states).best(path);
+}
+
+// First from a few states per token: k paths that they hold say how good the others must be. Those of a beam are among its states.
+template <class Real>
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
+                             BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
+  const auto collect = [&] {
+    HistoryStates<Real> states(chain, work);
+    return StatePaths(states).k_best(k, lists, paths, scores);
   };
-  if (work.place.size() < ngrams.size()) work.place.resize(ngrams.size(), -1);
-  before.clear();
-  for (std::size_t i = 0; i < last.size(); ++i)
-    if (end_score(chain, last.states[i], last.values[i]) == best) offer(last.states[i]);
-  for (std::size_t t = T; t-- > 0;) {
-    tied.swap(before);
-    const std::size_t z = ngrams.label(tied[0]);
-    path[t] = static_cast<std::int32_t>(z);
-    if (t == 0) break;
-    before.clear();
-    const StateList<Real>&here = work.alpha[t + 1], &from = work.alpha[t];
-    for (std::uint32_t state : tied) work.place[state] = 0;
-    for (std::size_t i = 0; i < here.size(); ++i)
-      if (work.place[here.states[i]] >= 0) work.place[here.states[i]] = static_cast<std::int32_t>(i);
-    each_step(chain, work, t, tied, [&](std::size_t i, std::uint32_t state, Real total, Real edge, Real emit) {
-      const std::int32_t place = work.place[state];
-      if (place >= 0 && ((from.values[i] + total) + edge) + emit == here.values[static_cast<std::size_t>(place)])
-        offer(from.states[i]);
-    });
-    for (std::uint32_t state : tied) work.place[state] = -1;
+  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect() : 0;
+  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect() : 0;
+  for (std::size_t width = work.few;; width *= 4) {
+    const Real lost = reach_some(chain, work, kForbidden<Real>, width);
+    const std::size_t n = collect();
+    if (lost == kForbidden<Real>) return n;
+    if (n < k) continue;
+    const Real least = scores[k - 1] - work.slack;
+    if (lost < least) return n;
+    reach_some(chain, work, least, kAllStates);
+    return collect();
   }
-  return best;
 }
 
 // The total of the longest n-gram with what it gives at its token.
@@ -88,11 +113,12 @@ Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
   return chain.end && chain.n_tokens ? total + chain.end[path[chain.n_tokens - 1]] : total;
 }
 
-template float best_history(const ChainView<float>&, HistoryWorkspace<float>&, std::int32_t*);
-template double best_history(const ChainView<double>&, HistoryWorkspace<double>&, std::int32_t*);
-template float ngram_total(const NgramScores<float>&, std::size_t, std::uint32_t);
-template double ngram_total(const NgramScores<double>&, std::size_t, std::uint32_t);
-template float history_score(const ChainView<float>&, const std::int32_t*);
-template double history_score(const ChainView<double>&, const std::int32_t*);
+#define TRELLIS_INSTANCES(Real)                                                                                              \
+  template Real best_history(const ChainView<Real>&, HistoryWorkspace<Real>&, std::int32_t*);                                \
+  template std::size_t k_best_histories(const ChainView<Real>&, std::size_t, HistoryWorkspace<Real>&, BestListsScratch<Real>&, \
+                                        std::int32_t*, Real*);                                                               \
+  template Real ngram_total(const NgramScores<Real>&, std::size_t, std::uint32_t);                                           \
+  template Real history_score(const ChainView<Real>&, const std::int32_t*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

@@ -11,11 +11,10 @@ namespace trellis {
 template <class Real>
 Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path);
 
-// The k best paths [k, T] with their scores, best first; gives how many there are. Ties as above; forbidden paths are
-// left out, but the first path is always that of best_history.
+// The k best paths [k, T] with their scores, best first; gives how many there are that are not forbidden. Ties as above.
 template <class Real>
-std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work, std::int32_t* paths,
-                             Real* scores);
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
+                             BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);
 
 // That of a workspace of any chain; made when it is first asked for.
 template <class Real>

@@ -55,12 +55,10 @@ TRELLIS_INLINE void with_own(const ChainView<Real>& chain, std::size_t t, Histor
 template <class Real>
 TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
   constexpr std::size_t N = kLanes<Real>;
-  Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>> even, odd;
-  for (std::size_t i = 0; i < N; ++i) even[i] = static_cast<int>(2 * i), odd[i] = static_cast<int>(2 * i + 1);
   for (std::size_t n = N / 2; n; n /= 2)
     for (std::size_t i = 0; i < n; ++i)
-      rows[i] = MaxPlus::plus(__builtin_shuffle(rows[2 * i], rows[2 * i + 1], even),
-                              __builtin_shuffle(rows[2 * i], rows[2 * i + 1], odd));
+      rows[i] = MaxPlus::plus(shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j; }),
+                              shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j + 1; }));
   return rows[0];
 }
 
@@ -212,26 +210,15 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
   return lost;
 }
 
-TRELLIS_CLONES bool run_all(const ChainView<float>& chain, HistoryWorkspace<float>& work) {
-  return reach_all_any(chain, work);
-}
-TRELLIS_CLONES bool run_all(const ChainView<double>& chain, HistoryWorkspace<double>& work) {
-  return reach_all_any(chain, work);
-}
-TRELLIS_CLONES void look_back(const ChainView<float>& chain, std::size_t t, HistoryWorkspace<float>& work, const float* more) {
-  look_back_any(chain, t, work, more);
-}
-TRELLIS_CLONES void look_back(const ChainView<double>& chain, std::size_t t, HistoryWorkspace<double>& work,
-                              const double* more) {
-  look_back_any(chain, t, work, more);
-}
-TRELLIS_CLONES float run_some(const ChainView<float>& chain, HistoryWorkspace<float>& work, float least, std::size_t width) {
-  return reach_some_any(chain, work, least, width);
-}
-TRELLIS_CLONES double run_some(const ChainView<double>& chain, HistoryWorkspace<double>& work, double least,
-                               std::size_t width) {
-  return reach_some_any(chain, work, least, width);
-}
+#define TRELLIS_RUN(Real)                                                                                             \
+  TRELLIS_CLONES bool run_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) { return reach_all_any(chain, work); } \
+  TRELLIS_CLONES void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* more) {   \
+    look_back_any(chain, t, work, more);                                                                              \
+  }                                                                                                                   \
+  TRELLIS_CLONES Real run_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {      \
+    return reach_some_any(chain, work, least, width);                                                                 \
+  }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
@@ -282,11 +269,10 @@ Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
   return run_some(chain, work, least, width);
 }
 
-template bool reach_all(const ChainView<float>&, HistoryWorkspace<float>&);
-template bool reach_all(const ChainView<double>&, HistoryWorkspace<double>&);
-template float look_ahead(const ChainView<float>&, HistoryWorkspace<float>&);
-template double look_ahead(const ChainView<double>&, HistoryWorkspace<double>&);
-template float reach_some(const ChainView<float>&, HistoryWorkspace<float>&, float, std::size_t);
-template double reach_some(const ChainView<double>&, HistoryWorkspace<double>&, double, std::size_t);
+#define TRELLIS_INSTANCES(Real)                                             \
+  template bool reach_all(const ChainView<Real>&, HistoryWorkspace<Real>&); \
+  template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&); \
+  template Real reach_some(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

@@ -1,8 +1,7 @@
 // Forward by maxima over the states of a chain with label n-grams: of all states, or of those that good paths may be in.
 #pragma once
-#include <span>
-
 #include "engine/history_passes.hpp"
+#include "engine/state_paths.hpp"
 
 namespace trellis {
 
@@ -18,7 +17,7 @@ struct HistoryWorkspace {
   std::vector<Real> row;                    // [stride]
   std::vector<Real> own, more;              // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_own
   std::vector<std::int32_t> path;           // [T]
-  std::vector<std::uint32_t> tied, before;  // states of equally good paths
+  StateTable<Real> table;                   // the same states, for best paths
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
 
   // What may follow labels x and any other one at token t.
@@ -49,35 +48,11 @@ bool reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 }
 
 template <class Real>
-Real end_score(const ChainView<Real>& chain, std::uint32_t state, Real score) {
-  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(state)] : score;
-}
-template <class Real>
 Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) {
   Real best = kForbidden<Real>;
   const StateList<Real>& last = work.alpha[chain.n_tokens];
   for (std::size_t i = 0; i < last.size(); ++i) best = std::max(best, end_score(chain, last.states[i], last.values[i]));
   return best;
-}
-
-// Calls visit(i, state, total, edge, emit) for states i before token t that may go to one of the wanted states, which have
-// one last label: where they go with that label, and by which scores.
-template <class Real, class Visit>
-void each_step(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t,
-               std::span<const std::uint32_t> wanted, Visit visit) {
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const std::size_t z = ngrams.label(wanted[0]);
-  // A state of two labels and more is reached from states that end in all but its last.
-  const std::uint32_t parent = wanted.size() == 1 ? ngrams.parent(wanted[0]) : Ngrams::kRoot;
-  work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) {
-    const Real emit = labels.emit[labels.at(z)];
-    const std::vector<std::uint32_t>& before = work.alpha[t].states;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      if (parent != Ngrams::kRoot && ngrams.label(before[i]) != ngrams.label(parent)) continue;
-      const std::uint32_t node = ngrams.longest(before[i], z);
-      visit(i, ngrams.state(node), score(node), chain.edge_at(t, ngrams.label(before[i]))[z], emit);
-    }
-  });
 }
 
 }  // namespace trellis

@@ -56,7 +56,6 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
   if (work.alpha.size() < T + 1) work.alpha.resize(T + 1);
   work.alpha[0] = {{chain.ngrams->ngrams->null()}, {S::template one<double>}};
   Scaling scaling;
-  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     StateList<double>& to = work.alpha[t + 1];
     work.passes.template at_token<S>(
@@ -64,21 +63,14 @@ TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWor
           work.passes.template forward<S>(labels, score, work.alpha[t], to);
         });
     if (to.size() == 0) return kForbidden<double>;
-    if constexpr (kScaled<S>) {
-      double sum = 0;
-      for (double value : to.values) sum += value;
-      if (!scaling.take(sum, work.ranges[t].most, least * work.ranges[t].least)) return kForbidden<double>;
-      work.scales[t] = 1 / sum;
-      for (double& value : to.values) value *= work.scales[t];
-      least = least_of(to.values.data(), to.size());
-    }
+    if (kScaled<S> && !scaling.scale(to.values.data(), to.size(), work.ranges[t], work.scales[t])) return kForbidden<double>;
   }
   const StateList<double>& last = work.alpha[T];
   double total = S::template zero<double>;
   for (std::size_t i = 0; i < last.size(); ++i)
     total = S::plus(total, chain.end ? S::times(last.values[i], chain.end[chain.ngrams->ngrams->label(last.states[i])])
                                      : last.values[i]);
-  if (kScaled<S> && !scaling.take(total, work.ranges[T].most, least * work.ranges[T].least)) return kForbidden<double>;
+  if (kScaled<S> && !scaling.take(total, work.ranges[T])) return kForbidden<double>;
   work.here.states = last.states;
   work.here.values.resize(last.size());
   for (std::size_t i = 0; i < last.size(); ++i) {
@@ -142,16 +134,10 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
   std::fill_n(work.masses.data(), n, 0.0);
   work.masses[plan.single(chain.n_labels)] = 1;
   Scaling scaling;
-  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     double* to = work.masses.data() + (t + 1) * n;
     work.flows.forward(chain, t, to - n, to);
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += to[i];
-    if (!scaling.take(sum, work.ranges[t].most, least * work.ranges[t].least)) return kForbidden<double>;
-    work.scales[t] = 1 / sum;
-    for (std::size_t i = 0; i < n; ++i) to[i] *= work.scales[t];
-    least = least_of(to, n);
+    if (!scaling.scale(to, n, work.ranges[t], work.scales[t])) return kForbidden<double>;
   }
   const double* last = work.masses.data() + T * n;
   work.ends.resize(n);
@@ -160,7 +146,7 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
     work.ends[i] = plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
     total += last[i] * work.ends[i];
   }
-  if (!scaling.take(total, work.ranges[T].most, least * work.ranges[T].least)) return kForbidden<double>;
+  if (!scaling.take(total, work.ranges[T])) return kForbidden<double>;
   for (double& end : work.ends) end /= total;
   return scaling.log_z();
 }
@@ -223,22 +209,20 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
     work.ngrams.by_token = &work.by_token;
   }
   products.ngrams = &work.ngrams;
-  const bool by_products = top <= Scaling::kMostTop;
-  if (factors.plan && !chain.allowed && !chain.ngrams->by_token) {
-    const double log_z = by_products ? forward_flows(products, factors, work) : kForbidden<double>;
+  // By flows where every token may have every label, by small tables where they are short, else by states.
+  const bool by_flows = factors.plan && !chain.allowed && !chain.ngrams->by_token;
+  const bool by_tables = !by_flows && has_few_triples(chain, kFewTriples);
+  if (top <= Scaling::kMostTop) {
+    const double log_z = by_flows    ? forward_flows(products, factors, work)
+                         : by_tables ? work.listed.sum(products, work.ranges.data())
+                                     : forward_products(products, work);
     if (std::isfinite(log_z)) {
-      if (goes_back) backward_flows(products, *factors.plan, work, wanted);
+      if (!goes_back) return log_z + taken_out;
+      if (by_flows) backward_flows(products, *factors.plan, work, wanted);
+      else if (by_tables) work.listed.expect(products, wanted);
+      else backward_products(products, work, wanted);
       return log_z + taken_out;
     }
-  } else if (has_few_triples(chain, kFewTriples)) {
-    const double log_z = by_products ? forward_listed(products, work.ranges.data(), work.listed) : kForbidden<double>;
-    if (std::isfinite(log_z)) {
-      if (goes_back) backward_listed(products, work.listed, wanted);
-      return log_z + taken_out;
-    }
-  } else if (const double log_z = by_products ? forward_products(products, work) : kForbidden<double>; std::isfinite(log_z)) {
-    if (goes_back) backward_products(products, work, wanted);
-    return log_z + taken_out;
   }
   const double log_z = forward_any<LogSum>(chain, work);
   if (goes_back && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);

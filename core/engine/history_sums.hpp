@@ -3,8 +3,7 @@
 #include "engine/history_flows.hpp"
 #include "engine/history_passes.hpp"
 #include "engine/lattice.hpp"
-#include "engine/listed_sums.hpp"
-#include "engine/scale.hpp"
+#include "engine/listed_passes.hpp"
 
 namespace trellis {
 
@@ -18,7 +17,7 @@ struct HistorySumsWorkspace {
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;
   StateList<double> here;
-  ListedSumsWorkspace listed;
+  ListedPasses<double> listed;
   LatticeWorkspace<double> lattice;
   FlowPasses flows;
   std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it

@@ -1,48 +1,58 @@
-// The k best derivations of a hypergraph, exact and lazy (Huang & Chiang 2005, algorithm 3). Every node keeps the best
-// derivations found so far, each an edge with the ranks of its tails' derivations, and a heap of candidates for the next
-// one. A node is asked for one more only when a candidate above it needs it.
+// The k best derivations of a hypergraph. Ties: the first edge wins, then the best derivations of its first tails.
 #pragma once
+#include "engine/best_lists.hpp"
 #include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
 
 class KBestDerivations {
  public:
-  // Scores [n_edges] must live as long as derivations are asked for.
-  KBestDerivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
+  // Scores [n_edges] and the workspace must be left as they are while derivations are asked for.
+  KBestDerivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work)
+      : graph_{graph, scores, best_scores(graph, scores, work)}, lists_(graph_, work.lists) {}
+  KBestDerivations(const KBestDerivations&) = delete;
 
   // Whether there are k derivations that are not forbidden; those up to k are then there.
-  bool find(std::size_t k);
-  double score(std::size_t rank) const { return nodes_[graph_.goal].found[rank].score; }
+  bool find(std::size_t k) { return lists_.find(k); }
+  double score(std::size_t rank) { return lists_.score(rank); }
   // The edges of a derivation of the goal, from the goal down, tails from the first to the last.
-  void edges(std::size_t rank, std::vector<std::int64_t>& edges) const;
+  void edges(std::size_t rank, std::vector<std::int64_t>& edges) {
+    edges.clear();
+    lists_.each(rank, [&](std::size_t, std::uint32_t edge) {
+      check_length(edges.size());
+      edges.push_back(edge);
+    });
+  }
 
  private:
-  struct Derivation {
-    double score;
-    std::size_t edge;
-    std::size_t ranks;  // where the ranks of its tails begin in ranks_
-  };
-  struct Node {
-    std::vector<Derivation> found;  // best first
-    std::vector<Derivation> open;   // a heap of candidates
-    std::size_t next_tail = 0;      // of the last one found: the tail by which it has not yet been followed up
-    bool begun = false, exhausted = false;
-  };
-  struct Wanted {
-    std::size_t node, n;
+  // Ways are edges.
+  struct Graph {
+    using Real = double;
+    static constexpr bool kOneTail = false, kStates = false;
+    HypergraphView view;
+    const double *scores, *in;
+
+    std::size_t goal() const { return view.goal; }
+    std::size_t n_nodes() const { return view.n_nodes; }
+    double best(std::size_t v) const { return in[v]; }
+    std::span<const std::int32_t> tails(std::size_t, std::size_t edge) const { return view.tails_of(edge); }
+    template <class Visit>
+    void each_way(std::size_t v, Visit visit) const {
+      for (std::int64_t e = view.in_starts[v]; e < view.in_starts[v + 1]; ++e) {
+        const auto edge = static_cast<std::uint32_t>(e);
+        visit(edge, score(v, edge, [&](std::size_t i) { return in[view.tails_of(edge)[i]]; }));
+      }
+    }
+    template <class ScoreOf>
+    double score(std::size_t, std::size_t edge, ScoreOf of) const {
+      double total = scores[edge];
+      for (std::size_t i = 0; i < view.tails_of(edge).size(); ++i) total += of(i);
+      return total;
+    }
   };
 
-  void begin(Node& node, std::size_t v);
-  // Whether candidate a comes after b: of equal scores the first edge comes first, then the lowest ranks from the first tail on.
-  bool after(const Derivation& a, const Derivation& b) const;
-  void push(Node& node, std::size_t edge, std::size_t ranks);
-
-  HypergraphView graph_;
-  const double* scores_;
-  std::vector<double> best_;  // [n_nodes] scores of the best derivations
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> ranks_;
+  Graph graph_;
+  BestLists<Graph> lists_;
 };
 
 }  // namespace trellis

@@ -3,28 +3,38 @@
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void best_inside(const HypergraphView& graph, const float* scores, HypergraphWorkspace& work, float* in) {
-  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<float>{work.terms_float}, in);
-}
-TRELLIS_CLONES void best_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
-  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<double>{work.terms}, in);
-}
+template <class Real>
+struct Room {
+  std::vector<Real>&in, &terms;
+};
+Room<float> room_of(HypergraphWorkspace& work, float) { return {work.in_float, work.terms_float}; }
+Room<double> room_of(HypergraphWorkspace& work, double) { return {work.in, work.terms}; }
+
+#define TRELLIS_BEST(Real)                                                                                              \
+  TRELLIS_CLONES void best_inside(const HypergraphView& graph, const Real* scores, std::vector<Real>& terms, Real* in) { \
+    inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<Real>{terms}, in); \
+  }
+TRELLIS_FOR_REALS(TRELLIS_BEST)
 TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
   work.shares.resize(graph.n_edges);
   inside<LogSumOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
                    [&](std::size_t e, std::size_t) TRELLIS_INLINE_LAMBDA { return work.shares.data() + e; }, in);
 }
 
-float* room_of(HypergraphWorkspace& work, std::size_t n, float) { return work.in_float.resize(n), work.in_float.data(); }
-double* room_of(HypergraphWorkspace& work, std::size_t n, double) { return work.in.resize(n), work.in.data(); }
-
 }  // namespace
+
+template <class Real>
+Real* best_scores(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work) {
+  const Room<Real> room = room_of(work, Real());
+  room.in.resize(graph.n_nodes);
+  best_inside(graph, scores, room.terms, room.in.data());
+  return room.in.data();
+}
 
 template <class Real>
 Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
                      std::vector<std::int64_t>& edges) {
-  Real* in = room_of(work, graph.n_nodes, Real());
-  best_inside(graph, scores, work, in);
+  const Real* in = best_scores(graph, scores, work);
   edges.clear();
   if (in[graph.goal] == kForbidden<Real>) return in[graph.goal];
   work.open.assign(1, graph.goal);
@@ -44,11 +54,15 @@ Real best_derivation(const HypergraphView& graph, const Real* scores, Hypergraph
   }
   return in[graph.goal];
 }
-template float best_derivation(const HypergraphView&, const float*, HypergraphWorkspace&, std::vector<std::int64_t>&);
-template double best_derivation(const HypergraphView&, const double*, HypergraphWorkspace&, std::vector<std::int64_t>&);
+
+#define TRELLIS_INSTANCES(Real)                                                        \
+  template Real* best_scores(const HypergraphView&, const Real*, HypergraphWorkspace&); \
+  template Real best_derivation(const HypergraphView&, const Real*, HypergraphWorkspace&, std::vector<std::int64_t>&);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
-  log_inside(graph, scores, work, room_of(work, graph.n_nodes, 0.0));
+  work.in.resize(graph.n_nodes);
+  log_inside(graph, scores, work, work.in.data());
   return work.in[graph.goal];
 }
 
@@ -67,10 +81,10 @@ void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work
 }
 
 double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
-  double* in = room_of(work, graph.n_nodes, 0.0);
+  work.in.resize(graph.n_nodes);
   inside<CountOf>(graph, [&](std::size_t e) { return scores[e] == kForbidden<double> ? 0.0 : 1.0; },
-                  SharedTerms<double>{work.terms}, in);
-  return in[graph.goal];
+                  SharedTerms<double>{work.terms}, work.in.data());
+  return work.in[graph.goal];
 }
 
 double expect(const HypergraphView& graph, const double* scores, const double* values, HypergraphWorkspace& work) {

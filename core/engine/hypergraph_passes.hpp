@@ -10,6 +10,7 @@
 #pragma once
 #include <stdexcept>
 
+#include "engine/best_lists.hpp"
 #include "engine/hypergraph.hpp"
 #include "engine/semiring.hpp"
 
@@ -123,6 +124,7 @@ struct HypergraphWorkspace {
   std::vector<float> in_float, terms_float;
   std::vector<Expected> expected, expected_terms;
   std::vector<std::size_t> open;  // nodes still to be derived
+  BestListsScratch<double> lists;
 };
 
 // The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from the first to the last
@@ -131,6 +133,10 @@ struct HypergraphWorkspace {
 template <class Real>
 Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
                      std::vector<std::int64_t>& edges);
+
+// in [n_nodes]: the scores of the best derivations of all nodes.
+template <class Real>
+Real* best_scores(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work);
 
 // log Z over all derivations; in work.in the log sum of every node, in work.shares what part of its head's comes by an edge.
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);

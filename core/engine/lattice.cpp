@@ -1,45 +1,38 @@
 #include "engine/lattice.hpp"
 
-#include "engine/endings.hpp"
-#include "engine/history_best.hpp"
-
 namespace trellis {
 namespace {
-
-template <class Real>
-Real grown(const typename LatticeWorkspace<Real>::Step& step, Real alpha) {
-  return ((alpha + step.total) + step.edge) + step.emit;
-}
 
 //   alpha[to] = max over steps into it of ((alpha[from] + total) + edge) + emit
 template <class Real>
 void forward_best(LatticeWorkspace<Real>& w) {
   w.alpha.assign(w.states.size(), kForbidden<Real>);
   w.alpha[0] = 0;
-  for (const auto& step : w.steps) w.alpha[step.to] = std::max(w.alpha[step.to], grown<Real>(step, w.alpha[step.from]));
+  for (const auto& step : w.steps) w.alpha[step.to] = std::max(w.alpha[step.to], step.grown(w.alpha[step.from]));
 }
 
 TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
   for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(numbers + i) = exp_lanes(lanes(numbers + i));
 }
 
-// States by their numbers (endings.hpp).
-template <class Real>
-struct LatticeEndings {
+// As state_paths.hpp has them.
+template <class R>
+struct LatticeStates {
+  using Real = R;
   const ChainView<Real>& chain;
-  LatticeWorkspace<Real>& w;
+  LatticeWorkspace<Real>& table;
 
-  std::int32_t label(std::uint32_t state) const { return chain.ngrams->ngrams->label(w.states[state]); }
-  template <class Visit>
-  void each_last(Visit visit) {
-    for (std::size_t s = w.state_starts[chain.n_tokens - 1]; s < w.states.size(); ++s)
-      visit(static_cast<std::uint32_t>(s), end_score(chain, w.states[s], Real(0)));
+  LatticeStates(const ChainView<Real>& chain, LatticeWorkspace<Real>& work) : chain(chain), table(work) {
+    lay_out(chain, work);
+    forward_best(work);
+    work.marked.assign(work.states.size(), 0);
   }
   template <class Visit>
-  void each_way(std::size_t t, std::uint32_t state, Visit visit) {
-    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
-      if (const auto& step = w.steps[i]; step.to == state)
-        visit(step.from, w.alpha[step.from], (step.total + step.edge) + step.emit);
+  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
+    for (std::uint32_t state : states) table.marked[state] = 1;
+    for (std::size_t i = table.step_starts[t]; i < table.step_starts[t + 1]; ++i)
+      if (table.marked[table.steps[i].to]) visit(table.steps[i]);
+    for (std::uint32_t state : states) table.marked[state] = 0;
   }
 };
 
@@ -99,53 +92,17 @@ void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::size_
   }
 }
 
-// The states that best paths may be in are kept together, as in best_history.
 template <class Real>
 Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::int32_t* path) {
-  const std::size_t T = chain.n_tokens;
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  lay_out(chain, w);
-  forward_best(w);
-  Real best = kForbidden<Real>;
-  for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
-    best = std::max(best, end_score(chain, w.states[s], w.alpha[s]));
-  if (best == kForbidden<Real>) {
-    for (std::size_t t = 0; t < T; ++t) path[t] = labels_of(*chain.allowed, t).labels[0];
-    return best;
-  }
-  auto &tied = w.tied, &before = w.before;
-  const auto label = [&](std::uint32_t state) { return ngrams.label(w.states[state]); };
-  const auto offer = [&](std::uint32_t state) {
-    if (!before.empty() && label(state) > label(before[0])) return;
-    if (!before.empty() && label(state) < label(before[0])) before.clear();
-    before.push_back(state);
-  };
-  before.clear();
-  for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
-    if (end_score(chain, w.states[s], w.alpha[s]) == best) offer(static_cast<std::uint32_t>(s));
-  w.marked.assign(w.states.size(), 0);
-  for (std::size_t t = T; t-- > 0;) {
-    tied.swap(before);
-    before.clear();
-    path[t] = label(tied[0]);
-    for (std::uint32_t state : tied) w.marked[state] = 1;
-    for (std::size_t i = w.step_starts[t]; t && i < w.step_starts[t + 1]; ++i)
-      if (const auto& step = w.steps[i]; w.marked[step.to] && grown<Real>(step, w.alpha[step.from]) == w.alpha[step.to])
-        offer(step.from);
-  }
-  return best;
+  LatticeStates<Real> states(chain, w);
+  return StatePaths(states).best(path);
 }
 
 template <class Real>
 std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& w,
-                              std::int32_t* paths, Real* scores) {
-  lay_out(chain, w);
-  forward_best(w);
-  LatticeEndings<Real> states{chain, w};
-  const std::size_t n = collect_endings<Real>(chain.n_tokens, k, states, paths);
-  for (std::size_t i = 0; i < n; ++i) scores[i] = history_score(chain, paths + i * chain.n_tokens);
-  if (n == 0) scores[0] = best_on_lattice(chain, w, paths);
-  return std::max<std::size_t>(n, 1);
+                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
+  LatticeStates<Real> states(chain, w);
+  return StatePaths(states).k_best(k, lists, paths, scores);
 }
 
 // Factors of all steps; gives the sum of what was taken out, minus infinity if some token has none.
@@ -211,18 +168,18 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std:
   while (w.alpha[state] + end_score(chain, w.states[state], 0.0) != best) --state;
   for (std::size_t t = T; t-- > 0;) {
     std::size_t i = w.step_starts[t];
-    while (w.steps[i].to != state || grown<double>(w.steps[i], w.alpha[w.steps[i].from]) != w.alpha[state]) ++i;
+    while (w.steps[i].to != state || w.steps[i].grown(w.alpha[w.steps[i].from]) != w.alpha[state]) ++i;
     gaps[i] = 0;
     state = w.steps[i].from;
   }
   return true;
 }
 
-template void lay_out(const ChainView<float>&, LatticeWorkspace<float>&, std::size_t);
-template void lay_out(const ChainView<double>&, LatticeWorkspace<double>&, std::size_t);
-template float best_on_lattice(const ChainView<float>&, LatticeWorkspace<float>&, std::int32_t*);
-template double best_on_lattice(const ChainView<double>&, LatticeWorkspace<double>&, std::int32_t*);
-template std::size_t k_best_on_lattice(const ChainView<float>&, std::size_t, LatticeWorkspace<float>&, std::int32_t*, float*);
-template std::size_t k_best_on_lattice(const ChainView<double>&, std::size_t, LatticeWorkspace<double>&, std::int32_t*, double*);
+#define TRELLIS_INSTANCES(Real)                                                                                                 \
+  template void lay_out(const ChainView<Real>&, LatticeWorkspace<Real>&, std::size_t);                                          \
+  template Real best_on_lattice(const ChainView<Real>&, LatticeWorkspace<Real>&, std::int32_t*);                                \
+  template std::size_t k_best_on_lattice(const ChainView<Real>&, std::size_t, LatticeWorkspace<Real>&, BestListsScratch<Real>&, \
+                                         std::int32_t*, Real*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/expectations.hpp"
-#include "engine/ngram_scores.hpp"
 #include "engine/scale.hpp"
+#include "engine/state_paths.hpp"
 
 namespace trellis {
 
@@ -21,30 +21,22 @@ bool on_lattice(const ChainView<Real>& chain) {
 
 // Scratch of one thread.
 template <class Real>
-struct LatticeWorkspace {
-  struct Step {
-    std::uint32_t from, to;  // states
-    std::uint32_t ngram;     // the longest that the labels up to `to` end in
-    std::uint32_t arc;       // of the lattice
-    Real total, edge, emit;
-  };
-  std::vector<std::uint32_t> states;        // their n-grams: first NULL alone, then those of all tokens
-  std::vector<std::size_t> state_starts;    // [T + 1] the first of each token, and how many there are
+struct LatticeWorkspace : StateTable<Real> {
+  using Step = StateStep<Real>;
   std::vector<Step> steps;                  // those into a token's states together
   std::vector<std::size_t> step_starts;     // [T + 1]
   std::vector<std::uint32_t> first, next;   // [nodes of a token + 1] their first states
   ScoresAt<Real> scores_at;
-  std::vector<Real> alpha, beta;            // [n_states]
+  std::vector<Real> beta;                   // [n_states]
   std::vector<Real> factors, scales;        // [n_steps and a vector more], [T]
   std::vector<Real> least;                  // [T] factors that are not zero
-  std::vector<std::uint32_t> tied, before;  // states
   std::vector<std::uint8_t> marked;         // [n_states]
   std::vector<double> of_ngram;             // [n_nodes]; 0 between uses
 
   // What grows with the length of a sentence.
   std::size_t bytes() const {
-    return states.capacity() * sizeof(std::uint32_t) + steps.capacity() * sizeof(Step) +
-           (alpha.capacity() + beta.capacity() + factors.capacity()) * sizeof(Real);
+    return this->states.capacity() * sizeof(std::uint32_t) + steps.capacity() * sizeof(Step) +
+           (this->alpha.capacity() + beta.capacity() + factors.capacity()) * sizeof(Real);
   }
 };
 
@@ -57,7 +49,7 @@ template <class Real>
 Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& work, std::int32_t* path);
 template <class Real>
 std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& work,
-                              std::int32_t* paths, Real* scores);
+                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);
 
 // After lay_out: log Z over the steps, minus infinity where no path is possible; then calls visit(t, step, P(step)).
 template <class Visit>
@@ -86,20 +78,13 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
   w.alpha.assign(w.states.size(), zero);
   w.alpha[0] = S::template one<double>;
   Scaling scaling;
-  double least = 1;
   for (std::size_t t = 0; t < T; ++t) {
     for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i) {
       double& to = w.alpha[w.steps[i].to];
       to = S::plus(to, S::times(w.alpha[w.steps[i].from], w.factors[i]));
     }
-    if constexpr (kScaled<S>) {
-      double sum = 0;
-      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) sum += w.alpha[s];
-      if (!scaling.take(sum, 1, least * w.least[t])) return kForbidden<double>;
-      w.scales[t] = 1 / sum;
-      for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s) w.alpha[s] *= w.scales[t];
-      least = least_of(w.alpha.data() + w.state_starts[t], w.state_starts[t + 1] - w.state_starts[t]);
-    }
+    const std::size_t first = w.state_starts[t], n = w.state_starts[t + 1] - first;
+    if (kScaled<S> && !scaling.scale(w.alpha.data() + first, n, {1, w.least[t]}, w.scales[t])) return kForbidden<double>;
   }
   w.beta.assign(w.states.size(), zero);
   const auto end_of = [&](std::size_t s) { return chain.end ? chain.end[chain.ngrams->ngrams->label(w.states[s])] : 0; };
@@ -110,7 +95,7 @@ double forward(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
     if (kScaled<S> && end_of(s) > kForbidden<double>) least_end = std::min(least_end, w.beta[s]);
     total = S::plus(total, S::times(w.alpha[s], w.beta[s]));
   }
-  if (kScaled<S> && !scaling.take(total, 1, least * least_end)) return kForbidden<double>;
+  if (kScaled<S> && !scaling.take(total, {1, least_end})) return kForbidden<double>;
   for (std::size_t s = w.state_starts[T - 1]; s < w.states.size(); ++s)
     w.beta[s] = kScaled<S> ? w.beta[s] / total : w.beta[s] - total;
   return kScaled<S> ? scaling.log_z() + top : total;

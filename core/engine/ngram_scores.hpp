@@ -58,17 +58,12 @@ class ScoresAt {
     const Ngrams& ngrams = *scores.ngrams;
     const TokenNgrams<Real>* own = scores.by_token;
     const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
-    if (first < last) {  // what has no score of its own at this token has the semiring's one
-      constexpr Real one = S::template one<Real>;
-      if (added_.size() < ngrams.size() || one_ != one) added_.assign(ngrams.size(), one_ = one);
-      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
-      work(JoinedScores<S, Real>{ngrams, scores.scores, added_.data()});
-      for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
-    } else if (scores.totals) {
-      work(TotalScores<Real>{scores.totals});
-    } else {
-      work(JoinedScores<S, Real>{ngrams, scores.scores, nullptr});
-    }
+    if (first == last && scores.totals) return work(TotalScores<Real>{scores.totals});
+    constexpr Real one = S::template one<Real>;  // of what has no score of its own at this token
+    if (first < last && (added_.size() < ngrams.size() || one_ != one)) added_.assign(ngrams.size(), one_ = one);
+    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
+    work(JoinedScores<S, Real>{ngrams, scores.scores, first < last ? added_.data() : nullptr});
+    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
   }
 
  private:

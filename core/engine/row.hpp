@@ -105,22 +105,19 @@ template <class Real>
 TRELLIS_INLINE void transpose(const Real* from, std::size_t from_step, std::size_t n_rows, std::size_t n_columns, Real* to,
                               std::size_t to_step) {
   constexpr std::size_t N = kLanes<Real>;
-  using Index = Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>>;
   for (std::size_t r = 0; r < padded(n_rows); r += N)
     for (std::size_t c = 0; c < n_columns; c += N) {
       Vector<Real> square[N];
       for (std::size_t i = 0; i < N; ++i)
         square[i] = r + i < n_rows ? lanes(from + (r + i) * from_step + c) : Vector<Real>{};
       const auto exchange = [&](auto level) TRELLIS_INLINE_LAMBDA {
-        constexpr std::size_t k = level;
+        constexpr std::size_t k = level, n = kLanes<Real>;
         if constexpr (k < N) {
-          Index low, high;
-          for (std::size_t j = 0; j < N; ++j) low[j] = j & k ? N + j - k : j, high[j] = j & k ? N + j : j + k;
           for (std::size_t i = 0; i < N; ++i)
             if (!(i & k)) {
               const Vector<Real> a = square[i], b = square[i + k];
-              square[i] = __builtin_shuffle(a, b, low);
-              square[i + k] = __builtin_shuffle(a, b, high);
+              square[i] = shuffle<Real>(a, b, [](std::size_t j) { return j & k ? n + j - k : j; });
+              square[i + k] = shuffle<Real>(a, b, [](std::size_t j) { return j & k ? n + j : j + k; });
             }
         }
       };

@@ -10,40 +10,43 @@
 // Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
 #pragma once
 #include <cmath>
+#include <cstddef>
 
 namespace trellis {
-
-class Scaling {
- public:
-  // Factors are at most exp(kMostTop), so that what vanishes (below 1e-308) would have been below kVanished.
-  static constexpr double kMostTop = 100;
-
-  // c: what alpha sums to at a token; least: no product there is smaller, but those that are zero. False if sums may be wrong by now.
-  bool take(double c, double most, double least) {
-    if (!(c > kLeastSum)) return false;
-    lost_ = (lost_ * most + (least > kVanished ? 0 : kVanished)) / c;
-    log_z_ += std::log(c);
-    return lost_ < kNothing;
-  }
-  double log_z() const { return log_z_; }
-
- private:
-  static constexpr double kLeastSum = 1e-290, kVanished = 1e-220, kNothing = 1e-20;
-  double lost_ = 0, log_z_ = 0;
-};
 
 // What the factors of a token can be: at most, and at least if not zero.
 struct FactorRange {
   double most = 1, least = 1;
 };
 
-// The least of numbers that are not zero, at most 1.
-template <class Number>
-Number least_of(const Number* numbers, std::size_t n) {
-  Number least = 1;
-  for (std::size_t i = 0; i < n; ++i)
-    if (numbers[i] < least && numbers[i] > 0) least = numbers[i];
-  return least;
-}
+class Scaling {
+ public:
+  // Factors are at most exp(kMostTop), so that what vanishes (below 1e-308) would have been below kVanished.
+  static constexpr double kMostTop = 100;
+
+  // c: what sums come to at a token or at the end, by factors within a range. False if they may be wrong by now.
+  bool take(double c, const FactorRange& range) {
+    if (!(c > kLeastSum)) return false;
+    lost_ = (lost_ * range.most + (least_ * range.least > kVanished ? 0 : kVanished)) / c;
+    log_z_ += std::log(c);
+    return lost_ < kNothing;
+  }
+  // The same of alpha [n] at a token, which is made to sum to one by the factor `by`.
+  bool scale(double* alpha, std::size_t n, const FactorRange& range, double& by) {
+    double c = 0;
+    for (std::size_t i = 0; i < n; ++i) c += alpha[i];
+    if (!take(c, range)) return false;
+    by = 1 / c, least_ = 1;
+    for (std::size_t i = 0; i < n; ++i)
+      if ((alpha[i] *= by) < least_ && alpha[i] > 0) least_ = alpha[i];
+    return true;
+  }
+  double log_z() const { return log_z_; }
+
+ private:
+  static constexpr double kLeastSum = 1e-290, kVanished = 1e-220, kNothing = 1e-20;
+  double lost_ = 0, log_z_ = 0;
+  double least_ = 1;  // alpha that is not zero
+};
 
 }  // namespace trellis

@@ -1,5 +1,5 @@
 // What a recursion over paths computes is decided by a semiring: `times` attaches what follows, `plus` joins ways to the
-// same place. Each works on numbers and on vectors of them.
+// same place. Each works on numbers and on vectors of them; by value, for a vector in memory may begin anywhere.
 //
 //   MaxPlus      max, +      the best score
 //   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
@@ -19,9 +19,9 @@ struct MaxPlus {
   template <class Real>
   static constexpr Real one = 0;
   template <class Any>
-  TRELLIS_INLINE static Any plus(const Any& a, const Any& b) { return b > a ? b : a; }
+  TRELLIS_INLINE static Any plus(Any a, Any b) { return b > a ? b : a; }
   template <class Any, class Other>
-  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a + b; }
+  TRELLIS_INLINE static Other times(Any a, Other b) { return a + b; }
 };
 
 struct SumProduct {
@@ -30,9 +30,9 @@ struct SumProduct {
   template <class Real>
   static constexpr Real one = 1;
   template <class Any>
-  TRELLIS_INLINE static Any plus(const Any& a, const Any& b) { return a + b; }
+  TRELLIS_INLINE static Any plus(Any a, Any b) { return a + b; }
   template <class Any, class Other>
-  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a * b; }
+  TRELLIS_INLINE static Other times(Any a, Other b) { return a * b; }
 };
 
 struct LogSum {
@@ -45,7 +45,7 @@ struct LogSum {
     return least == zero<double> ? top : top + std::log1p(std::exp(least - top));
   }
   template <class Any, class Other>
-  TRELLIS_INLINE static Other times(const Any& a, const Other& b) { return a + b; }
+  TRELLIS_INLINE static Other times(Any a, Other b) { return a + b; }
 };
 
 }  // namespace trellis

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 // TRELLIS_CLONES stands before a non-template entry point; the bodies it calls are TRELLIS_INLINE, so that they are
 // compiled once per instruction set with it.
@@ -12,6 +13,8 @@
 #endif
 #define TRELLIS_INLINE inline __attribute__((always_inline))
 #define TRELLIS_INLINE_LAMBDA __attribute__((always_inline))  // between the parameters and the body of a lambda
+// A definition for each type of potentials.
+#define TRELLIS_FOR_REALS(DEFINITION) DEFINITION(float) DEFINITION(double)
 // What the compiler may take for granted.
 #define TRELLIS_ASSUME(fact) ((fact) ? void() : __builtin_unreachable())
 
@@ -38,6 +41,14 @@ TRELLIS_INLINE const Vector<Real>& lanes(const Real* p) { return *reinterpret_ca
 
 template <std::size_t N>
 using Size = std::integral_constant<std::size_t, N>;
+
+// Lane i of the result is number Pick{}(i) of a and b side by side; a Pick captures nothing.
+template <class Number, class Pick>
+TRELLIS_INLINE Vector<Number> shuffle(Vector<Number> a, Vector<Number> b, Pick) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) TRELLIS_INLINE_LAMBDA -> Vector<Number> {
+    return __builtin_shufflevector(a, b, Pick{}(I)...);
+  }(std::make_index_sequence<kLanes<Number>>{});
+}
 
 // Calls block(n, z), n a constant, over a padded row in blocks of n vectors from z on; n vectors of sums stay in
 // registers and hide each other's latency.

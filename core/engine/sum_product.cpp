@@ -75,23 +75,15 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
 
 }  // namespace
 
-TRELLIS_CLONES void make_factors(const std::vector<float>& edge, const std::vector<float>& tri,
-                                 const std::vector<float>& end, std::size_t L, Factors<float>& factors) {
-  make_factors_any(edge, tri, end, L, factors);
-}
-TRELLIS_CLONES void make_factors(const std::vector<double>& edge, const std::vector<double>& tri,
-                                 const std::vector<double>& end, std::size_t L, Factors<double>& factors) {
-  make_factors_any(edge, tri, end, L, factors);
-}
-TRELLIS_CLONES double sum_product(const Factors<float>& factors, const float* emit, std::size_t n,
-                                  const float* token_edge, float weight, PassScratch<float>& w,
-                                  const Expectations<float>* x) {
-  return sum_product_any(factors, emit, n, token_edge, weight, w, x);
-}
-TRELLIS_CLONES double sum_product(const Factors<double>& factors, const double* emit, std::size_t n,
-                                  const double* token_edge, double weight, PassScratch<double>& w,
-                                  const Expectations<double>* x) {
-  return sum_product_any(factors, emit, n, token_edge, weight, w, x);
-}
+#define TRELLIS_RUN(Real)                                                                                                     \
+  TRELLIS_CLONES void make_factors(const std::vector<Real>& edge, const std::vector<Real>& tri, const std::vector<Real>& end, \
+                                   std::size_t L, Factors<Real>& factors) {                                                   \
+    make_factors_any(edge, tri, end, L, factors);                                                                             \
+  }                                                                                                                           \
+  TRELLIS_CLONES double sum_product(const Factors<Real>& factors, const Real* emit, std::size_t n, const Real* token_edge,    \
+                                    Real weight, PassScratch<Real>& w, const Expectations<Real>* x) {                         \
+    return sum_product_any(factors, emit, n, token_edge, weight, w, x);                                                       \
+  }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace trellis

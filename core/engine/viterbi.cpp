@@ -4,7 +4,7 @@
 
 #include "engine/chain_passes.hpp"
 #include "engine/history_best.hpp"
-#include "engine/listed_best.hpp"
+#include "engine/listed_passes.hpp"
 
 namespace trellis {
 namespace {
@@ -18,7 +18,8 @@ TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labe
   if (const std::size_t n = labels.size(); std::is_same_v<Labels, AllLabels> && !row.edge && n >= N) {
     // By vectors of labels, the last first: a lower one that fits takes its lane. All lanes are labels, some met twice.
     // At order 2 both operands lie apart, and collecting them costs more than it saves.
-    using Index = Vector<std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>>;
+    using Integer = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+    using Index = Vector<Integer>;
     Index lane, first = Index{} + static_cast<std::int32_t>(n - 1);
     for (std::size_t i = 0; i < N; ++i) lane[i] = static_cast<std::int32_t>(i);
     for (std::size_t x = n - N;; x = x > N ? x - N : 0) {
@@ -28,10 +29,14 @@ TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labe
       first = sum == row.out[z] ? lane + static_cast<std::int32_t>(x) : first;
       if (x == 0) break;
     }
-    for (std::size_t k = N / 2; k; k /= 2) {
-      const Index other = __builtin_shuffle(first, lane ^ static_cast<std::int32_t>(k));
-      first = other < first ? other : first;
-    }
+    const auto halve = [&](auto distance) TRELLIS_INLINE_LAMBDA {
+      constexpr std::size_t k = distance;
+      if constexpr (k < N) {
+        const Index other = shuffle<Integer>(first, first, [](std::size_t j) { return j ^ k; });
+        first = other < first ? other : first;
+      }
+    };
+    halve(Size<4>{}), halve(Size<2>{}), halve(Size<1>{});
     return static_cast<std::size_t>(first[0]);
   }
   const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
@@ -88,12 +93,9 @@ TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int3
   };
   return chain.allowed ? both(Allowed{*chain.allowed}) : both(Everything{chain.n_labels});
 }
-TRELLIS_CLONES float run(const ChainView<float>& chain, float* delta, std::int32_t* path) {
-  return run_any(chain, delta, path);
-}
-TRELLIS_CLONES double run(const ChainView<double>& chain, double* delta, std::int32_t* path) {
-  return run_any(chain, delta, path);
-}
+#define TRELLIS_RUN(Real) \
+  TRELLIS_CLONES Real run(const ChainView<Real>& chain, Real* delta, std::int32_t* path) { return run_any(chain, delta, path); }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
@@ -108,8 +110,8 @@ template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
   if (on_lattice(chain)) return best_on_lattice(chain, lattice_of(work), path);
   if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) {
-    if (!work.listed) work.listed = std::make_shared<ListedWorkspace<Real>>();
-    return best_listed(chain, *work.listed, path);
+    if (!work.listed) work.listed = std::make_shared<ListedPasses<Real>>();
+    return work.listed->best(chain, path);
   }
   if (chain.ngrams) return best_history(chain, histories_of(work), path);
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
@@ -123,17 +125,14 @@ std::size_t workspace_bytes(const Workspace<Real>& work) {
     for (const StateList<Real>& list : work.histories->alpha)
       bytes += list.states.capacity() * sizeof(std::uint32_t) + list.values.capacity() * sizeof(Real) + sizeof list;
   }
-  if (work.listed)
-    bytes += work.listed->alpha.capacity() * sizeof(Real) + work.listed->pairs.capacity() * sizeof(std::uint32_t) +
-             work.listed->at.capacity() * sizeof(std::size_t);
+  if (work.listed) bytes += work.listed->bytes();
   return bytes + (work.lattice ? work.lattice->bytes() : 0);
 }
 
-template std::size_t workspace_bytes(const Workspace<float>&);
-template std::size_t workspace_bytes(const Workspace<double>&);
-template float* best_prefixes(const ChainView<float>&, Workspace<float>&);
-template double* best_prefixes(const ChainView<double>&, Workspace<double>&);
-template float best_path(const ChainView<float>&, Workspace<float>&, std::int32_t*);
-template double best_path(const ChainView<double>&, Workspace<double>&, std::int32_t*);
+#define TRELLIS_INSTANCES(Real)                                           \
+  template std::size_t workspace_bytes(const Workspace<Real>&);           \
+  template Real* best_prefixes(const ChainView<Real>&, Workspace<Real>&); \
+  template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 }  // namespace trellis

@@ -7,7 +7,7 @@ namespace trellis {
 template <class Real>
 struct HistoryWorkspace;
 template <class Real>
-struct ListedWorkspace;
+class ListedPasses;
 template <class Real>
 struct LatticeWorkspace;
 
@@ -16,7 +16,7 @@ template <class Real>
 struct Workspace {
   Scratch<Real> delta;  // order 1: [T, stride]; order 2: [T, L, stride]
   std::shared_ptr<HistoryWorkspace<Real>> histories;  // made when a chain has n-grams
-  std::shared_ptr<ListedWorkspace<Real>> listed;      // made when such a chain has short lists of labels
+  std::shared_ptr<ListedPasses<Real>> listed;         // made when such a chain has short lists of labels
   std::shared_ptr<LatticeWorkspace<Real>> lattice;    // made when it has a lattice
 };
 

@@ -32,7 +32,7 @@ Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool
   Sequence out;
   for (const auto& [labels, by] : {std::pair{problem_.gold + problem_.starts[i], 1.0},
                                    std::pair{static_cast<const std::int32_t*>(path.data()), -1.0}})
-    each_part(labels, path.size(), null, [&](const Part& part) {
+    each_part(labels, path.size(), null, [&, by = by](const Part& part) {
       for (int reach = 0; reach <= problem_.order; ++reach)
         (reach ? out.pairs : out.labels)
             .push_back({static_cast<std::uint32_t>(reach ? reach - 1 : static_cast<int>(part.token)),

@@ -60,7 +60,10 @@ void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
 {
   const std::size_t first_edge_slot = layout_.row_labels.size(), first_pair = first_edge_slot + n_edge_slots();
   const std::size_t first_triple = first_pair + layout_.edge_places.size();
-  if (k < first_edge_slot) return rows.change(k, value);
+  if (k < first_edge_slot) {  // the test of the type is for clang 14, which compiles what `requires` rules out
+    if constexpr (std::same_as<AnyRows, FewRows>) rows.change(k, value);
+    return;
+  }
   if (k < first_pair) {
     edge_weights[k - first_edge_slot] = static_cast<Real>(value);
     return;

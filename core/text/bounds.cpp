@@ -44,10 +44,10 @@ TRELLIS_CLONES Bounds bounds_of(std::span<const std::int32_t> numbers) {
 TRELLIS_CLONES bool view_ids_fit(std::span<const std::int32_t> ids, std::span<const std::uint32_t> limits,
                                  std::uint32_t first) {
   const std::size_t n = limits.size();
-  bool bad = false;
+  unsigned bad = 0;
   for (std::size_t row = 0; row + n <= ids.size() && n > 0; row += n)
     for (std::size_t j = 0; j < n; ++j)  // what is below `first` wraps around to a large number
-      bad |= (static_cast<std::uint32_t>(ids[row + j]) - first >= limits[j]) & (ids[row + j] != -1);
+      bad |= unsigned{static_cast<std::uint32_t>(ids[row + j]) - first >= limits[j]} & unsigned{ids[row + j] != -1};
   return !bad;
 }
 

@@ -77,7 +77,7 @@ inline std::uint64_t pack_id(std::uint64_t key, const AnyAtom& atom, std::int32_
     const std::int32_t folded = fold(atom.fold, key);
     key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);
   }
-  return (id < 0) | (key == kSilent) ? kSilent : (key << atom.bits) | static_cast<std::uint64_t>(id);
+  return ((id < 0) | (key == kSilent)) ? kSilent : (key << atom.bits) | static_cast<std::uint64_t>(id);
 }
 template <class IdOf, class Fold>
 inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_of, Fold fold) {

@@ -5,8 +5,6 @@ Typos of the demo (trellis demo) are what is learnt, letter by letter; trees and
 
 from pathlib import Path
 
-import matplotlib as mpl
-
 import trellis
 from trellis.corpus.brackets import parse_trees
 from trellis.interfaces.cli.demo import make_typos
@@ -39,18 +37,13 @@ def typos() -> tuple[trellis.Tagger, trellis.Corpus]:
 
 def draw() -> None:
     """All pictures."""
-    mpl.rcParams.update({"svg.hashsalt": "gallery", "svg.fonttype": "none", "font.size": 9})
     place = HERE / "gallery"
     place.mkdir(exist_ok=True)
     tagger, test = typos()
     tagger.draw(list("functuon"), most_labels=9).save(place / "trellis.svg")
-    figures = {
-        "history": tagger.plot_history(),
-        "confusions": tagger.error_analysis(test).plot(),
-        "reliability": tagger.reliability(test).tokens.plot("letters"),
-    }
-    for name, figure in figures.items():
-        figure.savefig(place / f"{name}.svg", metadata={"Date": None})
+    tagger.plot_history().save(place / "history.svg")
+    tagger.error_analysis(test).plot().save(place / "confusions.svg")
+    tagger.reliability(test).tokens.plot("letters").save(place / "reliability.svg")
     [tree] = parse_trees(TREE)
     tree.draw().save(place / "tree.svg")
     words, labels = ["the", "dog", "saw", "Ann", "in", "Rome"], ["det", "nsubj", "root", "obj", "case", "obl"]

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from trellis._support.errors import ModelError as ModelError
     from trellis._support.errors import TemplateError as TemplateError
     from trellis._support.errors import TrellisError as TrellisError
-    from trellis.corpus.blocks import CorpusStream as CorpusStream
-    from trellis.corpus.blocks import stream as stream
+    from trellis._support.errors import TrellisWarning as TrellisWarning
     from trellis.corpus.brackets import Treebank as Treebank
     from trellis.corpus.brackets import parse_trees as parse_trees
     from trellis.corpus.brackets import read_trees as read_trees
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus as Corpus
     from trellis.corpus.read import read as read
     from trellis.corpus.schemes import Span as Span
+    from trellis.corpus.stream import CorpusStream as CorpusStream
+    from trellis.corpus.stream import stream as stream
     from trellis.corpus.tokens import Token as Token
     from trellis.corpus.tokens import tokenize as tokenize
     from trellis.corpus.tree import PhraseTree as PhraseTree
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration as Calibration
     from trellis.evaluation.reliability import Reliability as Reliability
     from trellis.evaluation.report import Report as Report
+    from trellis.evaluation.report import StructuredReport as StructuredReport
     from trellis.evaluation.scores import Score as Score
-    from trellis.evaluation.structured import StructuredReport as StructuredReport
     from trellis.evaluation.tagging import RerankingReport as RerankingReport
     from trellis.evaluation.tagging import TaggingReport as TaggingReport
     from trellis.evaluation.tagging import evaluate as evaluate

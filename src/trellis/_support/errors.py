@@ -5,6 +5,8 @@ The command line prints that line and exits with 2.
 
 from __future__ import annotations
 
+import warnings
+
 
 class TrellisError(Exception):
     """What all errors of trellis have in common."""
@@ -49,3 +51,12 @@ class UnknownFunctionError(TemplateError):
     def __init__(self, message: str, function: str = "") -> None:
         super().__init__(message)
         self.function = function
+
+
+class TrellisWarning(UserWarning):
+    """What all warnings of trellis are: something goes on otherwise than one might expect."""
+
+
+def warn(message: str) -> None:
+    """Give a warning, also where the same one was given before."""
+    warnings.warn_explicit(message, TrellisWarning, "trellis", 1)

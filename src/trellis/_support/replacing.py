@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +12,7 @@ from pathlib import Path
 
 from trellis._support.errors import TrellisError
 
-try:
-    import fcntl
-except ImportError:  # Windows, where what a killed process left behind stays
-    fcntl = None  # type: ignore[assignment]
+ABANDONED = 24 * 3600.0  # seconds after which nobody writes to a temporary file any more
 
 
 @contextmanager
@@ -22,21 +20,22 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
     """A temporary file to be written in the block: it takes the place of ``path`` on success, vanishes on failure.
 
     It is synced to the disk first. ``failed`` makes the error, from the reason, where it cannot be made, written or
-    renamed: an OSError in the block counts as one of writing. Leftovers of a killed process that wrote the
-    same path are removed: their locks are free.
+    renamed: an OSError in the block counts as one of writing. Old leftovers of killed processes that wrote the same
+    path are removed.
     """
     with _explaining(failed):
         target = Path(path)
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "not a plain file; name another")
         prefix = f".trellis-{zlib.crc32(os.fsencode(target.name)):08x}-"
-        _remove_abandoned(target.parent, prefix)
-    temporary, handle = target, None
+        for left in target.parent.glob(f"{prefix}*.tmp"):
+            with suppress(OSError):  # another process was quicker
+                if time.time() - left.stat().st_mtime > ABANDONED:
+                    left.unlink()
+        temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
     try:  # a signal may come as soon as the file is there
         with _explaining(failed):
-            while handle is None:
-                temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
-                handle = _created(temporary)
+            temporary.touch(exist_ok=False)
         try:
             yield temporary
         except BrokenPipeError:  # not of a file
@@ -44,57 +43,21 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
         except OSError as error:
             raise failed(error.strerror or str(error)) from error
         with _explaining(failed):
-            os.fsync(handle)
+            _sync(temporary, os.O_RDWR)
             temporary.replace(target)
-            _sync_folder(target.parent)
+            with suppress(OSError):  # so that the new name is on the disk too; not every system can
+                _sync(target.parent, os.O_RDONLY)
     finally:
         with suppress(OSError):
-            if temporary != target:
-                temporary.unlink()
+            temporary.unlink()
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
         with suppress(OSError):  # all that was written is on the disk already
-            if handle is not None:
-                os.close(handle)
-
-
-def _created(path: Path) -> int | None:
-    """A new file, opened and locked; None where another process took it for abandoned before it was locked."""
-    try:
-        handle = _locked(path, os.O_CREAT | os.O_EXCL | os.O_RDWR)
-    except BlockingIOError:
-        return None
-    if os.fstat(handle).st_nlink:
-        return handle
-    os.close(handle)
-    return None
-
-
-def _locked(path: Path, flags: int) -> int:
-    """The file opened and locked until it is closed or the process ends; OSError if another has the lock."""
-    handle = os.open(path, flags, 0o666)
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
-
-
-def _remove_abandoned(folder: Path, prefix: str) -> None:
-    for left in folder.glob(f"{prefix}*.tmp") if fcntl is not None else ():
-        with suppress(OSError):  # another process is writing it, or was quicker
-            handle = _locked(left, os.O_RDWR)
-            left.unlink(missing_ok=True)
-            os.close(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name is on the disk too; not every system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
             os.close(handle)
 
 

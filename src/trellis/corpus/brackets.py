@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from trellis._support.arguments import file_path, instance, items
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import message_name, read_bytes, write_bytes
+from trellis.corpus.files import decoded, message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
 MAX_DEPTH = 200  # brackets within brackets
@@ -37,20 +37,20 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
     unpacked. What is not a tree is a CorpusError that names the line; with ``lenient`` it is skipped and noted.
     """
     path = file_path("path", path)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(message_name(path), None, f"not UTF-8 text: {error.reason}; convert it") from None
+    text = decoded(read_bytes(path), message_name(path))
     return parse_trees(text, name=message_name(path), lenient=lenient)
 
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
     found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
-    for error in _Reader(name).read_lines(text, found.trees):
-        if not lenient:
-            raise error
-        found.skipped.append(error)
+    for item in _read(text, name):
+        if isinstance(item, PhraseTree):
+            found.trees.append(item)
+        elif not lenient:
+            raise item
+        else:
+            found.skipped.append(item)
     return found
 
 
@@ -74,74 +74,66 @@ class _Open:
         return repr(self.label) if self.label else "a bracket"
 
 
-class _Reader:
-    """Trees line by line; what is open is kept from one line to the next."""
+def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
+    """Trees, and errors where something is no tree; what an error spoils is skipped until a line begins a tree."""
+    open_, begun, skipping = list[_Open](), 0, False
 
-    def __init__(self, name: str) -> None:
-        self.name, self.begun, self.open = name, 0, list[_Open]()
-        self.skipping = False  # after a mistake, until a line begins a tree
+    def unclosed(when: str) -> CorpusError:
+        what = "1 bracket is" if len(open_) == 1 else f"{len(open_)} brackets are"
+        return CorpusError(name, begun, f"{what} not closed before {when}; close the tree")
 
-    def unclosed(self, when: str) -> CorpusError:
-        n = len(self.open)
-        what = "1 bracket is" if n == 1 else f"{n} brackets are"
-        return CorpusError(self.name, self.begun, f"{what} not closed before {when}; close the tree")
-
-    def read_lines(self, text: str, trees: list[PhraseTree]) -> Iterator[CorpusError]:
-        """Adds the trees of a text; mistakes come one after the other, and what they spoil is skipped."""
-        for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-            yield from self._read(number, line.removesuffix("\r"), trees)
-        if self.open:
-            yield self.unclosed("the file ends")
-
-    def _read(self, number: int, line: str, trees: list[PhraseTree]) -> Iterator[CorpusError]:
+    for number, ended in enumerate(text.removesuffix("\n").split("\n"), 1):
+        line = ended.removesuffix("\r")
         if line.startswith("("):  # within a tree lines are indented
-            self.skipping = False
-            if self.open:
-                yield self.unclosed(f"the next tree begins in line {number}")
-                self.open.clear()
+            skipping = False
+            if open_:
+                yield unclosed(f"the next tree begins in line {number}")
+                open_.clear()
         try:
-            if line.strip() and not self.skipping:
+            if line.strip() and not skipping:
                 for token in _TOKEN.findall(line):
-                    self._take(token, trees, number)
-            elif line and not self.skipping:
-                raise _NoTreeError("a line of blanks only; empty it or remove it")
-            elif self.open:
-                raise _NoTreeError(f"an empty line inside the tree that begins in line {self.begun}; remove it")
-        except _NoTreeError as error:
-            self.open.clear()
-            self.skipping = True
-            yield CorpusError(self.name, number, str(error))
+                    begun = begun if open_ else number
+                    if (tree := _take(token, open_)) is not None:
+                        yield tree
+            elif line and not skipping:
+                raise ValueError("a line of blanks only; empty it or remove it")
+            elif open_:
+                raise ValueError(f"an empty line inside the tree that begins in line {begun}; remove it")
+        except ValueError as error:
+            open_.clear()
+            skipping = True
+            yield CorpusError(name, number, str(error))
+    if open_:
+        yield unclosed("the file ends")
 
-    def _take(self, token: str, trees: list[PhraseTree], number: int) -> None:
+
+def _take(token: str, open_: list[_Open]) -> PhraseTree | None:
+    """Add a token to the open brackets; the tree that it closes. ValueError says what is wrong."""
+    top = open_[-1] if open_ else None
+    if token == "(":
+        if len(open_) >= MAX_DEPTH:
+            raise ValueError(f"brackets nested deeper than {MAX_DEPTH}")
+        open_.append(_Open())
+    elif top is None:
         if token == ")":
-            if not self.open:
-                raise _NoTreeError("a closing bracket without an opening one; remove it")
-            bracket = self.open.pop()
-            is_empty_sentence = not self.open and bracket.label == ROOT
-            if bracket.word is None and not bracket.children and not is_empty_sentence:
-                what = "an empty bracket" if bracket.label is None else f"{bracket} stands over nothing"
-                raise _NoTreeError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
-            tree = PhraseTree(bracket.label or "", tuple(bracket.children), bracket.word)
-            if self.open and self.open[-1].word is not None:
-                raise _NoTreeError(f"{self.open[-1]} stands over a word and a bracket; give the word a tag")
-            (self.open[-1].children if self.open else trees).append(tree)
-        elif token == "(":
-            if not self.open:
-                self.begun = number
-            if len(self.open) >= MAX_DEPTH:
-                raise _NoTreeError(f"brackets nested deeper than {MAX_DEPTH}")
-            self.open.append(_Open())
-        elif not self.open:
-            raise _NoTreeError(f"{token!r} stands outside brackets; put it into (TAG word)")
-        else:
-            top = self.open[-1]
-            if top.children or top.word is not None:
-                raise _NoTreeError(f"{token!r} stands beside another word or a bracket; give it a tag of its own")
-            if top.label is None:
-                top.label = token
-            else:
-                top.word = token
-
-
-class _NoTreeError(Exception):
-    """What is wrong with a line."""
+            raise ValueError("a closing bracket without an opening one; remove it")
+        raise ValueError(f"{token!r} stands outside brackets; put it into (TAG word)")
+    elif token == ")":
+        open_.pop()
+        is_empty_sentence = not open_ and top.label == ROOT
+        if top.word is None and not top.children and not is_empty_sentence:
+            what = "an empty bracket" if top.label is None else f"{top} stands over nothing"
+            raise ValueError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
+        tree = PhraseTree(top.label or "", tuple(top.children), top.word)
+        if not open_:
+            return tree
+        if open_[-1].word is not None:
+            raise ValueError(f"{open_[-1]} stands over a word and a bracket; give the word a tag")
+        open_[-1].children.append(tree)
+    elif top.children or top.word is not None:
+        raise ValueError(f"{token!r} stands beside another word or a bracket; give it a tag of its own")
+    elif top.label is None:
+        top.label = token
+    else:
+        top.word = token
+    return None

@@ -40,12 +40,15 @@ class Layout:
     # Rows may have any number of fields: the first so many are read, and where all rows have more, the last one as the
     # label; where all have the same number, those between are kept. 0: all rows have as many as the first.
     n_inputs: int = 0
+    sentence: str | None = None  # of CSV: the column that tells sentences apart
 
     @property
     def rules(self) -> dict[str, Any]:
         """What a token is, as native code takes it."""
         return {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
 
+
+PLAIN = Layout()
 
 # CoNLL-U, the format of Universal Dependencies. Words are the tokens; ranges (1-2), empty nodes (8.1) and comments are
 # kept as extras and written back.

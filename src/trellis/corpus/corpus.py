@@ -95,6 +95,12 @@ class Column:
     codes: Ints  # [n_tokens]
     values: Strings
 
+    @classmethod
+    def of(cls, strings: list[str]) -> Column:
+        """The column of one string per token."""
+        codes, data, ends = _core.intern(strings)
+        return cls(codes, Strings(data, ends))
+
     def slice(self, begin: int, end: int) -> Column:
         """The tokens begin..end, values shared."""
         return Column(self.codes[begin:end], self.values)

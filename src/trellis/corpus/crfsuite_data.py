@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from trellis._support.errors import CorpusError
+from trellis.corpus.columns import PLAIN, Layout
 from trellis.corpus.corpus import BagColumn, Column, Corpus
 from trellis.corpus.files import decoded
 from trellis.corpus.objects import Origin, from_mapping
@@ -20,12 +21,13 @@ _ESCAPED = re.compile(r"\\([:\\])")
 _VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")  # a colon that no backslash escapes
 
 
-def parse_crfsuite(text: bytes, source: str, names: Sequence[str] | None) -> Corpus:
+def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
-    if names is not None and len(names) != 2:
+    names = layout.names or COLUMNS
+    if len(names) != 2:
         why = f"{len(names)} names; data files of CRFsuite have two columns: attributes,label"
         raise CorpusError(source, None, why)
-    attributes, labels = names or COLUMNS
+    attributes, labels = names
     bags, found = list[list[dict[str, float]]](), list[list[str]]()
     lines, ended = list[int](), True
     for number, line in enumerate(decoded(text, source).split("\n"), 1):
@@ -63,7 +65,7 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
     return bag
 
 
-def format_crfsuite(corpus: Corpus) -> str:
+def format_crfsuite(corpus: Corpus, layout: Layout = PLAIN) -> str:
     """The corpus as a data file: its last column of strings as labels, its attributes, else ``column=value``."""
     strings = [name for name, column in corpus.columns.items() if isinstance(column, Column)]
     if not strings:

@@ -8,87 +8,82 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from trellis._support.errors import CorpusError
+from trellis.corpus.columns import PLAIN, Layout
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import decoded
-from trellis.corpus.objects import Origin, from_mapping
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
 
 
-def parse_csv(text: bytes, source: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
-    """The corpus in the bytes of a CSV file; ``sentence`` is the column that tells sentences apart."""
-    rows, lines = _rows(text, source)
-    first = next((number for number, row in enumerate(rows) if any(row)), len(rows))
-    rows, lines = rows[first:], lines[first:]
-    if not rows:
+def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
+    """The corpus in the bytes of a CSV file; ``layout.sentence`` is the column that tells sentences apart."""
+    rows = _rows(text, source)
+    line, head = next(((line, row) for line, row in rows if any(row)), (0, []))
+    if not head:
         raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
-    head = [name.strip() for name in rows[0]]
-    if head[0] == "" and len(head) > 1:  # the numbers of rows, as pandas writes them
-        head, rows = head[1:], [row[1:] for row in rows]
+    numbered = head[0].strip() == "" and len(head) > 1  # the numbers of rows, as pandas writes them
+    head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:
-        raise CorpusError(source, lines[0], "the first row must name every column once")
-    marked = sentence or next((name for name in head if name.lower() in SENTENCE), None)
-    chosen = list(names) if names else head
+        raise CorpusError(source, line, "the first row must name every column once")
+    marked = layout.sentence or next((name for name in head if name.lower() in SENTENCE), None)
+    chosen = layout.names or head
     for name in (*chosen, *((marked,) if marked else ())):
         if name not in head:
-            raise CorpusError(source, lines[0], f"no column {name!r}; the columns are {', '.join(head)}")
-    place = head.index(marked) if marked else None
-    columns: dict[str, list[list[str]]] = {name: [] for name in chosen}
-    begun: list[int] = []
-    before, ended, seen = None, True, set[str]()
-    for row, line in zip(rows[1:], lines[1:], strict=True):
+            raise CorpusError(source, line, f"no column {name!r}; the columns are {', '.join(head)}")
+    tokens, lines, begins, n_gaps = list[list[str]](), list[int](), dict[object, int](), 0
+    before: object = None
+    for line, row in rows:
         if not any(row):
-            ended = True
+            n_gaps += 1
             continue
+        row = row[numbered:]
         if len(row) != len(head):
             why = f"{len(row)} fields, but the first row names {len(head)}; put fields with commas in quotes"
             raise CorpusError(source, line, why)
-        mark = row[place] if place is not None else ""
-        if (place is None and ended) or (place is not None and (before is None or mark not in ("", before))):
-            if mark and mark in seen:
+        mark: object = n_gaps
+        if marked:
+            place = head.index(marked)
+            mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
+        if mark != before:
+            if mark in begins:
                 why = f"rows of one sentence by {marked!r} do not stand together; sort the table by it"
                 raise CorpusError(source, line, why)
-            seen.add(mark)
-            begun.append(line)
-            for sentences in columns.values():
-                sentences.append([])
-        before, ended = mark or before, False
-        for name, sentences in columns.items():
-            sentences[-1].append(before or "" if name == marked else row[head.index(name)])
-    return from_mapping(columns, None, Origin(source, begun))
+            begins[mark] = len(tokens)
+        before = mark
+        tokens.append(row)
+        lines.append(line)
+    columns = {name: Column.of([row[head.index(name)] for row in tokens]) for name in chosen}
+    return Corpus(columns, np.array([*begins.values(), len(tokens)], np.int64), source, np.array(lines, np.int64))
 
 
-def _rows(text: bytes, source: str) -> tuple[list[list[str]], list[int]]:
+def _rows(text: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of the file, and the line at which each begins."""
     content = decoded(text, source)
     first = content.partition("\n")[0]
     separator = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
-    rows, lines, at = list[list[str]](), list[int](), 1
+    reader, line = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True), 1
     try:
         for row in reader:
-            rows.append(row)
-            lines.append(at)
-            at = reader.line_num + 1
+            yield line, row
+            line = reader.line_num + 1
     except csv.Error as error:
         raise CorpusError(source, reader.line_num, f"not CSV: {error}; put fields with quotes in quotes") from None
-    return rows, lines
 
 
-def format_csv(corpus: Corpus, sentence: str | None = None) -> str:
-    """The corpus as CSV; without a column ``sentence``, or one that is called so, one more numbers the sentences."""
+def format_csv(corpus: Corpus, layout: Layout = PLAIN) -> str:
+    """The corpus as CSV; without a column ``layout.sentence``, or one called so, one more numbers the sentences."""
     if bags := [name for name, column in corpus.columns.items() if not isinstance(column, Column)]:
         raise CorpusError(corpus.source, None, f"column {bags[0]!r} has attributes, which CSV cannot hold; write jsonl")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     lists = {name: corpus.column(name).tolist() for name in corpus.columns}
-    if sentence not in lists and not any(name.lower() in SENTENCE for name in lists):
+    if layout.sentence not in lists and not any(name.lower() in SENTENCE for name in lists):
         numbers = np.repeat(np.arange(1, len(corpus) + 1), np.diff(corpus.starts))
         lists = {"sentence": list(map(str, numbers.tolist())), **lists}
     for row in ([*lists], *zip(*lists.values(), strict=True)):

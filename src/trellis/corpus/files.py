@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from trellis._support.errors import CorpusError
 from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
+_SHOWN = 60  # letters of a text that was taken for a path
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
 
 
@@ -54,7 +57,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
             with Path(path).open("rb") as plain:
                 yield plain
     except FileNotFoundError:
-        raise CorpusError(name, None, "no such file; check the name and the folder") from None
+        raise _missing(name) from None
     except IsADirectoryError:
         raise CorpusError(name, None, "a folder, not a file; name a file in it") from None
     except EOFError:
@@ -63,7 +66,17 @@ def reading(path: str) -> Iterator[BinaryIO]:
         why = "not a valid gzip file; drop the .gz from its name or compress it again"
         raise CorpusError(name, None, why) from None
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise _missing(name) from None
         raise CorpusError(name, None, f"cannot be read: {error.strerror or error}") from None
+
+
+def _missing(name: str) -> CorpusError:
+    """The error for a file that is not there, whose name may be a text that was meant to be read."""
+    if len(name) <= _SHOWN or (len(name) < 4 * _SHOWN and not re.search(r"\s", name)):
+        return CorpusError(name, None, "no such file; check the name and the folder")
+    why = "no such file; a string is taken as a path, not as text: give text as a list"
+    return CorpusError(f"{name[:_SHOWN]!r}...", None, why)
 
 
 def read_bytes(path: str) -> bytes:

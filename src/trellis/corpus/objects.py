@@ -1,7 +1,8 @@
-"""Corpora from Python's own dicts and lists."""
+"""Corpora from Python's own dicts and lists, and from JSON lines: a dict per sentence."""
 
 from __future__ import annotations
 
+import json
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +15,9 @@ from trellis import _core
 from trellis._support.arguments import items
 from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
-from trellis.corpus.columns import Naming, default_names
+from trellis.corpus.columns import PLAIN, Layout, Naming, default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
+from trellis.corpus.files import NOT_UTF8
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
 
 def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:
     if names is not None and len(names) != n_columns:
-        why = f"{len(names)} names ({', '.join(names)}) for {n_columns} columns; name each column once"
+        why = f"tokens have {n_columns} columns, not {len(names)} ({', '.join(names)}); give one value per column"
         raise CorpusError("", None, why)
     return default if names is None else names
 
@@ -224,3 +226,38 @@ def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
     return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match")
+
+
+def parse_jsonl(text: bytes, source: str, layout: Layout) -> Corpus:
+    """The corpus in the bytes of a file of JSON lines; blank lines are skipped."""
+    records: list[dict[str, object]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            records.append(_parse_line(line, source, number))
+            lines.append(number)
+    if not records:
+        raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
+    return from_records(records, layout.names, Origin(source, lines))
+
+
+def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
+    try:
+        record = json.loads(line.decode())
+    except UnicodeDecodeError:
+        raise CorpusError(source, number, NOT_UTF8) from None
+    except json.JSONDecodeError as error:
+        why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
+        raise CorpusError(source, number, why) from None
+    except ValueError:  # which Python has for numbers of thousands of digits
+        raise CorpusError(source, number, "a number with too many digits; write lists of strings") from None
+    except RecursionError:
+        raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
+    if not isinstance(record, dict):
+        raise CorpusError(source, number, "not an object; write one object per line, column name to list of strings")
+    return record
+
+
+def format_jsonl(corpus: Corpus, layout: Layout = PLAIN) -> str:
+    """The corpus as JSON lines; bags of attributes become objects from name to weight."""
+    return "".join(f"{json.dumps(sentence, ensure_ascii=False)}\n" for sentence in corpus)

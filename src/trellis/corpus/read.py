@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from trellis._support.arguments import file_path, instance
@@ -20,6 +21,8 @@ _BY_EXTENSION = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "feather"),
 }
+TABLES = ("parquet", "feather")
+_MODULES = {"jsonl": "objects", "csv": "csv_files", "crfsuite": "crfsuite_data"}
 # The formats on which an option of ``read`` has an effect, if not on all.
 FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
 
@@ -99,21 +102,16 @@ def read(
         options.check("a Corpus", ())
         return source if columns is None else choose(source, parse_names(columns))
     names = parse_names(columns)
-    if isinstance(source, (str, os.PathLike)):
-        path = file_path("source", source)
-        format = format or format_of(path)
-        options.check_format(message_name(path), format)
-        tabs = extension(path) == ".tsv" if tabs is None else tabs
-        if format in ("parquet", "feather"):
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "read"):
+        path = "" if hasattr(source, "read") else file_path("source", source)
+        name, format = message_name(path) if path else name_of(source), format or format_of(path)
+        options.check_format(name, format)
+        if format in TABLES and path:
             from trellis.corpus.tables import read_table
 
             return _with_tokens(read_table(path, format, names, sentence))
-        layout = Layout(names, tabs, comments)
-        return _read_text(read_bytes(path), message_name(path), format, layout, sentence)
-    if hasattr(source, "read"):
-        options.check_format(name_of(source), format or "conll")
-        layout = Layout(names, bool(tabs), comments)
-        return _read_text(source.read(), name_of(source), format or "conll", layout, sentence)
+        layout = Layout(names, extension(path) == ".tsv" if tabs is None else tabs, comments, sentence=sentence)
+        return _read_text(read_bytes(path) if path else source.read(), name, format, layout)
     if _is_table(source):
         from trellis.corpus.tables import from_table
 
@@ -144,8 +142,8 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: 
         corpus, y = corpus
     if y is None:
         return read(corpus)
-    from trellis.corpus.blocks import CorpusStream
     from trellis.corpus.objects import from_tokens, with_labels
+    from trellis.corpus.stream import CorpusStream
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
         raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
@@ -171,28 +169,20 @@ def read_like(source: Any, naming: Callable[[str], Naming], kept: Mapping[str, A
     return _read_text(read_bytes(path), message_name(path), "conll", layout)
 
 
-def _read_text(text: Any, source: str, format: str, layout: Layout, sentence: str | None = None) -> Corpus:
+def _read_text(text: Any, source: str, format: str, layout: Layout) -> Corpus:
     if not isinstance(text, bytes):
         raise CorpusError(source, None, "opened as text; open it in binary mode, for example open(name, 'rb')")
-    if format == "conll":
-        corpus = parse_text(text, source, layout)
-    elif format == "conllu":
-        corpus = choose(parse_text(text, source, CONLLU), layout.names)
-    elif format == "jsonl":
-        from trellis.corpus.jsonl import parse_jsonl
-
-        corpus = parse_jsonl(text, source, layout.names)
-    elif format == "csv":
-        from trellis.corpus.csv_files import parse_csv
-
-        corpus = parse_csv(text, source, layout.names, sentence)
-    elif format == "crfsuite":
-        from trellis.corpus.crfsuite_data import parse_crfsuite
-
-        corpus = parse_crfsuite(text, source, layout.names)
-    else:
+    if format in TABLES:
         raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
-    return _with_tokens(corpus)
+    if format in _MODULES:
+        return _with_tokens(function_of("parse", format)(text, source, layout))
+    return _with_tokens(choose(parse_text(text, source, CONLLU if format == "conllu" else layout), layout.names))
+
+
+def function_of(verb: str, format: str) -> Callable[..., Any]:
+    """The function that parses or formats the text of files in a format."""
+    function: Callable[..., Any] = getattr(import_module(f"trellis.corpus.{_MODULES[format]}"), f"{verb}_{format}")
+    return function
 
 
 def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:

@@ -88,37 +88,30 @@ def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, p
 
 
 def _from_arrow(table: pa.Table, names: Sequence[str] | None, sentence: str | None, path: str) -> Corpus:
-    for name in names or dict.fromkeys(table.column_names):
-        _check_column(table, name, path)
-    if sentence is not None:
-        _check_column(table, sentence, path)
+    for name in (*(names or dict.fromkeys(table.column_names)), *((sentence,) if sentence is not None else ())):
+        if (n := table.column_names.count(name)) != 1:
+            why = f"no column {name!r}" if n == 0 else f"{n} columns are called {name!r}; give each a name of its own"
+            raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
     table.validate(full=True)  # every offset and every string; ArrowInvalid if it is damaged
     table, labelled = _with_class_names(table, path)
     # A dataset of Hugging Face has numbers and names of its sentences beside their lists.
     others = {name for name in table.column_names if labelled and sentence is None and not _is_list(table.column(name))}
     chosen = names or tuple(name for name in table.column_names if name != sentence and name not in others)
-    if sentence is not None:
-        ids = table.column(sentence).combine_chunks()
-        columns = {name: _strings(name, table.column(name).combine_chunks(), path) for name in chosen}
-        return Corpus(columns, _runs(ids, sentence, path), path)
-    nested: dict[str, Column] = {}
-    starts = np.zeros(1, np.int64)
+    columns: dict[str, Column] = {}
+    starts = (
+        np.zeros(1, np.int64) if sentence is None else _runs(table.column(sentence).combine_chunks(), sentence, path)
+    )
     for name in chosen:
-        flat, ends = _flatten(name, table.column(name).combine_chunks(), path)
-        if not nested:
-            starts = ends
-        elif not np.array_equal(starts, ends):
-            row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
-            why = f"row {row} (counted from 0): {chosen[0]!r} and {name!r} differ in length; make them match"
-            raise CorpusError(path, None, why)
-        nested[name] = _strings(name, flat, path)
-    return Corpus(nested, starts, path)
-
-
-def _check_column(table: pa.Table, name: str, path: str) -> None:
-    if (n := table.column_names.count(name)) != 1:
-        why = f"no column {name!r}" if n == 0 else f"{n} columns are called {name!r}; give each a name of its own"
-        raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
+        cells = table.column(name).combine_chunks()
+        if sentence is None:
+            cells, ends = _flatten(name, cells, path)
+            starts = starts if columns else ends
+            if not np.array_equal(starts, ends):
+                row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
+                why = f"row {row} (counted from 0): {chosen[0]!r} and {name!r} differ in length; make them match"
+                raise CorpusError(path, None, why)
+        columns[name] = _strings(name, cells, path)
+    return Corpus(columns, starts, path)
 
 
 def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
@@ -129,38 +122,32 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
     said = (table.schema.metadata or {}).get(b"huggingface")
     if said is None:
         return table, False
+    damaged = CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again")
     try:
         features = dict(json.loads(said)["info"]["features"])
     except (ValueError, KeyError, TypeError):
-        raise _damaged_description(path) from None
+        raise damaged from None
     for name, feature in features.items():
         inner = feature.get("feature", feature) if isinstance(feature, dict) else {}
         classes = inner.get("names") if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" else None
         if classes is None or table.column_names.count(name) != 1:
             continue
-        if not isinstance(classes, list):
-            raise _damaged_description(path)
         cells = table.column(name).combine_chunks()
         if isinstance(cells, pa.ChunkedArray):  # of an empty table
             cells = pa.concat_arrays(cells.chunks) if cells.num_chunks else pa.array([], cells.type)
         numbers = cells.flatten() if _is_list(cells) else cells
-        if not pa.types.is_integer(numbers.type):
-            raise _damaged_description(path)
+        if not isinstance(classes, list) or not pa.types.is_integer(numbers.type):
+            raise damaged
         _reject_nulls(name, numbers, path)
         codes = numbers.to_numpy(zero_copy_only=False)
-        if len(codes) and not (codes.min() >= 0 and codes.max() < len(classes)):
-            worst = int(codes.min() if codes.min() < 0 else codes.max())
-            why = f"column {name!r} has number {worst}, but classes 0 to {len(classes) - 1}; write it again"
+        if wrong := [code for code in np.unique(codes).tolist() if not 0 <= code < len(classes)]:
+            why = f"column {name!r} has number {wrong[0]}, but classes 0 to {len(classes) - 1}; write it again"
             raise CorpusError(path, None, why)
         words = pa.array(list(map(str, classes)), pa.large_string()).take(pa.array(codes, pa.int64()))
         if _is_list(cells):
             words = pa.LargeListArray.from_arrays(pa.array(starts_of(cells.value_lengths())), words)
         table = table.set_column(table.column_names.index(name), name, words)
     return table, True
-
-
-def _damaged_description(path: str) -> CorpusError:
-    return CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again")
 
 
 def _is_list(cells: Any) -> bool:
@@ -232,26 +219,20 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     return Column(codes, Strings(distinct, ends))
 
 
-def _reject_nulls(name: str, values: pa.Array, path: str) -> None:
+def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = "fill it in or leave the sentence out") -> None:
     if values.null_count:
         at = values.is_null().index(True).as_py()
-        why = f"column {name!r} misses value {at} (counted from 0); fill it in or leave the sentence out"
-        raise CorpusError(path, None, why)
+        raise CorpusError(path, None, f"column {name!r} misses value {at} (counted from 0); {todo}")
 
 
 def _runs(ids: pa.Array, name: str, path: str) -> Longs:
     """Where the value of a column changes: the starts of sentences, and the end."""
-    if len(ids) == 0:
-        return np.zeros(1, np.int64)
-    if ids.null_count:
-        at = ids.is_null().index(True).as_py()
-        why = f"{name!r} is empty in row {at} (counted from 0); fill it downwards first (pandas: ffill)"
-        raise CorpusError(path, None, why)
+    _reject_nulls(name, ids, path, "fill it downwards first (pandas: ffill)")
     changes, n_values = _changes(ids)
-    if len(changes) + 1 != n_values:
+    if len(ids) and len(changes) + 1 != n_values:
         why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"
         raise CorpusError(path, None, why)
-    return np.concatenate([[0], changes, [len(ids)]]).astype(np.int64)
+    return np.unique([0, *changes, len(ids)]).astype(np.int64)
 
 
 def _first_line(error: Exception) -> str:

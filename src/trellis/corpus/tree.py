@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 ROOT = "TOP"
 ROOTS = ("", ROOT, "ROOT", "S1")  # what treebanks write above a sentence
 TRACE = "-NONE-"
-_PLAIN = re.compile(r".[^-=|]*", re.DOTALL)  # where a label's name ends: NP-SBJ-1, NP=2, ADVP|PRT
+_TAGS = re.compile(
+    r"(.[^-=|]*).*", re.DOTALL
+)  # function tags and indices after a label's name: NP-SBJ-1, NP=2, ADVP|PRT
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +109,8 @@ def escaped(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def plain_label(label: str) -> str:
-    """A phrase's label without function tags and indices."""
-    return _PLAIN.findall(label)[0] if label else label
-
-
 def _without_traces(tree: PhraseTree) -> PhraseTree | None:
     if tree.is_tag:
         return None if tree.label == TRACE else tree
     children = tuple(kept for child in tree.children if (kept := _without_traces(child)) is not None)
-    return PhraseTree(plain_label(tree.label), children) if children else None
+    return PhraseTree(_TAGS.sub(r"\1", tree.label), children) if children else None

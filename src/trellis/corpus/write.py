@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 from trellis._support.arguments import file_path, instance
 from trellis._support.errors import CorpusError
-from trellis.corpus.columns import CONLLU_NAMES, parse_names
+from trellis.corpus.columns import CONLLU_NAMES, Layout, parse_names
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import extension, is_gzip, write_bytes, writing_whole
-from trellis.corpus.jsonl import format_jsonl
-from trellis.corpus.read import FORMATS, choose, format_of
+from trellis.corpus.read import FORMATS, TABLES, choose, format_of, function_of
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -38,7 +37,7 @@ def write(
     path = file_path("path", path)
     chosen = choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))
     format = format or format_of(path)
-    if format in ("parquet", "feather"):
+    if format in TABLES:
         from trellis.corpus.tables import write_table
 
         if is_gzip(path):
@@ -46,27 +45,21 @@ def write(
         with writing_whole(path) as temporary:
             write_table(chosen, str(temporary), format)
     else:
-        use_tabs = extension(path) == ".tsv" if tabs is None else tabs
-        text = formatter_of(format, path, tabs=use_tabs, sentence=sentence)(chosen)
+        layout = Layout(tabs=extension(path) == ".tsv" if tabs is None else tabs, sentence=sentence)
+        text = format_text(chosen, format, layout, path)
         # The first character of a file is read as a byte order mark if it is one, and dropped.
         write_bytes(path, (BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + text).encode())
 
 
-def formatter_of(format: str, path: str, *, tabs: bool, sentence: str | None = None) -> Callable[[Corpus], str]:
-    """The function that gives a corpus as the text of a file."""
-    if format == "conll":
-        return lambda corpus: format_columns(corpus, tabs=tabs)
-    if format == "csv":
-        from trellis.corpus.csv_files import format_csv
-
-        return lambda corpus: format_csv(corpus, sentence)
-    if format == "crfsuite":
-        from trellis.corpus.crfsuite_data import format_crfsuite
-
-        return format_crfsuite
-    if format not in ("conllu", "jsonl"):
+def format_text(corpus: Corpus, format: str, layout: Layout, path: str = "") -> str:
+    """The corpus as the text of a file."""
+    if format not in FORMATS:
         raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
-    return format_conllu if format == "conllu" else format_jsonl
+    if format == "conllu":
+        return format_conllu(corpus)
+    return (
+        format_columns(corpus, tabs=layout.tabs) if format == "conll" else function_of("format", format)(corpus, layout)
+    )
 
 
 def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:

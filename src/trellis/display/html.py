@@ -85,13 +85,15 @@ def folded(title: str, *parts: object, **attributes: str) -> Html:
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> Html:
-    """Rows of cells; numbers are aligned to the right."""
-    lines = [element("tr", *(element("th", name) for name in head))] if head else []
-    for row in rows:
-        cells = [
-            element("td", cell, **({"class_": "n"} if isinstance(cell, (int, float, Number)) else {})) for cell in row
-        ]
-        lines.append(element("tr", *cells))
+    """Rows of cells; numbers are aligned to the right, and so are the heads of their columns."""
+
+    def cell(tag: str, content: object, like: object) -> Html:
+        return element(tag, content, **({"class_": "n"} if isinstance(like, (int, float, Number)) else {}))
+
+    body = list(rows)
+    likes = [next((row[i] for row in body if row[i] != ""), "") for i in range(len(head))]
+    lines = [element("tr", *map(cell, ["th"] * len(head), head, likes))] if head else []
+    lines += [element("tr", *(cell("td", content, content) for content in row)) for row in body]
     return element("table", *lines)
 
 

@@ -1,16 +1,46 @@
-"""Models, explanations and k-best lists as pieces of a page."""
+"""Tagged texts, models, explanations and k-best lists as pieces of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from typing import Any
 
 from trellis._support.errors import ArgumentError
 from trellis.display.html import Html, bar, colours_of, element, folded, piece, table
-from trellis.display.texts import mark
 
 SHOWN_WEIGHTS, SHOWN_LABELS, SHOWN_TERMS = 12, 3, 8
+
+
+def text_html(tagged: Any) -> str:
+    """A ``TaggedText`` as a piece of a page."""
+    marks = [_marks(sentence) for sentence in tagged]
+    colours = colours_of(name for some in marks for name, _, _, _ in some)
+    paragraphs = list[Html]()
+    for sentence, some in zip(tagged, marks, strict=True):
+        parts, at = list[object](), sentence.tokens[0].start if sentence.tokens else 0
+        for name, start, end, probability in some:
+            parts += [tagged.text[at:start], mark(tagged.text[start:end], name, colours[name], probability)]
+            at = end
+        parts.append(tagged.text[at : sentence.tokens[-1].end] if sentence.tokens else "")
+        paragraphs.append(element("p", *parts, dir="auto"))
+    return piece(*paragraphs)
+
+
+def _marks(sentence: Any) -> list[tuple[str, int, int, float | None]]:
+    """(label, start, end, probability) of spans, or of tokens where labels mark no spans."""
+    if sentence.spans is not None:
+        return [(span.label, span.start, span.end, span.confidence) for span in sentence.spans]
+    rows = zip(sentence.tokens, sentence.labels, sentence.confidences or repeat(None), strict=False)
+    return [(label, token.start, token.end, probability) for token, label, probability in rows]
+
+
+def mark(words: str, name: str, colour: str, probability: float | None = None) -> Html:
+    """Words on a coloured ground with the name of what they are."""
+    share = 1.0 if probability is None else max(0.25, probability)
+    style = f"background:color-mix(in srgb,{colour} {100 * share:.0f}%,#f4f4f4)"
+    title = {} if probability is None else {"title": f"{name}: {probability:.4f}"}
+    return element("mark", words, element("b", name), style=style, **title)
 
 
 def model_html(model: Any) -> str:

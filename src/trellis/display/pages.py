@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellis.display.charts import line_chart, reliability_chart
-from trellis.display.figures import learning_curves
-from trellis.display.html import BLUE, ORANGE, Html, bar, element, folded, page, piece, table
-
-MOST_LABELS = 40  # rows of the confusion matrix
+from trellis.display.charts import confusion_chart, curves_chart, learning_curves, reliability_chart
+from trellis.display.html import Html, bar, element, folded, page, piece, table
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -17,9 +14,6 @@ a { color: inherit }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 .side, .trellis .trellis { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start }
 .trellis .trellis p { width: 100% }
-.heat { overflow-x: auto }
-.trellis .heat :is(td, th) { text-align: right; padding: .1rem .45rem; border: 0; font-weight: normal }
-.trellis .heat thead th { writing-mode: vertical-rl; text-align: left }
 .wrong { text-decoration: underline wavy #c2453b; text-underline-offset: .2em }
 .small { font-size: .8em; opacity: .8 }
 ol:target { outline: 2px solid #c26a1a; outline-offset: .4rem }
@@ -29,7 +23,9 @@ ol:target { outline: 2px solid #c26a1a; outline-offset: .4rem }
 def errors_page(errors: Any, title: str) -> str:
     """The page of ``ErrorsFound``: report, charts, confusion matrix, figures by label, sentences with errors."""
     parts: list[Html] = [Html(errors.report._repr_html_()), _charts(errors)]
-    parts += [element("h2", "Confusion matrix"), _heat(errors)]
+    has_errors, links = bool(errors.examples), {pair: f"#{name}" for pair, name in _ids(errors).items()}
+    matrix = confusion_chart(errors.error_analysis, links).svg if has_errors else element("p", "No errors.")
+    parts += [element("h2", "Confusion matrix"), matrix]
     parts += [element("h2", "Labels"), Html(errors.error_analysis._repr_html_())]
     parts += [element("h2", "Sentences"), *_examples(errors)]
     return page(title, element("h1", title), piece(*parts), style=_STYLE)
@@ -40,13 +36,9 @@ def _charts(errors: Any) -> Html:
     for name in ("tokens", "spans") if errors.calibration is not None else ():
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
-            points = [(bin.confidence, bin.accuracy, bin.n) for bin in reliability.bins if bin.n]
-            title = f"Reliability ({name}), ECE {reliability.ece:.4f}"
-            charts.append((title, reliability_chart(points).svg))
-    curves = learning_curves(errors.history, errors.score_name)
-    for title, colour, (name, curve) in zip(("Training", "Dev score"), (BLUE, ORANGE), curves, strict=True):
-        if curve:
-            charts.append((title, line_chart(name, colour, curve, "epoch").svg))
+            charts.append((f"Reliability ({name})", reliability_chart(reliability, name).svg))
+    if curves := learning_curves(errors.history, errors.score_name):
+        charts.append(("Training", curves_chart(curves, "").svg))
     rows = [
         (f"{group.low}–{group.high or ''}", bar(group.accuracy, 1, f"{100 * group.accuracy:.2f}%"), group.n_sentences)
         for group in errors.lengths
@@ -54,28 +46,6 @@ def _charts(errors: Any) -> Html:
     charts.append(("Accuracy by sentence length", table(rows, ("tokens", "accuracy", "sentences"))))
     figures = [element("figure", element("figcaption", name), chart) for name, chart in charts]
     return element("div", *figures, class_="side")
-
-
-def _heat(errors: Any) -> Html:
-    """Gold labels down, predicted labels across; the darker, the larger the share of the gold label."""
-    analysis, ids = errors.error_analysis, _ids(errors)
-    counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
-    names = analysis.worst_labels(MOST_LABELS)
-    if not names:
-        return element("p", "No errors.")
-    rows = []
-    for gold in names:
-        score, cells = analysis.rows[gold], [element("th", gold)]
-        for predicted in names:
-            n = score.correct if gold == predicted else counts.get((gold, predicted), 0)
-            inner: object = n or ""
-            if n and gold != predicted:
-                inner = element("a", n, href=f"#{ids[gold, predicted]}", title=f"gold {gold}, predicted {predicted}")
-            share = n / max(1, score.gold)
-            cells.append(element("td", inner, style=f"background:{BLUE}{round(166 * share**0.5):02x}"))
-        rows.append(element("tr", *cells))
-    head = element("thead", element("tr", *(element("th", name) for name in ("", *names))))
-    return element("div", element("table", head, element("tbody", *rows)), class_="heat")
 
 
 def _ids(errors: Any) -> dict[tuple[str, str], str]:

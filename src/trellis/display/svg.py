@@ -18,10 +18,6 @@ class Picture:
     svg: Html
     text: str = ""  # the same picture in characters, where there is one; printed
 
-    def to_svg(self) -> str:
-        """The picture as SVG text."""
-        return self.svg
-
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -1,6 +1,6 @@
 """Chains of any order: the best path, the k best, log Z and marginals of many sentences at a time.
 
-Everything is a function of `Potentials`, the scores of label choices; `trellis.learning.reference` says what they mean
+Everything is a function of `Potentials`, the scores of label choices; `experiments.reference` says what they mean
 and is the same theory in plain NumPy. Ties: the lowest label wins, decided from the last label backwards.
 
     >>> import numpy as np

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from trellis._support.arrays import Bools, Ints, Longs
 from trellis._support.errors import ArgumentError, LearnerError
+from trellis.corpus.corpus import Column
+from trellis.corpus.objects import from_mapping
 from trellis.display.tables import Row
 from trellis.evaluation.report import Report
 from trellis.evaluation.tagging import complete_sentences
@@ -109,11 +111,10 @@ def attachment(
 
     Without ``subtypes`` labels are compared up to the first ``:``, so that ``nsubj:pass`` counts as ``nsubj``.
     """
-    sizes = [len(sentence) for sentence in words]
+    corpus = from_mapping({"word": words}, None)
     for trees in (gold, predicted):
-        if [len(heads) for heads, _ in trees] != sizes:
+        if [len(heads) for heads, _ in trees] != np.diff(corpus.starts).tolist():
             raise ArgumentError("trees of other sentences: compare the same sentences")
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def flat(trees: Sequence[tuple[Sequence[int], Sequence[str] | None]]) -> tuple[Ints, list[str] | None]:
         heads = np.array([head for one, _ in trees for head in one], np.int32)
@@ -121,19 +122,19 @@ def attachment(
             return heads, None
         return heads, [label for _, labels in trees for label in labels or ()]
 
-    punctuation = np.array([is_punctuation(word) for sentence in words for word in sentence], bool)
-    return attachment_of(starts, punctuation, flat(gold), flat(predicted), subtypes=subtypes)
+    return attachment_of(corpus.starts, corpus.column("word"), flat(gold), flat(predicted), subtypes=subtypes)
 
 
 def attachment_of(
     starts: Longs,
-    punctuation: Bools,
+    words: Column,
     gold: tuple[Ints, Sequence[str] | None],
     predicted: tuple[Ints, Sequence[str] | None],
     *,
     subtypes: bool = True,
 ) -> AttachmentReport:
     """The same on flat arrays over sentences that begin at starts [n_sentences + 1]."""
+    punctuation = np.array([is_punctuation(word) for word in words.values], bool)[words.codes]
     right = np.asarray(gold[0] == predicted[0])
     both, labels = right, np.empty(0, object)
     if is_labelled := gold[1] is not None and predicted[1] is not None:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
-from trellis.corpus.schemes import guess_scheme
+from trellis.corpus.schemes import SpanReading, guess_scheme
+from trellis.display.charts import confusion_chart
 from trellis.display.html import Number
+from trellis.display.svg import Picture
 from trellis.display.tables import Figure, Row, Table
 from trellis.evaluation.report import Report
 from trellis.evaluation.scores import Score, macro_average
-from trellis.evaluation.spans import SpanReading
 from trellis.evaluation.tagging import label_scores, right_tokens
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
 
 
 class Confusion(NamedTuple):
@@ -105,11 +103,9 @@ class ErrorAnalysis(Report):
             wrong.update({predicted: times})
         return sorted(sorted(wrong, key=lambda label: (-wrong[label], label))[:most])
 
-    def plot(self) -> Plot:
-        """The confusion matrix as a figure of matplotlib."""
-        from trellis.display.figures import confusion_figure
-
-        return confusion_figure(self)
+    def plot(self) -> Picture:
+        """The confusion matrix as a picture."""
+        return confusion_chart(self)
 
 
 def error_analysis(

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ArgumentError
+from trellis.display.charts import reliability_chart
 from trellis.display.html import Html, Number
+from trellis.display.svg import Picture
 from trellis.display.tables import ShownAsTables, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +44,9 @@ class Reliability(ShownAsTables):
         """The table as plain dicts, ready for JSON."""
         return asdict(self)
 
-    def plot(self, title: str = "reliability") -> Figure:
-        """How often answers of each confidence are right, as a figure of matplotlib."""
-        from trellis.display.figures import reliability_figure
-
-        return reliability_figure(self, title)
+    def plot(self, title: str = "reliability") -> Picture:
+        """How often answers of each confidence are right, as a picture."""
+        return reliability_chart(self, title)
 
     def _tables(self) -> Iterable[tuple[str, Table | None]]:
         bins = [(f"{bin.low:.2f}-{bin.high:.2f}", *_cells(bin)) for bin in self.bins]

@@ -10,9 +10,9 @@ import numpy as np
 
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
+from trellis.corpus.schemes import SpanReading, SpanTable
 from trellis.display.tables import Row
 from trellis.evaluation.report import Report
-from trellis.evaluation.spans import SpanReading, SpanTable
 
 
 @dataclass(frozen=True, slots=True)

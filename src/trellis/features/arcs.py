@@ -12,7 +12,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.features.arc_presets import ARC_PRESETS
 from trellis.features.extraction import Coded
 from trellis.features.places import PlaceVocabulary, known_columns
-from trellis.features.templates import Template, parse_templates
+from trellis.features.templates import Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 
 
@@ -53,7 +53,7 @@ def arc_templates(features: TemplateSource, filter: str | None, columns: Sequenc
     if order > 1 and not siblings:
         why = "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]"
         raise TemplateError(f"{why}; add one or take order 1")
-    filters = [] if filter is None else [_bound(template, columns) for template in parse_templates([filter])]
+    filters = [] if filter is None else [_bound(parse_template(filter), columns)]
     if any(t.labelled or {look.place for look in t.looks} & {"sibling", "between"} for t in filters):
         why = "a filter looks at the head and the dependent of an arc"
         raise TemplateError(f"{why}, not at siblings, labels or between")

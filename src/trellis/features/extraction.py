@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Bools, Floats, Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import NONE, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, read_dictionary
@@ -105,19 +104,18 @@ class Coded(NamedTuple):
     view_ids: Ints  # [n_values, n_views]
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
+class Extraction(NamedTuple):
     """A training corpus with every attribute numbered, before any is cut."""
 
     vocabulary: Vocabulary  # its tables are still empty
     growing: _core.GrowingVocabulary
     growing_edges: _core.GrowingVocabulary | None
-    lists: Ragged
-    edge_lists: Ragged | None
-    n_attributes: int  # those of templates, then those of the bag
-    n_edge_attributes: int
-    known: Ints  # the number here of each attribute of the vocabulary that was known before
-    known_edges: Ints
+    lists: Ragged = Ragged.none()
+    edge_lists: Ragged | None = None
+    n_attributes: int = 0  # those of templates, then those of the bag
+    n_edge_attributes: int = 0
+    known: Ints = NONE  # the number here of each attribute of the vocabulary that was known before
+    known_edges: Ints = NONE
 
 
 class Extractor:
@@ -381,62 +379,37 @@ def _join(lists: Ragged, others: Ragged) -> Ragged:
 
 def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
-    vocabulary = extraction.vocabulary
-    n = extraction.growing.n_attributes
-    tables, folds = (Tables(**some) for some in extraction.growing.freeze(rank[:n]))
-    if extraction.growing_edges is not None:
-        growing = extraction.growing_edges
-        edge_tables, edge_folds = (Tables(**some) for some in growing.freeze(edge_rank[: growing.n_attributes]))
-        is_edge = np.zeros(vocabulary.plan.n_tables, bool)
-        is_edge[vocabulary.plan.templates[vocabulary.n_emission :, 2]] = True
-        fold_is_edge = np.zeros(vocabulary.plan.n_folds, bool)
-        first_edge_atom = vocabulary.plan.templates[vocabulary.n_emission, 0]
-        edge_atoms = vocabulary.plan.atoms[first_edge_atom:, 4]
-        fold_is_edge[edge_atoms[edge_atoms >= 0]] = True
-        tables = _interleave(tables, edge_tables, is_edge)
-        folds = _interleave(folds, edge_folds, fold_is_edge)
+    vocabulary, edges, n = extraction.vocabulary, extraction.growing_edges, extraction.vocabulary.n_emission
+    tables, folds = (Tables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
+    if edges is not None:  # whose templates come last, and with them their tables and folds
+        edge_tables, edge_folds = (Tables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
+        first_atom, _, first_table = vocabulary.plan.templates[n].tolist()
+        first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1
+        tables, folds = _spliced(tables, edge_tables, first_table), _spliced(folds, edge_folds, first_fold)
     bag = vocabulary.bag
-    if bag is not None:
-        attributes = _renamed(bag.attributes, rank)
-        pairs = None if bag.pairs is None else _renamed(bag.pairs, edge_rank)
+    if bag is not None:  # an attribute that is none, -1, takes the last rank
+        attributes = np.append(rank, np.int32(-1))[bag.attributes]
+        pairs = None if bag.pairs is None else np.append(edge_rank, np.int32(-1))[bag.pairs]
         kept = np.flatnonzero((attributes >= 0) | (False if pairs is None else pairs >= 0))
         bag = Bag(bag.column, bag.strings.take(kept), attributes[kept], None if pairs is None else pairs[kept])
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
 
 
-def _renamed(attributes: Ints, rank: Ints) -> Ints:
-    """The new numbers of attributes; -1 of those that are none or are dropped."""
-    if not len(rank):
-        return np.full(len(attributes), -1, np.int32)
-    return np.where(attributes >= 0, rank[np.maximum(attributes, 0)], -1).astype(np.int32)
+def _spliced(first: Tables, second: Tables, n: int) -> Tables:
+    """The first n tables of one layout filled by two extractions, then the others of the second."""
+    (keys, ids, starts), (more_keys, more_ids, more_starts) = first, second
+    a, b = starts[n], more_starts[n]
+    ends = np.concatenate([starts[:n], more_starts[n:] - b + a])
+    return Tables(np.concatenate([keys[:a], more_keys[b:]]), np.concatenate([ids[:a], more_ids[b:]]), ends)
 
 
 def sources(extraction: Extraction, rank: Ints) -> Sources:
     """The source of every attribute of labels, under the numbers that ``rank`` gives."""
-    vocabulary, n = extraction.vocabulary, extraction.growing.n_attributes
-    tables, _ = extraction.growing.freeze(rank[:n])
-    ids, starts = tables["ids"], tables["starts"]
-    n_sources = vocabulary.plan.n_tables
+    vocabulary, growing = extraction.vocabulary, extraction.growing
+    n_sources, now = vocabulary.plan.n_tables, rank[: growing.n_attributes]
     of = np.full(int(rank.max(initial=-1)) + 1, n_sources, np.int32)
-    for source in range(n_sources):
-        here = ids[starts[source] : starts[source + 1]]
-        of[here[here >= 0]] = source
-    shapes = vocabulary.plan.templates[: vocabulary.n_emission, 2].tolist()
-    grouped = [
-        tuple(t for t, k in zip(vocabulary.templates, shapes, strict=False) if k == source)
-        for source in range(n_sources)
-    ]
-    return Sources(of, (*grouped, ()))
-
-
-def _interleave(first: Tables, second: Tables, from_second: Bools) -> Tables:
-    """Tables of one layout filled by two extractions, each table taken from the one that filled it."""
-    keys, ids, starts = list[npt.NDArray[np.uint64]](), list[Ints](), [0]
-    for k, use_second in enumerate(from_second.tolist()):
-        source = second if use_second else first
-        keys.append(source.keys[source.starts[k] : source.starts[k + 1]])
-        ids.append(source.ids[source.starts[k] : source.starts[k + 1]])
-        starts.append(starts[-1] + len(ids[-1]))
-    if not keys:
-        return first
-    return Tables(np.concatenate(keys), np.concatenate(ids), np.array(starts, np.int64))
+    of[now[now >= 0]] = np.repeat(np.arange(n_sources), growing.table_sizes)[now >= 0]
+    grouped: list[tuple[Template, ...]] = [()] * (n_sources + 1)
+    for k in range(vocabulary.n_emission):
+        grouped[vocabulary.plan.templates[k, 2]] += (vocabulary.templates[k],)
+    return Sources(of, tuple(grouped))

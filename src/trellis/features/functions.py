@@ -5,16 +5,14 @@ Each is computed once per distinct string. It gives a string, or None where it h
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from trellis._support.arguments import is_text
-from trellis._support.errors import ArgumentError, TemplateError
+from trellis._support.errors import ArgumentError, CorpusError, TemplateError
+from trellis.corpus.files import decoded, read_bytes
 from trellis.features.regex import match, matches
 
 Function = Callable[[str], str | None]
@@ -190,11 +188,9 @@ BLANKS = " \t\r"  # what stands between fields of a line; other blanks may be pa
 def read_lines(function: str, path: str) -> list[str]:
     """The lines of a file that a function names, gzipped or not."""
     try:
-        raw = Path(path).read_bytes()
-        text = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise TemplateError(f"{function} cannot read {path!r}: {why}") from error
+        text = decoded(read_bytes(path), path)
+    except (CorpusError, ValueError) as error:  # ValueError: a null character in the path
+        raise TemplateError(f"{function} cannot read {path!r}: {getattr(error, 'why', error)}") from error
     return text.replace("\r\n", "\n").split("\n")
 
 

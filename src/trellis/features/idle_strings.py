@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis._support.arrays import Ints, Ragged
+from trellis._support.arrays import Ints
 from trellis.corpus.corpus import Strings
 from trellis.features.extraction import Extraction, Extractor, freeze, known_numbers
 from trellis.features.known import entries
@@ -41,9 +41,7 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
         numbers = known_numbers(vocabulary, which, own, extractor.parts, renamed)()
         ranks.append(np.full(0 if own is None else own.n_attributes, -1, np.int32))
         ranks[which][numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
-    sizes, none = (len(ranks[0]), len(ranks[1])), np.empty(0, np.int32)
-    extraction = Extraction(extractor.vocabulary(), *growing, Ragged.none(), None, *sizes, none, none)
-    return replace(freeze(extraction, *ranks), bag=vocabulary.bag)
+    return replace(freeze(Extraction(extractor.vocabulary(), *growing), *ranks), bag=vocabulary.bag)
 
 
 def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:

@@ -35,11 +35,6 @@ class Layout(NamedTuple):
     n_folds: int
 
 
-def reach_of_places(templates: Sequence[Template]) -> int:
-    """How far beyond a sentence templates look: the root of a tree is the first place before it."""
-    return 1 + reach_of(templates)
-
-
 T = TypeVar("T")
 
 
@@ -62,8 +57,8 @@ class PlaceVocabulary(Generic[T]):
 
     @property
     def reach(self) -> int:
-        """How far beyond a sentence templates look."""
-        return reach_of_places(self.all)
+        """How far beyond a sentence templates look: the root of a tree is the first place before it."""
+        return 1 + reach_of(self.all)
 
     @property
     def reader(self) -> ColumnReader:
@@ -101,7 +96,7 @@ def known_columns(
     lookups |= frequent_words(values, lambda name: compacted[name].counts(), views)
     values |= {column.name: values[column.name].united(column.values)[0] for column in older}
     columns = tuple(
-        column_vocabulary(name, values[name], v, reach_of_places(templates), lookups)
+        column_vocabulary(name, values[name], v, 1 + reach_of(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [Coded(compacted[known.name].codes, known.view_ids) for known in columns]

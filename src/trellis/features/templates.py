@@ -7,17 +7,10 @@
     look       = column "[" place "]" | function "(" look { "," argument } ")"
     place      = offset | ( "first" | "last" | "split" | "head" | "dep" | "sibling" ) [ offset ] | "segment" | "between"
 
-``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one. With
-``label[-1]`` a template is about the pair of labels instead of one label, with ``label[-2..-1]`` about three labels,
-and so on; without a look it is about labels alone. ``label[-3]``, ``label[any]`` and ``label[same]`` are about a label
-further back: the one three tokens before, each one used so far, the last one of the same word. Places of a segment
-(docs/segments.md) are its ``first`` and its ``last`` word and ``segment``, all of it; ``length`` is how many words it
-has. Places of an arc (docs/parsing.md) are its ``head``, its dependent (``dep``), the ``sibling`` between them and all
-words ``between`` them; ``direction`` and ``distance`` are measures of it, and ``label`` makes a template one of the
-arc's label. Phrases of a tree (docs/trees.md) have ``first``, ``last`` and ``length`` as segments do, ``split``, the
-first word of their second part, and ``outline``, what their words look like. Templates of the same name share their
-features. A column whose name is no plain word, or is "label", stands in
-double quotes; a quote inside is doubled. See docs/features.md.
+``word[-1] & suffix(word[0], 3)`` is the word before together with the last three letters of this one; see
+docs/features.md, of segments docs/segments.md, of arcs docs/parsing.md, of phrases docs/trees.md. Templates of the same
+name share their features. A column whose name is no plain word, or is "label", stands in double quotes; a quote inside
+is doubled.
 """
 
 from __future__ import annotations
@@ -411,15 +404,6 @@ def beside(template: Template, folder: Path) -> Template:
         return replace(call, arguments=(str(folder / str(call.arguments[0])), *call.arguments[1:]))
 
     return replace(template, looks=tuple(replace(k, calls=tuple(map(placed, k.calls))) for k in template.looks))
-
-
-def parse_templates(lines: Iterable[str], *, of_phrases: bool = False) -> list[Template]:
-    """A list of templates; blank entries and those that begin with # are skipped."""
-    return [
-        parse_template(line, of_phrases=of_phrases)
-        for line in lines
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
 
 
 # ------------------------------------------------------------ dictionaries that templates ask

@@ -21,7 +21,17 @@ from trellis._support.arrays import Bytes, Floats, Ints, Longs
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Strings
 from trellis.features.dictionaries import VALUES, Dictionary
-from trellis.features.functions import COUNTED, FILED, PLAIN, SIZED, Function, Lookups, function_named, read_lookup
+from trellis.features.functions import (
+    COUNTED,
+    FILED,
+    PLAIN,
+    SIZED,
+    Function,
+    Lookups,
+    function_named,
+    read_lines,
+    read_lookup,
+)
 from trellis.features.templates import (
     MEASURES,
     Call,
@@ -33,7 +43,6 @@ from trellis.features.templates import (
     dictionary_views,
     is_matched,
     parse_template,
-    parse_templates,
     vector_file,
 )
 from trellis.features.vectors import Files
@@ -129,7 +138,7 @@ def templates_of(
     def parsed(item: Any) -> list[Template]:
         """The templates of an entry: a preset or a template."""
         if isinstance(item, str) and item.strip() in known:
-            return parse_templates(known[item.strip()], of_phrases=of_phrases)
+            return [parse_template(text, of_phrases=of_phrases) for text in known[item.strip()]]
         return [_template(item, known, of_phrases)]
 
     if isinstance(features, str) and features in known:
@@ -139,11 +148,8 @@ def templates_of(
         path = Path(features)
         if not path.is_file():
             why = f"the presets are {', '.join(known)}, templates themselves go in a list"
-            raise TemplateError(f"no preset and no file {str(features)!r}; {why}")
-        try:
-            entries = lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise TemplateError(f"{path}: not UTF-8 text: {error.reason}") from error
+            raise TemplateError(f"no preset and no file {str(features)[:100]!r}; {why}")
+        entries = lines = read_lines("features", str(path))
         if presets is None and looks_like_crfpp(lines):
             return parse_crfpp(lines, columns, str(path))
         templates = list[Template]()

@@ -1,6 +1,6 @@
 """The structured perceptron of Collins 2002 (figure 1), averaged (section 2.5) or voted (section 3.2).
 
-The loop itself is core/learn/online.cpp; trellis.learning.reference.steps has it in NumPy.
+The loop itself is core/learn/online.cpp; experiments.reference.steps has it in NumPy.
 
 Advantages: nothing to tune but the number of epochs, quick, good. Disadvantage: scores are not probabilities.
 """

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 import trellis
 from trellis import _core
@@ -26,7 +27,7 @@ from trellis.corpus.read import read_examples
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
 from trellis.learning.options import options_of, plain
-from trellis.learning.run import Event, Observer
+from trellis.learning.run import Event, Observer, keeping_epochs
 
 M = TypeVar("M")
 P = TypeVar("P")
@@ -189,9 +190,11 @@ class Fit:
         return replace(problem, patience=self.settings.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
-        """All epochs: the weights and the history."""
+        """All epochs: the weights and the history. Ctrl-C ends after an epoch with what there is."""
         learner: Learner = self.learner
-        return learner.fit(problem, self.observer)
+        continued = "" if self.settings.checkpoint is None else "; the same call continues from the checkpoint"
+        with keeping_epochs(self.observer, continued) as observer:
+            return learner.fit(problem, observer)
 
     def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
         """The metric of a model on held-out data; None where there are none."""
@@ -252,11 +255,10 @@ def fingerprint(*things: object) -> str:
                 add(one)
         elif isinstance(thing, Strings):
             add((thing.data, thing.starts))
-        elif isinstance(thing, Column):  # without the values that a slice does not have
-            used = np.bincount(thing.codes, minlength=len(thing.values)) > 0
-            add(((np.cumsum(used) - 1).astype(np.int32)[thing.codes], thing.values.take(np.flatnonzero(used))))
+        elif isinstance(thing, Column):
+            add(thing.values.take(thing.codes))
         elif isinstance(thing, Corpus):
-            add((thing.starts - thing.starts[:1], dict(sorted(thing.columns.items()))))
+            add(CorpusDigest().add(thing).result())
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
@@ -276,6 +278,31 @@ def fingerprint(*things: object) -> str:
 
     add(things)
     return digest.hexdigest()
+
+
+class CorpusDigest:
+    """A digest of sentences that does not depend on how they are cut into blocks, nor on how values are numbered."""
+
+    def __init__(self) -> None:
+        self.parts: dict[tuple[str, str], Any] = {}
+
+    def add(self, corpus: Corpus) -> CorpusDigest:
+        """Add a block of sentences."""
+        runs: dict[tuple[str, str], npt.NDArray[Any]] = {("", "sentences"): np.diff(corpus.starts)}
+        for name, column in corpus.columns.items():
+            strings = column.values if isinstance(column, Column) else column.names
+            hashes = b"".join(hashlib.blake2b(string.encode(), digest_size=8).digest() for string in strings)
+            numbers = column.codes if isinstance(column, Column) else column.ids
+            runs[name, "strings"] = np.frombuffer(hashes, np.uint64)[numbers]
+            if not isinstance(column, Column):
+                runs |= {(name, "sizes"): np.diff(column.starts), (name, "values"): column.full_values()}
+        for part, run in runs.items():
+            self.parts.setdefault(part, hashlib.blake2b(digest_size=16)).update(np.ascontiguousarray(run).data)
+        return self
+
+    def result(self) -> str:
+        """The digest of all that was added."""
+        return fingerprint([(part, digest.hexdigest()) for part, digest in sorted(self.parts.items())])
 
 
 def _described(learner: Learner | str) -> dict[str, Any]:

@@ -1,19 +1,23 @@
-"""The one training loop: epochs, dev scores, best weights, checkpoints, an observer."""
+"""The one training loop: epochs, dev scores, best weights, checkpoints, an observer, Ctrl-C."""
 
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from trellis import _core
 from trellis._support.arrays import Longs
-from trellis._support.errors import LearnerError, ModelError
+from trellis._support.errors import LearnerError, ModelError, warn
 from trellis.learning.problem import Problem, State
 
 LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless the program asks for it
@@ -93,6 +97,64 @@ class Watched:
         except StopTrainingError:
             self.stopped = True
             raise
+
+
+_RAISING = ContextVar("raising", default=False)
+
+
+@contextmanager
+def interrupts_raise() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt at once, where one call trains several models: it ends the whole call."""
+    token = _RAISING.set(True)
+    try:
+        yield
+    finally:
+        _RAISING.reset(token)
+
+
+@contextmanager
+def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observer | None]:
+    """The observer, ending a training after the epoch in which Ctrl-C was pressed.
+
+    Before the first epoch is done, and a second time, Ctrl-C raises KeyboardInterrupt. ``continued`` says how the
+    training can be continued.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    # Only the main thread hears Ctrl-C; a job in the background ignores it.
+    if _RAISING.get() or not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield observer
+        return
+    current, asked = 0, False  # the epoch that Ctrl-C ends the training after
+
+    def interrupt(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+        nonlocal asked
+        if asked or not current:
+            raise KeyboardInterrupt
+        asked = True
+        with suppress(RuntimeError):  # in the midst of another line on standard error
+            warn(f"training stops after epoch {current} and keeps the best epoch{continued}; Ctrl-C again gives up")
+
+    def observe(event: Event) -> None:
+        nonlocal current
+        current = event.epoch
+        try:
+            if observer is not None:
+                observer(event)
+        except KeyboardInterrupt:
+            interrupt()
+        if asked:
+            raise StopTrainingError
+        current += 1
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield observe
+    except StopTrainingError:  # a learner of one's own that cannot end early
+        if asked:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def sentence_order(problem: Problem, number: int, seed: int | None) -> Longs:

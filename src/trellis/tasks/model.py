@@ -24,8 +24,6 @@ from trellis._support.tensor_file import (
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from matplotlib.figure import Figure
-
     from trellis.corpus.corpus import Corpus
     from trellis.display.svg import Picture
     from trellis.evaluation.report import Report
@@ -128,13 +126,16 @@ class Model:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
         self._reject("top_features", "a list of named weights", "tag", "words", "rerank", "structured")
 
-    def plot_history(self) -> Figure:
-        """Objective or mistakes, and the score on dev, over the epochs of training; a figure of matplotlib."""
-        from trellis.display.figures import history_figure
+    def plot_history(self) -> Picture:
+        """A picture of the objective or the mistakes, and of the score on dev, over the epochs of training."""
+        from trellis.display.charts import curves_chart, learning_curves
 
         learner = self.training.get("learner", {}).get("name", "")
         title = f"{TASKS[self.task].noun}: {learner}"
-        return history_figure(self.training.get("history", []), title, self._score_name())
+        curves = learning_curves(self.training.get("history", []), self._score_name())
+        if not curves:
+            raise ArgumentError("this training left no history of epochs to draw")
+        return curves_chart(curves, title)
 
     def _score_name(self) -> str:
         """The name of the score on dev."""

@@ -20,6 +20,7 @@ from trellis.interfaces.cli.progress import say, watch_epochs
 from trellis.interfaces.cli.task_files import TrainingData, parts, training_data
 from trellis.interfaces.cli.train import COLUMNS, trained
 from trellis.interfaces.cli.training_options import describe_training, training_options
+from trellis.learning.run import interrupts_raise
 
 
 def describe(parser: Parser) -> None:
@@ -42,7 +43,7 @@ def command(options: Namespace) -> None:
     figures = dict[str, list[float]]()
     for number, (training, test) in enumerate(parts(data.data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
-        with watch_epochs(options.quiet, title) as observer:
+        with watch_epochs(options.quiet, title) as observer, interrupts_raise():
             model = trained(options, task, TrainingData(training, None, data.shape), values, observer)
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)

@@ -25,6 +25,7 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, check_writable, show, show_json
 from trellis.interfaces.cli.progress import watch_epochs
 from trellis.learners.perceptron import Perceptron
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
 
@@ -90,7 +91,7 @@ def command(options: Namespace) -> None:
     seconds: dict[int, float] = {}
     for order in ORDERS:
         begun = time.perf_counter()
-        with watch_epochs(options.quiet, f"order {order}") as observer:
+        with watch_epochs(options.quiet, f"order {order}") as observer, interrupts_raise():
             taggers[order] = train(
                 {
                     "letter": [list(typed) for typed, _ in training],

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis._support.errors import ArgumentError
 from trellis.corpus.files import STANDARD_STREAM
 from trellis.interfaces.cli.explain import sentence_of
 from trellis.interfaces.cli.file_shape import open_model
 from trellis.interfaces.cli.options import Parser, at_least, reject_other_tasks
-from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
+from trellis.interfaces.cli.outputs import check_apart, check_picture, check_writable, writing
 
 
 def describe(parser: Parser) -> None:
@@ -35,8 +34,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Draw it."""
     if options.output not in (None, STANDARD_STREAM):
-        if not options.output.lower().endswith(".svg"):
-            raise ArgumentError(f"{options.output}: the picture is SVG; name a .svg file")
+        check_picture(options.output)
         check_writable(options.output)
         check_apart(options.output, options.model)
     model = open_model(options, "draw", "tag", "parse", "trees")
@@ -45,4 +43,4 @@ def command(options: Namespace) -> None:
     limits = {"most_labels": options.most_labels} if options.most_labels else {}
     picture = model.draw(sentence_of(model, words), **limits)
     with writing(options.output) as out:
-        out.write(picture.to_svg().encode())
+        out.write(picture.svg.encode())

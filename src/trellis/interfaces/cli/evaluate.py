@@ -29,8 +29,7 @@ import numpy as np
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import extension
 from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
-from trellis.evaluation.parts import PartNames
-from trellis.evaluation.tagging import evaluate_columns, right_tokens
+from trellis.evaluation.tagging import PartNames, evaluate_columns, right_tokens
 from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
 from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
 from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
@@ -194,16 +193,15 @@ def _columns(options: Namespace) -> _Outcome:
 
 def _attachment(options: Namespace) -> _Outcome:
     """Dependency trees."""
-    from trellis.evaluation.attachment import attachment_of, is_punctuation
+    from trellis.evaluation.attachment import attachment_of
     from trellis.tasks.parsing.treebank import read_dependencies
 
     corpora = _corpora(options)
     trees = [read_dependencies(corpus) for corpus in corpora]
     names = corpora[0].columns
     words = corpora[0].column(next(name for name in ("form", "word", *names) if name in names))
-    marks = np.array([is_punctuation(value) for value in words.values], bool)[words.codes]
     pairs = [(tree.heads, None if tree.labels is None else tree.labels.tolist()) for tree in trees]
-    return _Outcome(attachment_of(corpora[0].starts, marks, *pairs, subtypes=not options.no_subtypes))
+    return _Outcome(attachment_of(corpora[0].starts, words, *pairs, subtypes=not options.no_subtypes))
 
 
 def _brackets(options: Namespace) -> _Outcome:

@@ -16,7 +16,7 @@ from trellis.interfaces.cli.options import FILE_OPTIONS
 from trellis.tasks.model import TASKS, Model, load
 
 if TYPE_CHECKING:
-    from trellis.corpus.blocks import CorpusStream
+    from trellis.corpus.stream import CorpusStream
 
 STREAMED = ("conll", "conllu")
 FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
@@ -79,7 +79,7 @@ class FileShape:
 
     def stream(self, paths: list[str], columns: str | None, megabytes: int) -> CorpusStream:
         """Files block by block, of about so many megabytes of text."""
-        from trellis.corpus.blocks import stream
+        from trellis.corpus.stream import stream
 
         return stream(paths, columns=columns, block_bytes=megabytes << 20, **self._options())
 

@@ -12,7 +12,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU_NAMES, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
 from trellis.corpus.files import STANDARD_STREAM, extension, message_name
-from trellis.corpus.read import format_of
+from trellis.corpus.read import TABLES, format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.interfaces.cli.file_shape import STREAMED, FileShape, tagger_of
 from trellis.interfaces.cli.outputs import writing
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Label = Callable[[Corpus], list[Column]]  # the columns of labels, best first
 Labeller = Callable[[int | None], Label]  # such a function by so many threads
 
-TABLES = ("parquet", "feather")
 WHOLE = (*TABLES, "csv")  # formats that are written at once
 PIECE_BYTES = 1 << 20
 PIECE = 256  # sentences of formats that are read whole
@@ -90,9 +89,10 @@ def labelled(label: Label, target: str, corpus: Corpus) -> Corpus:
 
 def formatted(corpus: Corpus, shape: FileShape) -> str:
     """A corpus as the text of a file of that shape."""
-    from trellis.corpus.write import formatter_of
+    from trellis.corpus.columns import Layout
+    from trellis.corpus.write import format_text
 
-    return formatter_of(shape.format, "", tabs=shape.tabs, sentence=shape.sentence)(corpus)
+    return format_text(corpus, shape.format, Layout(tabs=shape.tabs, sentence=shape.sentence))
 
 
 def write_texts(

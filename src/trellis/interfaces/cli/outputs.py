@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from trellis._support.errors import CorpusError, LearnerError, ModelError
+from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_device, writing_whole
 from trellis.interfaces.cli.progress import printable
 
@@ -87,11 +87,6 @@ def check_apart(output: str | None, *inputs: str | None) -> None:
 
 
 def check_picture(path: str) -> None:
-    """LearnerError where no picture can be drawn to that path."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise LearnerError("--plot needs matplotlib: pip install matplotlib") from None
-    known = Figure().canvas.get_supported_filetypes()
-    if Path(path).suffix[1:].lower() not in known:
-        raise LearnerError(f"--plot {path}: not a picture's name; it ends in one of .{', .'.join(sorted(known))}")
+    """ArgumentError where a picture has another name."""
+    if not path.lower().endswith(".svg"):
+        raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")

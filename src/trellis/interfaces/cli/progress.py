@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from trellis._support.errors import TrellisWarning
 
 if TYPE_CHECKING:
     from trellis.learning.run import Event, Observer
@@ -31,28 +33,12 @@ def say(line: str, quiet: bool = False) -> None:
         print(f"{CLEAR if sys.stderr.isatty() else ''}{printable(line)}", file=sys.stderr, flush=True)
 
 
-class _Warnings(logging.Handler):
-    """Shows the warnings of the library as lines on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
-        say(record.getMessage())
-
-
-@contextmanager
-def _showing_warnings(quiet: bool) -> Iterator[None]:
-    logger, handler = logging.getLogger("trellis"), _Warnings(logging.CRITICAL if quiet else logging.WARNING)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
 @contextmanager
 def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | None]:
     """An observer that shows epochs as they are done; warnings of the library are shown too."""
-    with _showing_warnings(quiet), _watch_epochs(quiet, what) as observer:
+    with warnings.catch_warnings(), _watch_epochs(quiet, what) as observer:
+        warnings.simplefilter("always", TrellisWarning)
+        warnings.showwarning = lambda message, *place: say(str(message), quiet)
         yield observer
 
 

@@ -39,7 +39,7 @@ def training_data(options: Namespace, task: str, paths: list[str], dev: str | No
         return TrainingData(data, None if dev is None else read(dev, options))
     shape = FileShape.of(options, paths[0], others=(*paths[1:], dev))
     if getattr(options, "stream", False):
-        from trellis.corpus.blocks import BLOCK_BYTES
+        from trellis.corpus.stream import BLOCK_BYTES
 
         blocks = shape.stream(paths, options.columns, options.block or BLOCK_BYTES >> 20)
         return TrainingData(blocks, shape.read_beside(dev, blocks.columns, options), shape)

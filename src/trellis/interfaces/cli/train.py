@@ -2,7 +2,7 @@
 
 Taggers and rerankers learn a column of labels, dependency parsers the columns head and deprel, constituency parsers
 trees in brackets, word segmenters lines with spaces between words. The model remembers the columns and the format of
-the training file. Ctrl-C ends training after the epoch and keeps the best model so far; a second Ctrl-C gives up.
+the training file. Ctrl-C ends training after the epoch and keeps the best one so far; a second Ctrl-C gives up.
 
 examples:
   trellis train train.txt --columns word,pos,chunk --features chunking -m chunk.trellis
@@ -25,7 +25,6 @@ from typing import Any
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
 from trellis.interfaces.cli.file_shape import FILES
-from trellis.interfaces.cli.interrupts import keeping_the_best
 from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import check_apart, check_picture, check_writable, show_json
@@ -45,7 +44,7 @@ def describe(parser: Parser) -> None:
     parser.share("model")
     task = parser.task(FILES)
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
-    add("--plot", metavar="FILE", help="draw the learning curve: .png, .svg, .pdf, ...")
+    add("--plot", metavar="FILE", help="draw the learning curves, .svg")
     if task == "tag":
         stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
         add("--stream", action="store_true", help=stream)
@@ -74,13 +73,13 @@ def command(options: Namespace) -> None:
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
         raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
     data = training_data(options, task, options.corpus, options.dev)
-    with watch_epochs(options.quiet) as shown, keeping_the_best(shown, options.quiet) as observer:
+    with watch_epochs(options.quiet) as observer:
         info = {"note": options.note} if options.note else None
         model = trained(options, task, data, values, observer, dev=data.dev, info=info)
     _say_figures(options, data, model)
     model.save(options.model)
     if options.plot is not None:
-        model.plot_history().savefig(options.plot)
+        model.plot_history().save(options.plot)
     n_bytes = Path(options.model).stat().st_size
     say(f"{options.model}: {model}, {n_bytes / 1e6:.1f} MB", options.quiet)
     if options.json:
@@ -123,8 +122,6 @@ def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
         say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
     if model.task != "tag":
         return
-    if options.documents and model.model.first is None:
-        say("stopped before the second pass over documents: a model of one pass", options.quiet)
     columns = list(data.data.columns)
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
     if unread and data.shape is not None and data.shape.format == "conll" and options.columns is None:

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis._support.arrays import Bytes, Doubles, Longs
 from trellis._support.errors import ModelError
+from trellis.corpus.corpus import Strings
+from trellis.engine.weights import ChainWeights, padded
+from trellis.features.extraction import Extractor
 from trellis.features.known import attribute_names
-from trellis.interfaces.compat.models import attribute_model, check_labels, weights_of_attributes
+from trellis.features.vocabulary import Bag
+from trellis.interfaces.compat.models import check_labels, rows_of, weights_of_attributes
 from trellis.tasks.tagging.chain_model import ChainModel
 
 MAGIC = b"lCRF"
@@ -44,10 +47,8 @@ def read_crfsuite(data: bytes) -> ChainModel:
     if size != len(data):
         raise ModelError(f"the CRFsuite model should have {size:,} bytes and has {len(data):,}; copy it again")
     features = _features(data, offsets[0])
-    labels, attributes = (
-        _strings(data, offsets[1], n_labels, "label"),
-        _strings(data, offsets[2], n_attributes, "attribute"),
-    )
+    labels = _strings(data, offsets[1], n_labels, "label")
+    attributes = _strings(data, offsets[2], n_attributes, "attribute")
     check_labels(labels)
     if len(set(attributes)) != len(attributes):
         raise ModelError("the CRFsuite model has one attribute twice")
@@ -68,8 +69,16 @@ def read_crfsuite(data: bytes) -> ChainModel:
             own = sources == attributes.index(name)
             ends[name][columns[own]] = weights[own]
             sources, columns, weights = sources[~own], columns[~own], weights[~own]
+    numbers = np.arange(n_attributes, dtype=np.int32)
+    extractor = Extractor([], {}, lambda name: np.empty(0, np.int64))
+    vocabulary = extractor.vocabulary(Bag("attributes", Strings.of(attributes), numbers))
+    table = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
+    table[:n_labels, :n_labels], table[n_labels, :n_labels] = edge, ends[FIRST]
+    end = np.pad(ends[LAST], (0, padded(n_labels) - n_labels)).astype(np.float32) if ends[LAST].any() else None
+    rows = rows_of((sources, columns, weights), n_attributes)
     info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
-    return attribute_model(labels, attributes, (sources, columns, weights), edge, info, ends[FIRST], ends[LAST])
+    model = ChainWeights(n_labels, rows, None, table, None, end)
+    return ChainModel(tuple(labels), "label", 1, vocabulary, model, training=info, family="log-linear")
 
 
 def _features(data: bytes, at: int) -> Any:
@@ -135,59 +144,46 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
     sources, columns, weights = sources[order], columns[order], weights[order]
     used = np.unique(sources)  # only attributes that have a weight are written
     previous, label = np.nonzero(edge)
-    features = np.concatenate(
-        [
-            _records(_STATE, np.searchsorted(used, sources), columns, weights),
-            _records(_TRANSITION, previous, label, edge[previous, label]),
-        ]
-    )
+    features = np.empty(len(sources) + len(label), _FEATURE)
+    features["type"] = np.repeat([_STATE, _TRANSITION], [len(sources), len(label)])
+    features["source"] = np.concatenate([np.searchsorted(used, sources), previous])
+    features["label"] = np.concatenate([columns, label])
+    features["weight"] = np.concatenate([weights, edge[previous, label]])
     names_used = [strings[number] for number in used.tolist()]
     return _file(features, len(sources), list(labels or model.labels), names_used)
 
 
-def _records(kind: int, sources: Longs, labels: Longs, weights: npt.NDArray[np.float64]) -> Any:
-    out = np.empty(len(sources), _FEATURE)
-    out["type"], out["source"], out["label"], out["weight"] = kind, sources, labels, weights
-    return out
-
-
 def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Sequence[str]) -> bytes:
     """Header, features, labels, attributes, references of labels, references of attributes."""
-    parts, at = [b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()], _HEADER.size
-    offsets = [at]
+    data, sources = bytearray(_HEADER.size), features["source"]
+    offsets = [len(data)]
+    data += b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()
     for strings in (labels, attributes):
-        at += len(parts[-1])
-        offsets.append(at)
-        parts.append(_cqdb([string.encode() + b"\0" for string in strings]))
-    of_labels = _ids_by(features["source"][n_states:], len(labels), n_states)
-    of_attributes = _ids_by(features["source"][:n_states], len(attributes), 0)
-    for chunk, lists, more in ((b"LFRF", of_labels, 2), (b"AFRF", of_attributes, 0)):
-        at += len(parts[-1])
-        parts.append(bytes(-at % 4))
-        at += len(parts[-1])
-        offsets.append(at)
-        parts.append(_references(chunk, lists, more, at))
-    size = at + len(parts[-1])
-    if size >= 1 << 32:
+        offsets.append(len(data))
+        data += _cqdb([string.encode() + b"\0" for string in strings])
+    for chunk, some, n, first, more in (
+        (b"LFRF", sources[n_states:], len(labels), n_states, 2),
+        (b"AFRF", sources[:n_states], len(attributes), 0, 0),
+    ):
+        data += bytes(-len(data) % 4)
+        offsets.append(len(data))
+        data += _references(chunk, some, n, first, more, len(data))
+    if len(data) >= 1 << 32:
         raise ModelError("a CRFsuite model cannot have 4 GiB; train with --min-count")
-    head = _HEADER.pack(MAGIC, size, b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
-    return head + b"".join(parts)
+    _HEADER.pack_into(data, 0, MAGIC, len(data), b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
+    return bytes(data)
 
 
-def _ids_by(sources: npt.NDArray[np.uint32], n: int, first: int) -> list[Longs]:
-    """Of each attribute or label the numbers of its features; sources are sorted."""
+def _references(chunk: bytes, sources: Longs, n: int, first: int, more: int, at: int) -> bytes:
+    """Of each label or attribute how many features it has, and their numbers from ``first`` on; sources are sorted.
+
+    Before them stands where each begins; ``more`` places that nothing uses are 0.
+    """
     cuts = np.searchsorted(sources, np.arange(n + 1))
-    return [np.arange(a, b) + first for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
-
-
-def _references(chunk: bytes, lists: Sequence[Longs], more: int, at: int) -> bytes:
-    """Where the features of each are; ``more`` places that nothing uses stay 0."""
-    begin = at + 12 + 4 * (len(lists) + more)
-    sizes = np.array([4 * (1 + len(one)) for one in lists], np.int64)
-    places = begin + np.concatenate([[0], np.cumsum(sizes)[:-1]]) if lists else np.empty(0, np.int64)
-    body = b"".join(np.concatenate([[len(one)], one]).astype("<u4").tobytes() for one in lists)
-    table = np.concatenate([places, np.zeros(more)]).astype("<u4").tobytes()
-    return chunk + struct.pack("<II", 12 + len(table) + len(body), len(lists) + more) + table + body
+    lists = np.insert(np.arange(first, first + len(sources)), cuts[:-1], np.diff(cuts))
+    places = at + 12 + 4 * (n + more + cuts[:-1] + np.arange(n))
+    data = np.concatenate([places, np.zeros(more), lists]).astype("<u4").tobytes()
+    return chunk + struct.pack("<II", 12 + len(data), n + more) + data
 
 
 def _cqdb(strings: Sequence[bytes]) -> bytes:

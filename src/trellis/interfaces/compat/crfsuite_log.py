@@ -23,9 +23,12 @@ class LabelScore(NamedTuple):
 
 
 class TrainLog:
-    """Iterations as dicts: num, loss, time, active_features; with held-out sentences also item_accuracy."""
+    """Iterations as dicts: num, loss, time, active_features; with held-out sentences also item_accuracy.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    Every line of the log is given to ``say``.
+    """
+
+    def __init__(self, say: Callable[[str], None] | None) -> None:
         self.iterations: list[dict[str, Any]] = []
         self.log: list[str] = []
         self.featgen_num_features: int | None = None
@@ -40,30 +43,28 @@ class TrainLog:
     def line(self, text: str) -> None:
         """One line more."""
         self.log.append(text + "\n")
-        self._say(text + "\n")
+        if self._say is not None:
+            self._say(text + "\n")
 
     def observe(self, event: trellis.Event) -> None:
         """An epoch has ended."""
-        one: dict[str, Any] = {"num": event.epoch, "scores": {}, "time": event.seconds or 0.0}
-        self.line(f"***** Iteration #{event.epoch} *****")
         losses = (event.objective, event.mistakes, event.violations)
-        loss = next((one for one in losses if one is not None), None)
-        if loss is not None:
-            one["loss"] = float(loss)
-            self.line(f"Loss: {loss:f}")
-        if event.gradient_norm is not None:
-            one["error_norm"] = event.gradient_norm
-            self.line(f"Error norm: {event.gradient_norm:f}")
-        if event.nonzero is not None:
-            one["active_features"] = event.nonzero
-            self.line(f"Active features: {event.nonzero}")
-        if event.dev_score is not None:
-            one["item_accuracy_float"] = one["item_accuracy"] = event.dev_score
-            self.line(f"Item accuracy: {event.dev_score:f}")
-        self.line(f"Seconds required for this iteration: {one['time']:.3f}")
+        figures = {
+            "loss": next((float(loss) for loss in losses if loss is not None), None),
+            "error_norm": event.gradient_norm,
+            "active_features": event.nonzero,
+            "item_accuracy": event.dev_score,
+            "time": event.seconds or 0.0,
+        }
+        iteration: dict[str, Any] = {name: value for name, value in figures.items() if value is not None}
+        self.line(f"***** Iteration #{event.epoch} *****")
+        for name, value in iteration.items():
+            self.line(f"{name.replace('_', ' ').capitalize()}: {value if isinstance(value, int) else f'{value:f}'}")
         self.line("")
-        self.training_seconds += one["time"]
-        self.iterations.append(one)
+        if "item_accuracy" in iteration:
+            iteration["item_accuracy_float"] = iteration["item_accuracy"]
+        self.training_seconds += iteration["time"]
+        self.iterations.append({"num": event.epoch, "scores": {}, **iteration})
 
     def end(self, tagger: trellis.Tagger, dev: trellis.Corpus | None) -> None:
         """Training has ended; of held-out sentences the scores by label are those of the last iteration."""

@@ -9,15 +9,7 @@ from typing import Any, NamedTuple
 
 import trellis
 
-ALGORITHMS = {
-    "lbfgs": "lbfgs",
-    "l2sgd": "l2sgd",
-    "ap": "ap",
-    "averaged-perceptron": "ap",
-    "pa": "pa",
-    "passive-aggressive": "pa",
-    "arow": "arow",
-}
+LONG_NAMES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}  # of algorithms
 # What python-crfsuite and sklearn-crfsuite call parameters whose names a keyword cannot have.
 PYTHON_NAMES = {
     "min_freq": "feature.minfreq",
@@ -43,9 +35,7 @@ def _flag(value: Any) -> bool:
 
 _FEATURES = {
     "feature.minfreq": Parameter(float, 0.0, "How often a feature must occur to be kept."),
-    "feature.possible_states": Parameter(
-        _flag, False, "Weights also for attributes with labels that never occur together."
-    ),
+    "feature.possible_states": Parameter(_flag, False, "Weights also for attributes with labels never seen together."),
     "feature.possible_transitions": Parameter(_flag, False, "Weights also for label pairs that never occur."),
 }
 _C1 = Parameter(float, 0.0, "How strongly absolute weights are penalised (L1).")
@@ -109,47 +99,29 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
-def algorithm_named(name: str) -> str:
-    """CRFsuite's short name of an algorithm; ValueError if there is none."""
-    if name.lower() not in ALGORITHMS:
-        raise ValueError(f"no algorithm {name!r}; there are {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name.lower()]
+def learner_of(algorithm: str, values: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:
+    """The learner in the place of an algorithm with these parameters, and what else ``trellis.train`` is told.
 
-
-def parameter_named(algorithm: str, name: str) -> str:
-    """CRFsuite's name of a parameter; ValueError if the algorithm has none of that name."""
-    known = PYTHON_NAMES.get(name, name)
-    if known not in PARAMETERS[algorithm]:
-        raise ValueError(f"{algorithm} has no parameter {name!r}; it has {', '.join(PARAMETERS[algorithm])}")
-    return known
-
-
-def learner_of(algorithm: str, given: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:
-    """The learner, and what else ``trellis.train`` is told; ``given`` are values that are not the default.
-
-    A parameter that has no meaning here is warned of.
+    A parameter that is not the default and has no meaning here is warned of.
     """
-    known = PARAMETERS[algorithm]
-    values = {name: parameter.default for name, parameter in known.items()} | dict(given)
-    for name, value in given.items():
-        if known[name].what.endswith("Without effect here.") and value != known[name].default:
-            warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
+    for name, parameter in PARAMETERS[algorithm].items():
+        if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
+            warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
     pairs = "all" if values["feature.possible_states"] else "seen"
     options: dict[str, Any] = {"min_count": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
-    transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
     epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
-    if algorithm == "lbfgs":
-        c1, c2, delta = values["c1"], values["c2"], max(values["delta"], 1e-12)
-        return trellis.CRF(transitions=transitions, start=False, c1=c1, c2=c2, epochs=epochs, tolerance=delta), options
-    if algorithm == "l2sgd":
-        learner = trellis.CRF(transitions=transitions, start=False, c2=values["c2"], solver="adagrad", epochs=epochs)
-        return learner, options
     if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
         return trellis.Perceptron(epochs=epochs), options
+    if algorithm == "arow":
+        return trellis.AROW(epochs=epochs, r=values["gamma"]), options
     if algorithm == "pa":
         if values["type"] not in (0, 1, 2):
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
         C = {} if variant == "PA" else {"C": values["c"]}
         return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
-    return trellis.AROW(epochs=epochs, r=values["gamma"]), options
+    transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
+    solver: dict[str, Any] = {"solver": "adagrad"}
+    if algorithm == "lbfgs":
+        solver = {"c1": values["c1"], "tolerance": max(values["delta"], 1e-12)}
+    return trellis.CRF(transitions=transitions, start=False, c2=values["c2"], epochs=epochs, **solver), options

@@ -29,12 +29,12 @@ def read_file(path: str | os.PathLike[str], needs: Mapping[str, Any]) -> Tagger 
         return _tagger(read_nltk(place), needs)
     try:
         with place.open("rb") as file:
-            if not _is_foreign(file.read(_HEAD)):
-                return None
+            data = file.read(_HEAD)
+            data += file.read() if _is_foreign(data) else b""
     except (OSError, ValueError):
         return None  # whoever reads it next says why
     try:
-        return read_bytes(place.read_bytes(), needs)
+        return read_bytes(data, needs)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from error
 
@@ -44,12 +44,10 @@ def read_bytes(data: bytes, needs: Mapping[str, Any]) -> Tagger | None:
     if not _is_foreign(data[:_HEAD]):
         return None
     if data.startswith(_CRFSUITE):
-        from trellis.interfaces.compat.crfsuite_file import read_crfsuite
-
-        return _tagger(read_crfsuite(data), needs)
-    from trellis.interfaces.compat.pattern_models import read_pattern_model
-
-    return _tagger(read_pattern_model(data), needs)
+        from trellis.interfaces.compat.crfsuite_file import read_crfsuite as read
+    else:
+        from trellis.interfaces.compat.pattern_models import read_pattern_model as read
+    return _tagger(read(data), needs)
 
 
 def write_file(model: ChainModel, path: str | os.PathLike[str], labels: Sequence[str] | None = None) -> None:

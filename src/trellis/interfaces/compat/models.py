@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Doubles, Ints, Longs, Ragged
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
-from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.engine.weights import Rows
 from trellis.features.extraction import Extraction, Extractor, freeze
 from trellis.features.templates import Look, Template
-from trellis.features.vocabulary import Bag, Vocabulary
+from trellis.features.vocabulary import View, Vocabulary
 from trellis.tasks.tagging.chain_model import ChainModel
 
 # Attributes, labels and weights, one of each per weight.
 Triples = tuple[Longs, Longs, Doubles]
-COLUMN = "attributes"
 MOST_CELLS = 1 << 26  # of a table of label pairs or triples of another tool's model: 256 MB
 
 
@@ -32,77 +32,55 @@ def check_labels(labels: Sequence[str], order: int = 1) -> None:
         raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are read at order {order}")
 
 
-def attribute_model(
-    labels: Sequence[str],
-    attributes: Sequence[str],
-    triples: Triples,
-    edge: Doubles,
-    info: dict[str, Any],
-    first: Doubles,
-    last: Doubles,
-) -> ChainModel:
-    """A log-linear chain of order 1 over free-form attributes.
-
-    edge [L, L] are weights of label pairs, first [L] and last [L] those of the labels at either end.
-    """
-    vocabulary = Extractor([], {}, lambda name: np.empty(0, np.int64)).vocabulary(
-        Bag(COLUMN, Strings.of(attributes), np.arange(len(attributes), dtype=np.int32))
-    )
-    n = len(labels)
-    table = np.zeros((n + 1, padded(n)), np.float32)
-    table[:n, :n], table[n, :n] = edge, first
-    end = np.zeros(padded(n), np.float32)
-    end[:n] = last
-    rows = rows_of(triples, len(attributes))
-    weights = ChainWeights(n, rows, None, table, None, end if last.any() else None)
-    return ChainModel(tuple(labels), "label", 1, vocabulary, weights, training=info, family="log-linear")
+Values = tuple[str | int, ...]  # of an observation; a number is a place outside the sentence, negative before it
 
 
 def frozen_vocabulary(
-    extractor: Extractor,
-    templates: Sequence[Template],
-    observed: Sequence[Sequence[tuple[str, ...]]],
-    view_id: Callable[[Look, str], int],
-) -> tuple[Vocabulary, dict[tuple[int, int], Ints]]:
-    """The vocabulary that has these observations, and the attributes of each template's, by (on edge, template).
+    templates: Sequence[Template], words: Mapping[str, Iterable[str]], observed: Sequence[Sequence[Values]]
+) -> tuple[Vocabulary, list[Ints]]:
+    """The vocabulary that has these observations, and the attributes of each template's.
 
-    ``observed`` are the values of each template's looks; ``view_id`` gives the id of one, -1 if it is never asked for.
+    ``words`` are further values of all columns; ``observed`` are the values of each template's looks.
     """
+    values = {column: dict.fromkeys(some) for column, some in words.items()}
+    views: dict[str, dict[View, list[str]]] = {column: defaultdict(list) for column in words}
+    for template, rows in zip(templates, observed, strict=True):
+        for row in rows:
+            for look, value in zip(template.looks, row, strict=True):
+                if isinstance(value, str) and look.calls:
+                    views[look.column][look.calls].append(value)
+                elif isinstance(value, str):
+                    values[look.column][value] = None
+    strings = {column: Strings.of(some) for column, some in values.items()}
+    extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64), more=views)
+    reach = extractor.plan.reach
+    numbers = {
+        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.said(j))}
+        for column in extractor.columns
+        for j, view in enumerate(column.views)
+    }
+
+    def number(look: Look, value: str | int) -> int:
+        if isinstance(value, str):
+            return numbers[look.column, look.calls][value]
+        return -value - 1 if value < 0 else value - 1 + reach
+
     growing, edges = extractor.growing, extractor.growing_edges
-    local: dict[int, tuple[int, Ints]] = {}
-    for k, template in enumerate(templates):
-        place = _place(extractor.templates, templates, k)
-        on_edge = place >= extractor.n_emission
-        ids = np.array(
-            [
-                [view_id(look, value) for look, value in zip(template.looks, values, strict=True)]
-                for values in observed[k]
-            ],
-            np.int32,
-        ).reshape(len(observed[k]), len(template.looks))
+    attributes, tables = [np.empty(0, np.int32)] * len(templates), [0] * len(templates)
+    places = sorted(range(len(templates)), key=lambda k: templates[k].history > 0)  # as the extractor sorts them
+    for place, k in enumerate(places):
+        on_edge, looks = int(place >= extractor.n_emission), templates[k].looks
+        ids = [[number(look, value) for look, value in zip(looks, row, strict=True)] for row in observed[k]]
         target = edges if on_edge and edges is not None else growing
-        number = place - extractor.n_emission if on_edge else place
-        table = int(extractor.plan.templates[place, 2])
-        alive = np.flatnonzero((ids >= 0).all(axis=1))
-        found = np.full(len(ids), -1, np.int32)
-        found[alive] = target.add(extractor.parts[int(on_edge)], number, np.ascontiguousarray(ids[alive]))
-        local[k] = (table, found)
-    numbers = dict[tuple[int, int], Ints]()
-    for k, (table, found) in local.items():
-        on_edge = templates[k].history > 0
-        source = edges if on_edge and edges is not None else growing
-        base = np.concatenate([[0], np.cumsum(source.table_sizes)])[table]
-        numbers[int(on_edge), k] = np.where(found >= 0, found + base, -1).astype(np.int32)
+        table = np.array(ids, np.int32).reshape(len(ids), len(looks))
+        attributes[k] = target.add(extractor.parts[on_edge], place - on_edge * extractor.n_emission, table)
+        tables[k] = int(extractor.plan.templates[place, 2])
+    for k, template in enumerate(templates):
+        source = edges if template.history > 0 and edges is not None else growing
+        attributes[k] = (attributes[k] + starts_of(source.table_sizes)[tables[k]]).astype(np.int32)
     n, n_edges = growing.n_attributes, 0 if edges is None else edges.n_attributes
-    none = np.empty(0, np.int32)
-    extraction = Extraction(extractor.vocabulary(), growing, edges, Ragged.none(), None, n, n_edges, none, none)
-    return freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32)), numbers
-
-
-def _place(ordered: Sequence[Template], templates: Sequence[Template], k: int) -> int:
-    """Where a template stands after those of labels were put before those of pairs; equal ones keep their order."""
-    same = [i for i, one in enumerate(ordered) if one == templates[k]]
-    return same[sum(one == templates[k] for one in templates[:k])]
+    extraction = Extraction(extractor.vocabulary(), growing, edges)
+    return freeze(extraction, np.arange(n, dtype=np.int32), np.arange(n_edges, dtype=np.int32)), attributes
 
 
 def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows:

@@ -16,13 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from trellis._support.arrays import LabelSets
+from trellis._support.arrays import Ints, LabelSets
 from trellis._support.errors import ModelError
-from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, Rows, padded
-from trellis.features.extraction import Extractor
 from trellis.features.templates import Look, parse_template
-from trellis.features.vocabulary import View
 from trellis.interfaces.compat.model_files import NLTK_PARTS
 from trellis.interfaces.compat.models import check_labels, frozen_vocabulary, rows_of
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -44,15 +41,12 @@ _TEMPLATES = {
 }
 _WHOLE = {"i suffix": "i whole", "i-1 suffix": "i-1 word", "i+1 suffix": "i+1 word"}
 # What stands outside the sentence, and its last three letters.
-_OUTSIDE = {
-    -1: ("-START2-", "T2-"),
-    -2: ("-START-", "RT-"),
-    1: ("-END-", "ND-"),
-    2: ("-END2-", "D2-"),
-}
-_NAMES = sorted([*_TEMPLATES, "i-1 tag", "i-2 tag", "i tag+i-2 tag"], key=len, reverse=True)
+_OUTSIDE = {-1: ("-START2-", "T2-"), -2: ("-START-", "RT-"), 1: ("-END-", "ND-"), 2: ("-END2-", "D2-")}
+_PAIRS, _OF_LABELS = "i-1 tag+i word", ("i-1 tag", "i-2 tag", "i tag+i-2 tag")
+_NAMES = sorted([*_TEMPLATES, *_OF_LABELS], key=len, reverse=True)
 
-Weights = Mapping[str, float]  # by label
+# Of each template the weights of its observations, by label or label pair.
+_Rows = dict[str, dict[tuple[str, ...], dict[int, float]]]
 
 
 def read_nltk(path: Path) -> ChainModel:
@@ -88,114 +82,75 @@ def _part(path: Path, part: str) -> Any:
         raise ModelError(f"{file}: not JSON: {error}; it should be a file of NLTK's perceptron tagger") from None
 
 
-def _model(features: Mapping[str, Weights], tags: Mapping[str, str], classes: Iterable[str]) -> ChainModel:
+def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str], classes: Iterable[str]) -> ChainModel:
     labels = sorted(map(str, classes), reverse=True)
     check_labels(labels, order=2)
     " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError where a string is none
     number, n = {label: z for z, label in enumerate(labels)}, len(labels)
-    found: dict[str, dict[tuple[str, ...], dict[int, float]]] = {name: {} for name in _TEMPLATES}
-    pairs: dict[tuple[str, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))  # (label before,), value
-    history: dict[tuple[str, ...], dict[int, float]] = {}
-    for feature, by_label in features.items():
+    before = {**number, "-START-": n}  # before the sentence; before that stands -START2-
+    edge, tri = np.zeros((n + 1, padded(n)), np.float32), np.zeros((n + 1, n + 1, padded(n)), np.float32)
+    rows: _Rows = {name: {} for name in _TEMPLATES}
+    for feature, weights in features.items():
         name = next((name for name in _NAMES if feature == name or feature.startswith(f"{name} ")), None)
         if name is None:
             raise ValueError(f"a feature {feature[:40]!r}")
-        rest = feature[len(name) + 1 :]
-        row = {number[label]: float(weight) for label, weight in by_label.items()}
-        if not all(abs(weight) < 1e30 for weight in row.values()):
+        rest, first = feature[len(name) + 1 :], 0
+        if not all(abs(float(weight)) < 1e30 for weight in weights.values()):
             raise ValueError(f"a weight of {feature[:40]!r} is no number")
-        if name in ("i-1 tag", "i-2 tag", "i tag+i-2 tag"):
-            history[(name, *rest.split(" "))] = row
-        elif name == "i-1 tag+i word":
-            before, _, value = rest.partition(" ")
-            y = number[before] if before != "-START-" else n
-            for z, weight in row.items():
-                pairs[(value,)][y * padded(n) + z] += weight
-        else:
-            name = _WHOLE.get(name, name) if len(rest) < 3 else name
-            values = () if name == "bias" else (rest,)
-            here = found[name].setdefault(values, {})
-            for z, weight in row.items():
-                here[z] = here.get(z, 0.0) + weight
-    found["i-1 tag+i word"] = dict(pairs)
-    return _assembled(labels, found, history, tags)
-
-
-def _assembled(
-    labels: list[str],
-    found: Mapping[str, Mapping[tuple[str, ...], Mapping[int, float]]],
-    history: Mapping[tuple[str, ...], Mapping[int, float]],
-    tags: Mapping[str, str],
-) -> ChainModel:
-    n, number = len(labels), {label: z for z, label in enumerate(labels)}
+        if name in _OF_LABELS:
+            columns, values = [number[label] for label in weights], np.array([*map(float, weights.values())])
+            last, *more = reversed(rest.split(" "))
+            if name == "i-1 tag":
+                edge[before[last], columns] = values
+            elif last == "-START2-":
+                tri[n, n, columns] += values
+            elif more:
+                tri[before[last], before[more[0]], columns] += values
+            else:  # -START- stands there at the second token: before one of the labels
+                tri[before[last], :n][:, columns] += values
+            continue
+        if name == _PAIRS:
+            label, _, rest = rest.partition(" ")
+            first = before[label] * padded(n)
+        name = _WHOLE.get(name, name) if len(rest) < 3 else name
+        row = rows[name].setdefault(() if name == "bias" else (rest,), defaultdict(float))
+        for label, weight in weights.items():
+            row[first + number[label]] += float(weight)
     templates = [parse_template(text) for text in _TEMPLATES.values()]
-    rows = list(found.values())
-    seen = defaultdict[View, list[str]](list)
-    for template, row in zip(templates, rows, strict=True):
-        for look in template.looks:
-            seen[look.calls] += [value for (value,) in row]
-    words = Strings.of(dict.fromkeys([*map(str, tags), *seen.pop((), [])]))
-    extractor = Extractor(templates, {"word": words}, lambda name: np.ones(len(words), np.int64), more={"word": seen})
-    column, reach = extractor.columns[0], extractor.plan.reach
-    strings = [
-        {value: 2 * reach + i for i, value in enumerate(column.values if one is None else one)}
-        for one in column.strings
+    observed = [
+        [tuple(_place(look, value) for look, value in zip(template.looks, values, strict=True)) for values in row]
+        for template, row in zip(templates, rows.values(), strict=True)
     ]
-
-    def view_id(look: Look, value: str) -> int:
-        sign = 1 if look.offset > 0 else -1
-        for distance in range(1, abs(look.offset) + 1):
-            if value in _OUTSIDE[sign * distance]:
-                return distance - 1 + (reach if sign > 0 else 0)
-        return strings[column.views.index(look.calls)].get(value, -1)
-
-    vocabulary, numbers = frozen_vocabulary(extractor, templates, [list(row) for row in rows], view_id)
-    last = len(templates) - 1  # the one of label pairs
-    of_labels = _rows(rows[:last], [numbers[0, k] for k in range(last)], np.uint16)
-    of_pairs = _rows(rows[last:], [numbers[1, last]], np.uint32)
-    edge, tri = _tables(history, number, n)
-    weights = ChainWeights(n, of_labels, of_pairs, edge, tri, beam=1)
-    given = [number[str(tags[word])] if word in tags else n for word in words]
+    vocabulary, numbers = frozen_vocabulary(templates, {"word": map(str, tags)}, observed)
+    attributes = dict(zip(rows, numbers, strict=True))
+    of_pairs = _weights({_PAIRS: rows.pop(_PAIRS)}, attributes, np.uint32)
+    chain = ChainWeights(n, _weights(rows, attributes, np.uint16), of_pairs, edge, tri, beam=1)
+    words = vocabulary.columns[0].values
     sets = LabelSets(
-        np.array([1 + z if z < n else 0 for z in given], np.int32),
+        np.array([1 + number[str(tags[word])] if word in tags else 0 for word in words], np.int32),
         np.array([0, *range(n, 2 * n + 1)], np.int64),
         np.concatenate([np.arange(n), np.arange(n)]).astype(np.int32),
     )
     info = {"learner": {"name": "NLTK"}, "imported": "NLTK"}
-    return ChainModel(tuple(labels), "label", 2, vocabulary, weights, sets, family="scores", training=info)
+    return ChainModel(tuple(labels), "label", 2, vocabulary, chain, sets, family="scores", training=info)
 
 
-def _rows(rows: Iterable[Mapping[tuple[str, ...], Mapping[int, float]]], attributes: Iterable[Any], kind: type) -> Rows:
+def _place(look: Look, value: str) -> str | int:
+    """A value, or the place outside the sentence that it is the name of."""
+    step = 1 if look.offset > 0 else -1
+    places = range(step, look.offset + step, step) if look.offset else ()
+    return next((place for place in places if value in _OUTSIDE[place]), value)
+
+
+def _weights(rows: _Rows, attributes: Mapping[str, Ints], kind: type) -> Rows:
     """The weights of attributes, by attribute and column."""
     flat = [
         (attribute, column, weight)
-        for row, numbers in zip(rows, attributes, strict=True)
-        for attribute, weights in zip(numbers.tolist(), row.values(), strict=True)
+        for name, row in rows.items()
+        for attribute, weights in zip(attributes[name].tolist(), row.values(), strict=True)
         for column, weight in weights.items()
-        if attribute >= 0 and weight
+        if weight
     ]
-    n_attributes = 1 + max((int(numbers.max(initial=-1)) for numbers in attributes), default=-1)
+    n_attributes = 1 + max(int(attributes[name].max(initial=-1)) for name in rows)
     owners, columns, values = np.array(flat, np.float64).reshape(-1, 3).T
     return rows_of((owners.astype(np.int64), columns.astype(np.int64), values), n_attributes, kind)
-
-
-def _tables(
-    history: Mapping[tuple[str, ...], Mapping[int, float]], number: Mapping[str, int], n: int
-) -> tuple[Any, Any]:
-    """Weights of label pairs and triples. Before the sentence stand -START- and, before that, -START2-."""
-    edge = np.zeros((n + 1, padded(n)), np.float32)
-    tri = np.zeros((n + 1, n + 1, padded(n)), np.float32)
-    before = {**number, "-START-": n}
-    for (name, *tags), row in history.items():
-        columns, weights = list(row), np.array(list(row.values()))
-        if name == "i-1 tag":
-            edge[before[tags[0]], columns] = weights
-        elif name == "i-2 tag" and tags[0] == "-START2-":
-            tri[n, n, columns] += weights
-        elif name == "i-2 tag":  # -START- stands there at the second token: before one of the labels
-            tri[before[tags[0]], :n][:, columns] += weights
-        elif tags[1] == "-START2-":
-            tri[n, n, columns] += weights
-        else:
-            tri[before[tags[1]], before[tags[0]], columns] += weights
-    return edge, tri

@@ -18,26 +18,17 @@ from trellis.interfaces.compat.models import check_labels
 
 @dataclass(frozen=True, slots=True)
 class PatternFile:
-    """What a file has: patterns for labels (unigram) and label pairs, observations, and where their weights begin."""
+    """What a file has: patterns for labels (U, u), label pairs (B, b) or both (*), observations and their weights."""
 
     labels: list[str]
     n_columns: int
-    patterns: list[tuple[str, bool, bool]]  # pattern, whether of labels, whether of label pairs
+    patterns: list[str]
     observations: list[bytes]
-    of_labels: Longs  # [n observations] the place of its first weight of labels, -1: it has none
-    of_pairs: Longs  # the same of label pairs
+    firsts: tuple[Longs, Longs]  # [n observations] the place of its first weight of labels, of label pairs; -1: none
     places: Longs  # of all weights that are not 0, ascending
     weights: Doubles
     outside: Callable[[int], str]  # the name of a place outside the sentence, by its distance, negative before it
     local: bool = False  # labels are normalised one by one
-
-    def weighted(self, *, on_edge: bool) -> tuple[Longs, Longs, Longs]:
-        """The observations that have a weight; where their weights begin and end in ``weights``."""
-        first, n = self.of_pairs if on_edge else self.of_labels, len(self.labels)
-        begin = np.searchsorted(self.places, first)
-        end = np.where(first < 0, begin, np.searchsorted(self.places, first + (n * n if on_edge else n)))
-        here = np.flatnonzero(end > begin)
-        return here, begin[here], end[here]
 
 
 def parse_pattern_model(data: bytes) -> PatternFile:
@@ -58,24 +49,20 @@ def _wapiti(data: bytes) -> PatternFile:
     check_labels(labels)
     if not texts:
         raise TemplateError("it has none, but was trained on features in place of columns")
-    patterns = []
     for text in texts:
         if text[:1] not in ("u", "b", "*") or "%" in MACRO.sub("", text):
             raise TemplateError(f"{text!r}; supported are %x, %t and %m with offsets relative to the token")
-        patterns.append((text, text[:1] in "u*", text[:1] in "b*"))
         highest = max([highest, *(int(match[3] or match[6]) for match in MACRO.finditer(text))])
     observations = lines.netstrings(int(lines.marked("#qrk#")))
     n, kinds = len(labels), np.array([name[:1] for name in observations], "S1")
     has_labels, has_pairs = np.isin(kinds, [b"u", b"*"]), np.isin(kinds, [b"b", b"*"])
     ends = np.cumsum(has_labels * n + has_pairs * (n * n))
     begins = ends - has_labels * n - has_pairs * (n * n)
-    of_labels, of_pairs = np.where(has_labels, begins, -1), np.where(has_pairs, begins + has_labels * n, -1)
+    firsts = np.where(has_labels, begins, -1), np.where(has_pairs, begins + has_labels * n, -1)
     places, weights = lines.weights(n_weights)
     if len(places) and (places[0] < 0 or places[-1] >= ends.max(initial=0)):
         raise ValueError("a weight has no place")
-    return PatternFile(
-        labels, highest + 1, patterns, observations, of_labels, of_pairs, places, weights, _wapiti_outside, kind == 1
-    )
+    return PatternFile(labels, highest + 1, texts, observations, firsts, places, weights, _wapiti_outside, kind == 1)
 
 
 def _wapiti_outside(distance: int) -> str:
@@ -141,18 +128,10 @@ def _crfpp(
     ends = (ids + widths)[order]
     if len(ids) and (ids.min() < 0 or ends[-1] > len(weights) or (ends[:-1] > ids[order][1:]).any()):
         raise ValueError("a feature has no weights of its own")
-    places = np.flatnonzero(weights)
-    return PatternFile(
-        labels,
-        n_columns,
-        [(line, line.startswith("U"), line.startswith("B")) for line in templates if line],
-        features,
-        np.where(on_edge, -1, ids),
-        np.where(on_edge, ids, -1),
-        places,
-        weights[places],
-        lambda distance: f"_B{distance:+}",
-    )
+    firsts, places = (np.where(on_edge, -1, ids), np.where(on_edge, ids, -1)), np.flatnonzero(weights)
+    patterns = [line for line in templates if line[:1] in ("U", "B")]
+    outside = "_B{:+}".format
+    return PatternFile(labels, n_columns, patterns, features, firsts, places, weights[places], outside)
 
 
 def _crfpp_text(data: bytes) -> PatternFile:

@@ -10,23 +10,21 @@ import math
 import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
-from trellis._support.arrays import Ints, Longs
+from trellis._support.arrays import Doubles, Ints, Longs, starts_of
 from trellis._support.errors import ModelError, TemplateError
-from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.features.crfpp import MACRO, parse_crfpp
-from trellis.features.extraction import Extractor
 from trellis.features.regex import text_of
-from trellis.features.templates import Look, Template
-from trellis.features.vocabulary import View, function_of
-from trellis.interfaces.compat.models import frozen_vocabulary
+from trellis.features.templates import Template
+from trellis.features.vocabulary import function_of
+from trellis.interfaces.compat.models import Values, frozen_vocabulary
 from trellis.interfaces.compat.pattern_files import PatternFile, parse_pattern_model
 from trellis.tasks.tagging.chain_model import ChainModel
 
@@ -35,47 +33,8 @@ MOST_WAYS, MOST_ALIKE = 200, 256  # of an observation to be cut; patterns that i
 MOST_WEIGHTS = 1 << 26  # of a model, after observations that can be cut in several ways were given theirs
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """A pattern: the text before, between and after its macros."""
-
-    text: str
-    parts: tuple[str, ...]
-
-    @classmethod
-    def of(cls, text: str) -> _Pattern:
-        return cls(text, tuple(MACRO.split(text)[:: 1 + MACRO.groups]))
-
-    def values(self, observation: str) -> Iterator[tuple[str, ...]]:
-        """All values of the macros that make this observation."""
-        first, *rest = self.parts
-        if not observation.startswith(first):
-            return
-        if not rest:
-            if observation == first:
-                yield ()
-            return
-        # The last place where each part can stand, so that no cut is begun that cannot be finished.
-        last, end = list[int](), len(observation)
-        if not observation.endswith(rest[-1]):
-            return
-        for part in reversed(rest):
-            end = observation.rfind(part, len(first), end)
-            if end < 0:
-                return
-            last.append(end)
-        yield from self._cut(observation, len(first), rest, last[::-1])
-
-    def _cut(self, text: str, begin: int, rest: list[str], last: list[int]) -> Iterator[tuple[str, ...]]:
-        """The values from ``begin`` on, before each part of the rest; the last part ends the text."""
-        if len(rest) == 1:
-            yield (text[begin : last[0]],)
-            return
-        at = text.find(rest[0], begin)
-        while 0 <= at <= last[0]:
-            for others in self._cut(text, at + len(rest[0]), rest[1:], last[1:]):
-                yield (text[begin:at], *others)
-            at = text.find(rest[0], at + 1)
+# Of a pattern: the values of each observation that it makes, and the number of that observation.
+_Cut = list[tuple[Values, int]]
 
 
 def read_pattern_model(data: bytes) -> ChainModel:
@@ -105,16 +64,12 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
     columns = [("word", "pos")[i] if i < 2 else f"column{i + 1}" for i in range(parsed.n_columns)]
     # Wapiti appends its patterns to those of the model that training started from: an observation counts as often as
     # the pattern that makes it occurs.
-    counts = {on_edge: Counter(text for text, *about in parsed.patterns if about[on_edge]) for on_edge in (False, True)}
-    if len(counts[False]) + len(counts[True]) > MOST_PATTERNS:
-        raise ModelError(
-            f"the model has {len(parsed.patterns):,} patterns; at most {MOST_PATTERNS:,} different ones are read"
-        )
-    plain = [text for text in counts[True] if not MACRO.search(text)]
-    both = [
-        *((text, False) for text in counts[False]),
-        *((text, True) for text in counts[True] if text not in plain),
-    ]
+    n_patterns, n_distinct = len(parsed.patterns), len(set(parsed.patterns))
+    counts = [Counter(text for text in parsed.patterns if text[0] in letters) for letters in ("Uu*", "Bb*")]
+    if sum(map(len, counts)) > MOST_PATTERNS:
+        raise ModelError(f"the model has {n_patterns:,} patterns; at most {MOST_PATTERNS:,} different ones are read")
+    plain = {text: count for text, count in counts[True].items() if not MACRO.search(text)}
+    both = [(text, False) for text in counts[False]] + [(text, True) for text in counts[True] if text not in plain]
     lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest stays as it is
     templates, _ = parse_crfpp(lines, columns, tool) if lines else ([], False)
     times = [counts[on_edge][text] for text, on_edge in both]
@@ -123,126 +78,108 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
         replace(template, name=f"{template.name}_{count}") if template.name and count > 1 else template
         for template, count in zip(templates, times, strict=True)
     ]
-    observed = [_Observed.of(parsed, on_edge=on_edge) for on_edge in (False, True)]
-    for on_edge in (False, True):
-        observed[on_edge].check(map(_Pattern.of, counts[on_edge]))
+    observed = [_Observed.of(parsed, counts[on_edge], on_edge=on_edge) for on_edge in (False, True)]
     cut = [
-        _outside_named(template, observed[on_edge].cut_up(_Pattern.of(text)), parsed.outside)
+        _outside_named(template, observed[on_edge].cuts[_parts(text)], parsed.outside)
         for template, (text, on_edge) in zip(templates, both, strict=True)
     ]
-    vocabulary, numbers = _vocabulary(templates, columns, cut)
-    table = np.zeros((n + 1, padded(n)), np.float32)
-    for text in plain:
-        for _, i in observed[True].cut_up(_Pattern.of(text)):
-            begin, end = observed[True].begins[i], observed[True].ends[i]
-            first = parsed.of_pairs[observed[True].numbers[i]]
-            before, label = np.divmod(parsed.places[begin:end] - first, n)
-            table[before, label] += counts[True][text] * parsed.weights[begin:end]
-    n_edges = sum(t.history > 0 for t in templates)
-    rows = [_rows(parsed, observed[on_edge], cut, numbers, times, templates) for on_edge in (False, True)]
-    order = 1 if n_edges or plain else 0
+    words = dict.fromkeys(columns, ())
+    vocabulary, numbers = frozen_vocabulary(templates, words, [[values for values, _ in one] for one in cut])
+    table, pairs = np.zeros((n + 1, padded(n)), np.float32), observed[True]
+    for text, count in plain.items():
+        for _, i in pairs.cuts[_parts(text)]:
+            here = slice(pairs.begins[i], pairs.ends[i])
+            before, label = np.divmod(parsed.places[here] - pairs.firsts[i], n)
+            table[before, label] += count * parsed.weights[here]
+    rows = []
+    for on_edge in (False, True):
+        some = [k for k, template in enumerate(templates) if (template.history > 0) == on_edge]
+        of = np.array([i for k in some for _, i in cut[k]], np.int64)
+        factors = np.repeat([float(times[k]) for k in some], [len(cut[k]) for k in some])
+        attributes = np.concatenate([np.empty(0, np.int32), *(numbers[k] for k in some)])
+        rows.append(_rows(parsed, observed[on_edge], attributes, of, factors, on_edge=on_edge))
+    n_edges = len(some)
     weights = ChainWeights(n, rows[0], rows[1] if n_edges else None, table, None)
     info: dict[str, Any] = {"learner": {"name": tool}, "imported": tool}
-    if len(set(parsed.patterns)) < len(parsed.patterns):
+    if n_distinct < n_patterns:
         info["note"] = (
-            f"the file has {len(parsed.patterns)} patterns, {len(set(parsed.patterns))} of them different, "
+            f"the file has {n_patterns} patterns, {n_distinct} of them different, "
             "as training from a model leaves them; weights are multiplied by how often a pattern occurs"
         )
-    family = "local" if parsed.local else "log-linear"
+    family, order = "local" if parsed.local else "log-linear", 1 if n_edges or plain else 0
     return ChainModel(tuple(parsed.labels), "label", order, vocabulary, weights, training=info, family=family)
-
-
-# Of a pattern: the values of each observation that it makes, and the number of that observation.
-_Cut = list[tuple[tuple[str, ...], int]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """The observations that have weights of labels, or of label pairs, in the order of their texts."""
+    """The observations that have weights of labels, or of label pairs, as patterns make them."""
 
-    on_edge: bool
-    texts: list[str]
-    numbers: Longs  # of each among all observations
-    begins: Longs  # its weights among all weights
+    begins: Longs  # the weights of each among all weights
     ends: Longs
-    _cuts: dict[tuple[str, ...], _Cut] = field(default_factory=dict)  # by the parts of patterns
+    firsts: Longs  # the place of its first weight
+    cuts: dict[tuple[str, ...], _Cut]  # by the parts of patterns
 
     @classmethod
-    def of(cls, parsed: PatternFile, *, on_edge: bool) -> _Observed:
-        here, begins, ends = parsed.weighted(on_edge=on_edge)
-        texts = [text_of(parsed.observations[i]) for i in here.tolist()]
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        places = np.array(order, np.int64)
-        return cls(on_edge, [texts[i] for i in order], here[places], begins[places], ends[places])
-
-    def cut_up(self, pattern: _Pattern) -> _Cut:
-        """The observations that begin as the pattern does, taken apart by it."""
-        if pattern.parts in self._cuts:
-            return self._cuts[pattern.parts]
-        cut = _Cut()
-        left, right = self._like(pattern)
-        for i in range(left, right):
-            ways = list(islice(pattern.values(self.texts[i]), MOST_WAYS + 1))
-            cut += [(values, i) for values in ways]
-            if len(ways) > MOST_WAYS or len(cut) > _most_cuts(right - left):
-                raise ModelError(
-                    f"the model has an observation, {self.texts[i][:40]!r}, that can be cut in too many ways"
-                )
-        self._cuts[pattern.parts] = cut
-        return cut
-
-    def _like(self, pattern: _Pattern) -> tuple[int, int]:
-        """From where to where observations begin as the pattern does."""
-        first = pattern.parts[0]
-        left = bisect_left(self.texts, first)
-        return left, bisect_right(self.texts, first, left, key=lambda text: text[: len(first)])
-
-    def check(self, patterns: Iterable[_Pattern]) -> None:
-        """ModelError where so many patterns begin alike that cutting takes minutes."""
-        distinct = {pattern.parts: pattern for pattern in patterns}
-        places = (self._like(pattern) for pattern in distinct.values())
-        if sum(right - left for left, right in places) > (1 << 20) + MOST_ALIKE * len(self.texts):
+    def of(cls, parsed: PatternFile, patterns: Iterable[str], *, on_edge: bool) -> _Observed:
+        """Take the observations apart by these patterns; ModelError where that would take minutes."""
+        firsts, n = parsed.firsts[on_edge], len(parsed.labels)
+        begins = np.searchsorted(parsed.places, firsts)
+        ends = np.where(firsts < 0, begins, np.searchsorted(parsed.places, firsts + (n * n if on_edge else n)))
+        named = sorted((text_of(parsed.observations[i]), i) for i in np.flatnonzero(ends > begins).tolist())
+        texts, here = [text for text, _ in named], np.array([i for _, i in named], np.int64)
+        alike = dict[tuple[str, ...], range]()  # the observations that begin as a pattern does
+        for parts in map(_parts, patterns):
+            left = bisect_left(texts, parts[0])
+            alike[parts] = range(left, bisect_right(texts, parts[0], left, key=lambda text: text[: len(parts[0])]))
+        if sum(map(len, alike.values())) > (1 << 20) + MOST_ALIKE * len(texts):
             raise ModelError(f"the model has more than {MOST_ALIKE} patterns that begin alike")
+        cuts: dict[tuple[str, ...], _Cut] = {parts: [] for parts in alike}
+        for parts, places in alike.items():
+            for i in places:
+                ways = list(islice(_values(parts, texts[i]), MOST_WAYS + 1))
+                cuts[parts] += [(values, i) for values in ways]
+                if len(ways) > MOST_WAYS or len(cuts[parts]) > _most_cuts(len(places)):
+                    what = f"an observation, {texts[i][:40]!r}, that can be cut in too many ways"
+                    raise ModelError(f"the model has {what}")
+        return cls(begins[here], ends[here], firsts[here], cuts)
+
+
+def _parts(pattern: str) -> tuple[str, ...]:
+    """The text before, between and after the macros of a pattern."""
+    return tuple(MACRO.split(pattern)[:: 1 + MACRO.groups])
+
+
+def _values(parts: tuple[str, ...], text: str) -> Iterator[tuple[str, ...]]:
+    """All values of the macros between these parts that make this observation."""
+    first, *rest = parts
+    if not rest or not (text.startswith(first) and text.endswith(rest[-1])):
+        if parts == (text,):
+            yield ()
+        return
+    # The last place where each part can stand, so that no cut is begun that cannot be finished.
+    last, end = list[int](), len(text)
+    for part in reversed(rest):
+        end = text.rfind(part, len(first), end)
+        if end < 0:
+            return
+        last.insert(0, end)
+
+    def cut(begin: int, k: int) -> Iterator[tuple[str, ...]]:
+        """The values from ``begin`` on, before part k of the rest and those after it; the last one ends the text."""
+        if k == len(rest) - 1:
+            yield (text[begin : last[k]],)
+            return
+        at = text.find(rest[k], begin)
+        while 0 <= at <= last[k]:
+            for others in cut(at + len(rest[k]), k + 1):
+                yield (text[begin:at], *others)
+            at = text.find(rest[k], at + 1)
+
+    yield from cut(len(first), 0)
 
 
 def _most_cuts(n_observations: int) -> int:
     return (1 << 18) + 8 * n_observations
-
-
-def _vocabulary(
-    templates: Sequence[Template], columns: Sequence[str], cut: Sequence[_Cut]
-) -> tuple[Any, dict[tuple[int, int], Ints]]:
-    """The vocabulary that has these observations, over all columns; the numbers of each template's."""
-    words: dict[str, dict[str, int]] = {column: {} for column in columns}
-    said: dict[str, dict[View, list[str]]] = {column: defaultdict(list) for column in columns}
-    for template, observed in zip(templates, cut, strict=True):
-        for values, _ in observed:
-            for look, value in zip(template.looks, values, strict=True):
-                if value.startswith(_OUT):
-                    continue
-                if look.calls:
-                    said[look.column][look.calls].append(value)
-                else:
-                    words[look.column].setdefault(value, len(words[look.column]))
-    strings = {name: Strings.of(list(words[name])) for name in columns}
-    extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64), more=said)
-    reach = extractor.plan.reach
-    ids = {
-        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.values if said is None else said)}
-        for column in extractor.columns
-        for view, said in zip(column.views, column.strings, strict=True)
-    }
-
-    def view_id(look: Look, value: str) -> int:
-        if not value.startswith(_OUT):
-            return ids[look.column, look.calls][value]
-        distance = int(value[1:])
-        return -distance - 1 if distance < 0 else distance - 1 + reach
-
-    return frozen_vocabulary(extractor, templates, [[values for values, _ in observed] for observed in cut], view_id)
-
-
-_OUT = "\0"  # before the distance of a place outside the sentence: negative before it, positive after it
 
 
 def _outside_named(template: Template, observed: _Cut, name: Callable[[int], str]) -> _Cut:
@@ -250,13 +187,13 @@ def _outside_named(template: Template, observed: _Cut, name: Callable[[int], str
 
     What a function says of such a name it may also say of a word; the names themselves are no words.
     """
-    places: list[dict[str | None, list[str]]] = []
+    places: list[dict[Any, list[int]]] = []
     for look in template.looks:
         step, function = -1 if look.offset < 0 else 1, function_of(look.calls, {}) if look.calls else None
         places.append(defaultdict(list))
         for distance in range(step, look.offset + step, step) if look.offset else ():
             text = name(distance)
-            places[-1][text if function is None else function(text)].append(f"{_OUT}{distance}")
+            places[-1][text if function is None else function(text)].append(distance)
     if not any(places):
         return observed
     out = _Cut()
@@ -274,35 +211,19 @@ def _outside_named(template: Template, observed: _Cut, name: Callable[[int], str
 
 
 def _rows(
-    parsed: PatternFile,
-    observed: _Observed,
-    cut: Sequence[_Cut],
-    numbers: dict[tuple[int, int], Ints],
-    times: Sequence[int],
-    templates: Sequence[Template],
+    parsed: PatternFile, observed: _Observed, attributes: Ints, of: Longs, factors: Doubles, *, on_edge: bool
 ) -> Rows:
-    """The weights of all attributes of labels, or of label pairs, without those that are 0."""
-    n, stride = len(parsed.labels), padded(len(parsed.labels))
-    some = [k for k, template in enumerate(templates) if (template.history > 0) == observed.on_edge]
-    attribute = np.concatenate([*(numbers[int(observed.on_edge), k] for k in some), np.empty(0, np.int32)])
-    of = np.array([i for k in some for _, i in cut[k]], np.int64)
-    factor = np.array([times[k] for k in some for _ in cut[k]], np.float64)
+    """The weights of attributes of labels, or of label pairs, without those that are 0: each ``of`` an observation."""
+    n = len(parsed.labels)
     # Patterns that differ in offsets only share attributes: each is taken once.
-    distinct, first = np.unique(attribute, return_index=True)
-    first = first[distinct >= 0]
-    n_attributes = int(attribute.max(initial=-1)) + 1
-    of, factor = of[first], factor[first]
+    _, distinct = np.unique(attributes, return_index=True)
+    of, factors = of[distinct], factors[distinct]
     widths = observed.ends[of] - observed.begins[of]
-    if widths.sum() > MOST_WEIGHTS:
-        raise ModelError(f"the model has {widths.sum():,} weights, since observations can be cut in many ways")
-    starts = np.zeros(n_attributes + 1, np.int64)
-    starts[1:][distinct[distinct >= 0]] = widths
-    starts = np.cumsum(starts)
-    source = np.arange(starts[-1]) + np.repeat(observed.begins[of] - starts[:-1][distinct[distinct >= 0]], widths)
-    firsts = (parsed.of_pairs if observed.on_edge else parsed.of_labels)[observed.numbers[of]]
-    column = parsed.places[source] - np.repeat(firsts, widths)
-    weights = parsed.weights[source] * np.repeat(factor, widths)
-    kind: Callable[[Any], Any] = np.uint16
-    if observed.on_edge:
-        column, kind = column // n * stride + column % n, np.uint32
-    return Rows(starts.astype(np.uint32), kind(column), weights.astype(np.float32))
+    starts = starts_of(widths)
+    if starts[-1] > MOST_WEIGHTS:
+        raise ModelError(f"the model has {starts[-1]:,} weights, since observations can be cut in many ways")
+    source = np.arange(starts[-1]) + np.repeat(observed.begins[of] - starts[:-1], widths)
+    columns = parsed.places[source] - np.repeat(observed.firsts[of], widths)
+    weights = parsed.weights[source] * np.repeat(factors, widths)
+    columns = (columns // n * padded(n) + columns % n).astype(np.uint32) if on_edge else columns.astype(np.uint16)
+    return Rows(starts.astype(np.uint32), columns, weights.astype(np.float32))

@@ -24,7 +24,7 @@ import trellis
 from trellis._support.errors import TrellisError
 from trellis.features.known import attribute_names
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, algorithm_named, learner_of, parameter_named
+from trellis.interfaces.compat.crfsuite_parameters import LONG_NAMES, PARAMETERS, PYTHON_NAMES, Parameter, learner_of
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.compat.models import weights_of_attributes
 
@@ -142,11 +142,14 @@ class BaseTrainer:
         """Choose the algorithm; its parameters are the default ones again."""
         if type != "crf1d":
             raise ValueError(f"no algorithm of type {type!r}; the only type is crf1d")
-        self._algorithm, self._given = algorithm_named(algorithm), dict[str, Any]()
+        self.algorithm = LONG_NAMES.get(algorithm.lower(), algorithm.lower())
+        if self.algorithm not in PARAMETERS:
+            raise ValueError(f"no algorithm {algorithm!r}; there are {', '.join([*PARAMETERS, *LONG_NAMES])}")
+        self._given = dict[str, Any]()
 
     def params(self) -> list[str]:
         """The names of the algorithm's parameters."""
-        return list(PARAMETERS[self._algorithm])
+        return list(PARAMETERS[self.algorithm])
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Set several parameters."""
@@ -159,17 +162,24 @@ class BaseTrainer:
 
     def set(self, name: str, value: Any) -> None:
         """Set a parameter; ValueError if the algorithm has none of that name."""
-        name = parameter_named(self._algorithm, name)
-        self._given[name] = PARAMETERS[self._algorithm][name].kind(value)
+        name, parameter = self._parameter(name)
+        self._given[name] = parameter.kind(value)
 
     def get(self, name: str) -> Any:
         """The value of a parameter."""
-        name = parameter_named(self._algorithm, name)
-        return self._given.get(name, PARAMETERS[self._algorithm][name].default)
+        name, parameter = self._parameter(name)
+        return self._given.get(name, parameter.default)
 
     def help(self, name: str) -> str:
         """What a parameter is for."""
-        return PARAMETERS[self._algorithm][parameter_named(self._algorithm, name)].what
+        return self._parameter(name)[1].what
+
+    def _parameter(self, name: str) -> tuple[str, Parameter]:
+        """A parameter under CRFsuite's name."""
+        parameters, own = PARAMETERS[self.algorithm], PYTHON_NAMES.get(name, name)
+        if own not in parameters:
+            raise ValueError(f"{self.algorithm} has no parameter {name!r}; it has {', '.join(parameters)}")
+        return own, parameters[own]
 
     def message(self, message: str) -> None:
         """Is told every line of the log; for subclasses, as are the next four."""
@@ -195,23 +205,39 @@ class BaseTrainer:
         held_out = [one for one in self._sentences if one[2] == holdout]
         self.on_start("")
         try:
-            tagger, self.logparser = trained(
-                self._algorithm,
-                self._given,
-                _pair(kept),
-                _pair(held_out) if held_out else None,
-                self._say,
-                lambda log: self.on_iteration("".join(log.log), log.iterations[-1]),
-            )
-            self.on_optimization_end("".join(self.logparser.log))
+            tagger, log = self.fit(_pair(kept), _pair(held_out) if held_out else None)
+            self.on_optimization_end("".join(log.log))
             write_file(tagger.model, model, in_order(one[1] for one in kept))
         except TrellisError as error:
             raise CRFSuiteError(str(error)) from error
-        self.on_end("".join(self.logparser.log))
+        self.on_end("".join(log.log))
 
-    def _say(self, line: str) -> None:
-        if self.verbose:
-            self.message(line)
+    def fit(self, train: trellis.Corpus, dev: trellis.Corpus | None = None) -> tuple[trellis.Tagger, TrainLog]:
+        """The tagger that takes the place of CRFsuite's, and the log of its training; python-crfsuite has it not."""
+        learner, options = learner_of(self.algorithm, self.get_params())
+        log = self.logparser = TrainLog(self.message if self.verbose else None)
+        log.line("type: CRF1d")
+        for name, value in self._given.items():
+            log.line(f"{name}: {value}")
+
+        def observe(event: trellis.Event) -> None:
+            log.observe(event)
+            self.on_iteration("".join(log.log), log.iterations[-1])
+
+        tagger = trellis.train(
+            train,
+            target="label",
+            features="attributes",
+            learner=learner,
+            order=1,
+            dev=dev,
+            metric=None if dev is None else "token",
+            observer=observe,
+            **options,
+            prune=False,
+        )
+        log.end(tagger, dev)
+        return tagger, log
 
 
 class Trainer(BaseTrainer):
@@ -229,41 +255,6 @@ def _pair(sentences: Sequence[tuple[list[Any], list[str], int]]) -> trellis.Corp
 def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
     """Labels by first appearance, which is CRFsuite's order of them."""
     return list(dict.fromkeys(_text(label) for some in labels for label in some))
-
-
-def trained(
-    algorithm: str,
-    given: Mapping[str, Any],
-    train: trellis.Corpus,
-    dev: trellis.Corpus | None,
-    say: Callable[[str], None],
-    after: Callable[[TrainLog], None] = lambda log: None,
-) -> tuple[trellis.Tagger, TrainLog]:
-    """The tagger that takes the place of CRFsuite's, and the log of its training; ``after`` is told of every pass."""
-    learner, options = learner_of(algorithm, given)
-    log = TrainLog(say)
-    log.line("type: CRF1d")
-    for name, value in given.items():
-        log.line(f"{name}: {value}")
-
-    def observe(event: trellis.Event) -> None:
-        log.observe(event)
-        after(log)
-
-    tagger = trellis.train(
-        train,
-        target="label",
-        features="attributes",
-        learner=learner,
-        order=1,
-        dev=dev,
-        metric=None if dev is None else "token",
-        observer=observe,
-        **options,
-        prune=False,
-    )
-    log.end(tagger, dev)
-    return tagger, log
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +285,8 @@ def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
 class Tagger:
     """A model of CRFsuite, or one of trellis that reads attributes."""
 
-    def __init__(self) -> None:
-        self._tagger: trellis.Tagger | None = None
+    def __init__(self, tagger: trellis.Tagger | None = None) -> None:
+        self._tagger = tagger
         self._sentence: list[Any] | None = None
         self._posterior: trellis.Posterior | None = None
 

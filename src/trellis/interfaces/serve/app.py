@@ -1,39 +1,37 @@
-"""The addresses of the server: questions by POST, pages by GET, as one ASGI program."""
+"""The server as one ASGI program: a request is let in, read, answered by its address, and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from inspect import iscoroutinefunction
+from typing import Any
 
 from pydantic import ValidationError
 
 from trellis._support.errors import TrellisError
 from trellis.interfaces.serve.docs_page import docs_page, openapi
 from trellis.interfaces.serve.door import Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
+from trellis.interfaces.serve.messages import ModelList
 from trellis.interfaces.serve.models import Models
-from trellis.interfaces.serve.questions import LONG, QUESTIONS, Question, Shared, json_bytes
+from trellis.interfaces.serve.questions import LONG, QUESTIONS, Address, Reply, Shared, json_bytes
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # names of this machine for itself
-
-
-class Reply(NamedTuple):
-    """What is sent back."""
-
-    body: bytes
-    kind: bytes = b"application/json"
-    status: int = 200
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-Page = Callable[[Scope], Awaitable[Reply]]
-
-
-class Addresses(NamedTuple):
-    """What may be asked by POST, and what is shown by GET, by path."""
-
-    questions: Mapping[str, Question]
-    pages: Mapping[str, Page]
+# Nothing is fetched from elsewhere, nothing in the page runs but the files of the server.
+SAFE = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        b"connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+# What still comes of a request that was too slow or too long is not read.
+MORE_HEADERS = {429: ((b"retry-after", b"1"),), 408: ((b"connection", b"close"),), 413: ((b"connection", b"close"),)}
 
 
 def make_app(
@@ -43,8 +41,8 @@ def make_app(
     token: str | None = None,
     hosts: Sequence[str] | None = None,
     n_threads: int | None = None,
-    more: Callable[[Shared], Addresses] | None = None,
-) -> Any:
+    more: Mapping[str, Address] | None = None,
+) -> App:
     """The server as an ASGI program.
 
     Parameters
@@ -60,59 +58,77 @@ def make_app(
     n_threads
         Threads of a batch (default: all cores).
     more
-        Makes further addresses from what requests share, as those of the studio.
+        Further addresses, as those of the studio.
     """
-    limits, counts = limits or Limits(), RequestCounts()
-    work = Shared(models, limits, counts, n_threads)
-    questions, pages = ({}, {}) if more is None else more(work)
-    addresses = Addresses({**QUESTIONS, **questions}, {**_pages(work), **pages})
-    paths = [*addresses.questions, *addresses.pages]
-    return Door(App(work, addresses), limits, counts, token, hosts, paths)
+    limits = limits or Limits()
+    return App(Shared(models, limits, RequestCounts(), n_threads), Door(limits, token, hosts), more or {})
 
 
 class App:
     """Answers questions straight from bytes to bytes."""
 
-    def __init__(self, work: Shared, addresses: Addresses) -> None:
-        self._work, self._addresses = work, addresses
+    def __init__(self, work: Shared, door: Door, more: Mapping[str, Address]) -> None:
+        self._work, self._door, self.limits = work, door, work.limits
+        self._addresses = {**DESCRIBED, **more}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end with the server."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await receive()
+            self._work.start()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self._work.close()
+            await send({"type": "lifespan.shutdown.complete"})
             return
+        # All other paths are counted together, so that nobody can make counts without end.
+        path = scope["path"] if scope["path"] in self._addresses else "other"
+        begun, status, counts = time.perf_counter(), 500, self._work.counts
+        counts.in_flight += 1
         try:
-            reply = await self._reply(scope, receive)
-        except (TrellisError, TurnedAwayError, ValidationError) as error:
-            reply = _rejection(error)
-        length = (b"content-length", b"%d" % len(reply.body))
-        headers = [(b"content-type", reply.kind), length, *reply.headers]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply.body})
+            try:
+                reply = await self._reply(scope, receive)
+            except (TrellisError, TurnedAwayError, ValidationError) as error:
+                reply = _rejection(error)
+            status, body = reply.status, reply.body
+            headers = [(b"content-type", reply.kind), (b"content-length", b"%d" % len(body)), *reply.headers, *SAFE]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        finally:
+            counts.in_flight -= 1
+            counts.note(path, status, time.perf_counter() - begun)
 
     async def _reply(self, scope: Scope, receive: Receive) -> Reply:
-        path, method = scope["path"], scope["method"]
-        question, page = self._addresses.questions.get(path), self._addresses.pages.get(path)
-        if question is not None and method == "POST":
-            data = (await receive())["body"]  # the door gives all of it at once
-            read = partial(question.kind.model_validate_json, data)
-            given = read() if len(data) < LONG else await self._work.aside(read)
-            answer = await question.function(given, self._work)
-            return Reply(answer if isinstance(answer, bytes) else await self._work.aside(partial(json_bytes, answer)))
-        if page is not None and method == "GET":
-            return await page(scope)
-        if question is None and page is None:
+        path, method, headers = scope["path"], scope["method"], dict(scope["headers"])
+        self._door.check(scope, headers, self._work.counts.in_flight)
+        data = await self._door.body(headers, receive)
+        address = self._addresses.get(path)
+        if address is None:
             raise TurnedAwayError(404, f"nothing at {path[:200]}; see /docs")
-        why = {"error": f"{path} is not asked by {method}; see /docs"}
-        return Reply(json_bytes(why), status=405, headers=((b"allow", b"POST" if page is None else b"GET, HEAD"),))
+        if method not in address.methods:
+            why = {"error": f"{path} is not asked by {method}; see /docs"}
+            allow = (b"allow", ", ".join(address.methods).encode())
+            return Reply(json_bytes(why), status=405, headers=(allow,))
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._answer(address, scope, data)
+        except TimeoutError:
+            seconds = self.limits.seconds
+            raise TurnedAwayError(503, f"no answer within {seconds:g} s; ask for less at once") from None
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        self._work.start()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        self._work.close()
-        await send({"type": "lifespan.shutdown.complete"})
+    async def _answer(self, address: Address, scope: Scope, data: bytes) -> Reply:
+        given: Any = scope
+        if address.body is not None:
+            read = partial(address.body.model_validate_json, data)
+            given = read() if len(data) < LONG else await self._work.aside(read)
+        work = self._work
+        if iscoroutinefunction(address.function):
+            answer = await address.function(given, work)
+        else:
+            answer = await work.aside(partial(address.function, given, work))
+        if isinstance(answer, Reply):
+            return answer
+        return Reply(answer if isinstance(answer, bytes) else await self._work.aside(partial(json_bytes, answer)))
 
 
 def _rejection(error: Exception) -> Reply:
@@ -124,39 +140,45 @@ def _rejection(error: Exception) -> Reply:
         why = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
         if first["type"] == "json_invalid":
             status, why = 400, "the body is not JSON in UTF-8"
-    return Reply(json_bytes({"error": " ".join(why.split())}), status=status)
+    return Reply(json_bytes({"error": " ".join(why.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
 
 
-def _pages(work: Shared) -> dict[str, Page]:
-    """The description, and addresses for those who look after the server."""
+# ------------------------------------------------------------ the description, and what those ask who look after it
 
-    async def healthz(scope: Scope) -> Reply:
-        """The process runs."""
-        return Reply(json_bytes({"status": "ok"}))
 
-    async def readyz(scope: Scope) -> Reply:
-        """The models are loaded."""
-        return Reply(json_bytes({"status": "ready"}))
+async def healthz(scope: Scope, work: Shared) -> bytes:
+    """The process runs, and its models are loaded."""
+    return json_bytes({"status": "ok"})
 
-    async def models(scope: Scope) -> Reply:
-        """The models that are served: the task of each, what it reads, its labels."""
-        return Reply(json_bytes({"models": [served.facts() for served in work.models]}))
 
-    async def metrics(scope: Scope) -> Reply:
-        """Counts for Prometheus."""
-        more = {"models": float(len(list(work.models)))}
-        if work.batcher is not None:
-            batches, requests = work.batcher.n_batches, work.batcher.n_requests
-            more |= {"batches_total": float(batches), "batched_requests_total": float(requests)}
-        return Reply(work.counts.text(more).encode(), b"text/plain; version=0.0.4")
+async def models(scope: Scope, work: Shared) -> bytes:
+    """The models that are served: the task of each, what it reads, its labels."""
+    return json_bytes({"models": [served.facts() for served in work.models]})
 
-    shown = {"/healthz": healthz, "/readyz": readyz, "/v1/models": models, "/metrics": metrics}
 
-    async def description(scope: Scope) -> Reply:
-        return Reply(json_bytes(openapi(QUESTIONS, shown)))
+async def metrics(scope: Scope, work: Shared) -> Reply:
+    """Counts for Prometheus."""
+    batches = {"batches_total": work.batcher.n_batches, "batched_requests_total": work.batcher.n_requests}
+    return Reply(work.counts.text({"models": len(list(work.models)), **batches}).encode(), b"text/plain; version=0.0.4")
 
-    async def docs(scope: Scope) -> Reply:
-        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-        return Reply(docs_page(openapi(QUESTIONS, shown), host).encode(), b"text/html; charset=utf-8")
 
-    return {**shown, "/openapi.json": description, "/docs": docs}
+async def description(scope: Scope, work: Shared) -> bytes:
+    """This description, for programs."""
+    return json_bytes(openapi(DESCRIBED))
+
+
+async def docs(scope: Scope, work: Shared) -> Reply:
+    """This description, for people."""
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    return Reply(docs_page(DESCRIBED, host).encode(), b"text/html; charset=utf-8")
+
+
+DESCRIBED: dict[str, Address] = {
+    "/healthz": Address(healthz),
+    "/readyz": Address(healthz),
+    "/metrics": Address(metrics),
+    "/openapi.json": Address(description),
+    "/docs": Address(docs),
+    "/v1/models": Address(models, answer=ModelList),
+    **QUESTIONS,
+}

@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -15,19 +14,6 @@ ACCEPTED = 16  # connections accepted per turn of the loop; each has its descrip
 SPARE_FILES = 6 * ACCEPTED  # descriptors that are left for those, and for model files
 MOST = 10_000
 LEAST_READ = 1 << 16  # bytes of its answer that a client must read within the time limit
-
-
-@dataclass(slots=True)
-class Connections:
-    """The connections of a server: at most ``most``, each with ``seconds`` to send its headers."""
-
-    seconds: float
-    most: int
-    waiting: dict[Connection, None] = field(default_factory=dict)  # no request under way; the longest wait first
-
-    def make_room(self, newcomer: Connection) -> None:
-        """Close the connection that has waited longest for a request, or the newcomer if all are at work."""
-        next(iter(self.waiting), newcomer).drop()
 
 
 def most_connections() -> int:
@@ -43,9 +29,11 @@ def most_connections() -> int:
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """An HTTP connection of uvicorn with time limits of its own."""
+    """An HTTP connection of uvicorn with time limits of its own; a subclass per server sets the first three."""
 
-    everyone: Connections  # of the server; a subclass per server sets it
+    seconds: float  # to send headers, and to read a part of the answer
+    most: int  # connections at once
+    waiting: dict[Connection, None]  # those without a request under way; the longest wait first
     _timer: asyncio.TimerHandle | None = None  # runs until the headers have come
     _reading: asyncio.TimerHandle | None = None  # runs while the client has not read what was sent
 
@@ -55,16 +43,16 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         with suppress(OSError):  # an answer is sent at once, not when the client confirms the part before
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._start_timer()
-        if len(self.connections) > self.everyone.most:
-            self.everyone.make_room(self)
-        self.everyone.waiting[self] = None
+        if len(self.connections) > self.most:  # the one that waits longest goes; the newcomer if all are at work
+            next(iter(self.waiting), self).drop()
+        self.waiting[self] = None
 
     def data_received(self, data: bytes) -> None:
         """Take data; the timer goes on until they are all the headers of a request."""
         super().data_received(data)
         if self._is_busy():
             self._stop_timer()
-            self.everyone.waiting.pop(self, None)
+            self.waiting.pop(self, None)
         elif self._timer is None:
             self._start_timer()
 
@@ -72,7 +60,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         """Wait for the next request, unless it is here already."""
         super().on_response_complete()
         if not self._is_busy() and not self.transport.is_closing():
-            self.everyone.waiting[self] = None
+            self.waiting[self] = None
 
     def pause_writing(self) -> None:
         """The client does not keep up with its answer."""
@@ -89,21 +77,21 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
         self._stop_timer()
-        self.everyone.waiting.pop(self, None)
+        self.waiting.pop(self, None)
         super().connection_lost(exc)
         if self._reading is not None:
             self._reading.cancel()
 
     def drop(self) -> None:
         """Close at once, whatever is still to be sent."""
-        self.everyone.waiting.pop(self, None)
+        self.waiting.pop(self, None)
         self.transport.abort()
 
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.everyone.seconds, self.drop)
+        self._timer = self.loop.call_later(self.seconds, self.drop)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -119,4 +107,4 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             else:
                 self._watch_reading()
 
-        self._reading = self.loop.call_later(self.everyone.seconds, look)
+        self._reading = self.loop.call_later(self.seconds, look)

@@ -63,21 +63,6 @@ class Served:
         known = {name: value for name, value in known.items() if value is not None}
         return {**about, **known, "attributes": self.reads_attributes}
 
-    def check(self, sentences: Sequence[Any]) -> None:
-        """TurnedAwayError (422) unless tokens have what the model reads; taggers check that themselves."""
-        if self.model.task == "tag" or self.reads_attributes:
-            return
-        if self.model.task == "words":
-            raise TurnedAwayError(422, "a word segmenter reads text; give text, with lines=true a text per line")
-        n, tags = len(self.columns), self.model.task == "trees"  # of words, which a parser may be given
-        for i, sentence in enumerate(sentences):
-            kinds = {
-                1 if isinstance(token, str) else len(token) if isinstance(token, tuple) else 0 for token in sentence
-            }
-            if not kinds <= {n} and not (tags and kinds == {2}):
-                what = "a word" if n == 1 else f"a list of {', '.join(self.columns)}"
-                raise TurnedAwayError(422, f"sentence {i}: every token must be {what}")
-
     def work(self, n: int) -> int:
         """What it takes to predict the output of n tokens, in values: of a tagger n, of a parser n cubed."""
         model: Any = self.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -29,8 +29,14 @@ EXPLAINING = 20  # cost of an explanation, per token and label, in that of a val
 EXPLAINED = 50  # labels that an explanation of another task costs as much as
 PIECE = 64  # items that are encoded at a time: other threads wait meanwhile
 
-# The answers to some sentences, with the labels that are allowed in each.
-Answers = Callable[[list[Any], Sequence[Any] | None], list[Any]]
+
+class Reply(NamedTuple):
+    """What is sent back."""
+
+    body: bytes
+    kind: bytes = b"application/json"
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Inputs(NamedTuple):
@@ -41,13 +47,20 @@ class Inputs(NamedTuple):
     costs: list[int]  # values of each sentence: what it takes to answer
     tokens: list[list[Token]] | None  # of text, with their places
 
+    def part(self, begin: int, end: int) -> Inputs:
+        """Some of the sentences."""
+        lists: list[Any] = [None if values is None else values[begin:end] for values in self]
+        return Inputs(*lists)
+
+
+Answers = Callable[[Inputs], list[Any]]  # of each sentence
+
 
 class Shared:
     """What requests share: the models, the batches, the workers, the limits."""
 
     def __init__(self, models: Models, limits: Limits, counts: RequestCounts, n_threads: int | None) -> None:
         self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
-        self.batcher: Batcher | None = None  # made in the loop of the server
 
     def start(self) -> None:
         """Make threads; within the loop of the server."""
@@ -61,7 +74,8 @@ class Shared:
             _ = served.tagger  # raises where it is something else
         if text is None:
             sentences: list[Any] = [given.sentence] if given.sentences is None else given.sentences
-            served.check(sentences)
+            if served.model.task == "words":
+                raise TurnedAwayError(422, "a word segmenter reads text; give text, with lines=true a text per line")
         elif served.model.task == "words":
             sentences = text.splitlines() if given.lines else [text]
         else:
@@ -83,16 +97,19 @@ class Shared:
         self.counts.sentences += len(sentences)
         return Inputs(sentences, allowed, costs, tokens)
 
-    async def answers(self, served: Served, inputs: Inputs, answer: Answers) -> bytes:
-        """The answers to all sentences as a JSON list.
+    async def answers(self, served: Served, inputs: Inputs, name: str, answer: Answers, **fields: Any) -> bytes:
+        """A JSON object with the answers to all sentences under this name, after other fields.
 
         Workers make it part by part: requests take turns, and one that was given up stops after the part under way.
         """
-        parts, allowed = list[bytes](), inputs.allowed
-        for a, b in [(0, len(inputs.sentences))] if served.is_of_documents else _parts(inputs.costs):
-            some = None if allowed is None else allowed[a:b]
-            parts.append(await self.aside(partial(_json_items, answer, inputs.sentences[a:b], some)))
-        return b"[%s]" % b",".join(parts)
+
+        def items(part: Inputs) -> bytes:
+            return b",".join(map(_json_pieces, answer(part)))
+
+        cuts = [(0, len(inputs.sentences))] if served.is_of_documents else _parts(inputs.costs)
+        parts = [await self.aside(partial(items, inputs.part(*cut))) for cut in cuts]
+        head = json_bytes({"model": served.name, **fields})[:-1]
+        return b'%s,"%s":[%s]}' % (head, name.encode(), b",".join(parts))
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Work in a thread, so that the loop stays free; work that is given up before it starts is not done."""
@@ -101,41 +118,29 @@ class Shared:
     def close(self) -> None:
         """No more work."""
         self.workers.shutdown(wait=False, cancel_futures=True)
-        if self.batcher is not None:
-            self.batcher.close()
+        self.batcher.close()
 
 
 async def predict(given: messages.Request, work: Shared) -> bytes:
     """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
     served = work.models.get(given.model)
-    inputs, model = await work.inputs(given, served), served.model
-    fields: dict[str, Any] = {"model": served.name}
-    if not isinstance(model, Tagger):
+    inputs, model, text = await work.inputs(given, served), served.model, given.text or ""
+    if isinstance(model, Tagger) and inputs.allowed is None:  # in a batch with others
+        labels = await work.batcher.tag(model, inputs.sentences)
 
-        def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
-            return list(map(plain_output, model.predict_batch(some, n_threads=work.n_threads)))
+        def encoded() -> bytes:
+            placed = {} if inputs.tokens is None else {"sentences": _placed(text, inputs.tokens, labels)}
+            return json_bytes({"model": served.name, **placed, "outputs": labels})
 
-        outputs = await work.answers(served, inputs, answer)
-        if inputs.tokens is not None:
-            fields["sentences"] = _placed(given.text or "", inputs.tokens, None)
-        return json_object(fields, "outputs", outputs)
-    labels = await _labels(model, inputs, work)
+        small = inputs.tokens is None and sum(inputs.costs) < LONG
+        return encoded() if small else await work.aside(encoded)
 
-    def encoded() -> bytes:
-        if inputs.tokens is not None:
-            fields["sentences"] = _placed(given.text or "", inputs.tokens, labels)
-        return json_bytes({**fields, "outputs": labels})
+    def answer(part: Inputs) -> list[Any]:
+        options = {} if part.allowed is None else {"allowed": part.allowed}
+        return list(map(plain_output, model.predict_batch(part.sentences, n_threads=work.n_threads, **options)))
 
-    small = inputs.tokens is None and sum(inputs.costs) < LONG
-    return encoded() if small else await work.aside(encoded)
-
-
-async def _labels(tagger: Tagger, inputs: Inputs, work: Shared) -> list[list[str]]:
-    """The best labels: in a batch with others, or under this request's own constraints."""
-    if inputs.allowed is None:
-        assert work.batcher is not None
-        return await work.batcher.tag(tagger, inputs.sentences)
-    return await work.aside(lambda: tagger.tag_batch(inputs.sentences, allowed=inputs.allowed, n_threads=1))
+    placed = {} if inputs.tokens is None else {"sentences": _placed(text, inputs.tokens)}
+    return await work.answers(served, inputs, "outputs", answer, **placed)
 
 
 async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
@@ -144,14 +149,14 @@ async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
     model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # a reranker has so many candidates
     inputs = await work.inputs(given, served, 10 * given.k if model.task == "trees" else given.k)
 
-    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+    def answer(part: Inputs) -> list[Any]:
         if isinstance(model, Tagger):
-            found: Sequence[Any] = model.kbest_batch(some, k, allowed=allowed, n_threads=work.n_threads)
+            lists: list[Any] = model.kbest_batch(part.sentences, k, allowed=part.allowed, n_threads=work.n_threads)
         else:
-            found = [model.kbest(sentence, k) for sentence in some]
-        return [[{"output": plain_output(output), "score": finite(score)} for output, score in one] for one in found]
+            lists = [model.kbest(sentence, k) for sentence in part.sentences]
+        return [[{"output": plain_output(output), "score": finite(score)} for output, score in best] for best in lists]
 
-    return json_object({"model": served.name}, "kbest", await work.answers(served, inputs, answer))
+    return await work.answers(served, inputs, "kbest", answer)
 
 
 async def marginals(given: messages.Request, work: Shared) -> bytes:
@@ -160,32 +165,26 @@ async def marginals(given: messages.Request, work: Shared) -> bytes:
     tagger = served.tagger
     inputs = await work.inputs(given, served, len(tagger.labels))
 
-    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
-        return list(map(list, tagger.marginals_batch(some, allowed=allowed, n_threads=work.n_threads)))
+    def answer(part: Inputs) -> list[Any]:
+        return list(map(list, tagger.marginals_batch(part.sentences, allowed=part.allowed, n_threads=work.n_threads)))
 
-    fields = {"model": served.name, "probability_kind": tagger.probability_kind}
-    return json_object(fields, "marginals", await work.answers(served, inputs, answer))
+    return await work.answers(served, inputs, "marginals", answer, probability_kind=tagger.probability_kind)
 
 
 async def spans(given: messages.Request, work: Shared) -> bytes:
     """The spans that labels mark, with the exact probability of each; of text with their characters; of taggers."""
     served = work.models.get(given.model)
-    tagger = served.tagger
+    tagger, text = served.tagger, given.text or ""
     inputs = await work.inputs(given, served, len(tagger.labels))
-    rest = iter(inputs.tokens or ())  # parts come in order
 
-    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
-        found = tagger.tag_spans_batch(some, allowed=allowed, n_threads=work.n_threads)
-        text = given.text
-        if text is None:
-            return [[span_dict(span, p) for span, p in pairs] for pairs in found]
-        return [
-            [span_dict(text_span(span, p, text, here)) for span, p in pairs]
-            for pairs, here in zip(found, [next(rest) for _ in found], strict=True)
-        ]
+    def answer(part: Inputs) -> list[Any]:
+        lists = tagger.tag_spans_batch(part.sentences, allowed=part.allowed, n_threads=work.n_threads)
+        if part.tokens is None:
+            return [[span_dict(span, p) for span, p in pairs] for pairs in lists]
+        sentences = zip(lists, part.tokens, strict=True)
+        return [[span_dict(text_span(span, p, text, tokens)) for span, p in pairs] for pairs, tokens in sentences]
 
-    fields = {"model": served.name, "probability_kind": tagger.probability_kind}
-    return json_object(fields, "spans", await work.answers(served, inputs, answer))
+    return await work.answers(served, inputs, "spans", answer, probability_kind=tagger.probability_kind)
 
 
 async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
@@ -195,30 +194,39 @@ async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
     n_labels = len(model.labels) if model.task == "tag" else EXPLAINED
     inputs = await work.inputs(given, served, EXPLAINING * n_labels)
 
-    def answer(some: list[Any], allowed: Sequence[Any] | None) -> list[Any]:
+    def answer(part: Inputs) -> list[Any]:
         if model.task != "tag":
-            return [model.explain(sentence).to_dict(n_terms=given.terms) for sentence in some]
-        pairs = zip(some, allowed or [None] * len(some), strict=True)
+            return [model.explain(sentence).to_dict(n_terms=given.terms) for sentence in part.sentences]
+        pairs = zip(part.sentences, part.allowed or [None] * len(part.sentences), strict=True)
         shown = {"n_labels": given.labels, "n_terms": given.terms}
         return [model.explain(sentence, allowed=labels).to_dict(**shown) for sentence, labels in pairs]
 
-    return json_object({"model": served.name}, "explanations", await work.answers(served, inputs, answer))
+    return await work.answers(served, inputs, "explanations", answer)
 
 
-class Question(NamedTuple):
-    """What comes in, who answers (with JSON, or with what becomes JSON), what goes out."""
+class Address(NamedTuple):
+    """Who answers, what comes in (None: it is asked by GET), what goes out.
 
-    kind: type[messages.Body]
-    function: Callable[[Any, Shared], Awaitable[Any]]
-    answer: type[BaseModel] = BaseModel
+    A function gets the body, or of GET the scope of the request. It gives a reply, JSON, or what becomes JSON; a worker
+    calls it unless it is asynchronous.
+    """
+
+    function: Callable[[Any, Shared], Any]
+    body: type[messages.Body] | None = None
+    answer: type[BaseModel] | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """How it is asked."""
+        return ("GET", "HEAD") if self.body is None else ("POST",)
 
 
 QUESTIONS = {
-    "/v1/predict": Question(messages.Request, predict, messages.Predicted),
-    "/v1/kbest": Question(messages.KBestRequest, kbest, messages.KBestAnswer),
-    "/v1/marginals": Question(messages.Request, marginals, messages.MarginalsAnswer),
-    "/v1/spans": Question(messages.Request, spans, messages.Spans),
-    "/v1/explain": Question(messages.ExplainRequest, explain, messages.Explained),
+    "/v1/predict": Address(predict, messages.Request, messages.Predicted),
+    "/v1/kbest": Address(kbest, messages.KBestRequest, messages.KBestAnswer),
+    "/v1/marginals": Address(marginals, messages.Request, messages.MarginalsAnswer),
+    "/v1/spans": Address(spans, messages.Request, messages.Spans),
+    "/v1/explain": Address(explain, messages.ExplainRequest, messages.Explained),
 }
 
 
@@ -248,17 +256,7 @@ def _json_pieces(value: Any) -> bytes:
     return json_bytes(value)
 
 
-def _json_items(answer: Answers, sentences: list[Any], allowed: Sequence[Any] | None) -> bytes:
-    """The answers as a JSON list without its brackets."""
-    return b",".join(map(_json_pieces, answer(sentences, allowed)))
-
-
-def json_object(fields: dict[str, Any], name: str, value: bytes) -> bytes:
-    """A JSON object of these fields and one whose value is JSON already."""
-    return b'%s,"%s":%s}' % (json_bytes(fields)[:-1], name.encode(), value)
-
-
-def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]] | None) -> list[dict[str, Any]]:
+def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]] | None = None) -> list[dict[str, Any]]:
     """The sentences of a text with the places of their words, and their labels where there are any."""
     rows = list[dict[str, Any]]()
     for i, sentence in enumerate(tokens):

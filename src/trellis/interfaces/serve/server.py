@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.serve.connections import ACCEPTED, Connection, Connections, most_connections
+from trellis.interfaces.serve.connections import ACCEPTED, Connection, most_connections
 from trellis.interfaces.serve.models import LOG, Models
 
 WATCH_SECONDS = 1.0
@@ -70,10 +70,10 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
         why = getattr(error, "strerror", None) or error
         raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; choose another --port") from None
     sys.setswitchinterval(0.001)  # workers leave the interpreter to the loop sooner
-    connections = Connections(app.limits.seconds, most_connections())
+    bounds = {"seconds": app.limits.seconds, "most": most_connections(), "waiting": {}}
     config = uvicorn.Config(
         app,
-        http=type("ServerConnection", (Connection,), {"everyone": connections}),
+        http=type("ServerConnection", (Connection,), bounds),
         ws="none",
         backlog=ACCEPTED,
         log_level="error",
@@ -102,8 +102,8 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
 
 
 def _watch(models: Models) -> None:
-    pause = threading.Event()
-    while not pause.wait(WATCH_SECONDS):
+    while True:
+        time.sleep(WATCH_SECONDS)
         models.reload(only_changed=True)
 
 

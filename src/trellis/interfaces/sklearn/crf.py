@@ -6,15 +6,13 @@ import warnings
 from pathlib import Path
 from typing import Any, Self
 
-from sklearn.exceptions import NotFittedError
-
 import trellis
 from trellis.interfaces.compat import pycrfsuite
 from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, PYTHON_NAMES, algorithm_named, parameter_named
+from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, PYTHON_NAMES
 from trellis.interfaces.compat.model_files import write_file
-from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor, token_accuracy
+from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor
 
 # The parameters of all algorithms, by their names in Python.
 _IN_PYTHON = {name: alias for alias, name in reversed(PYTHON_NAMES.items())}
@@ -42,29 +40,18 @@ class CRF(SequenceEstimator):
         """Train on sentences of feature dicts; with X_dev, y_dev the best pass on them is kept."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give X_dev and y_dev, or neither")
-        algorithm, given = self._asked()
-        labels = [list(some) for some in y]
+        for name in _NO_EFFECT:
+            if getattr(self, name):
+                warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=2)
+        given = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        trainer, labels = pycrfsuite.Trainer(self.algorithm, given, self.verbose), [list(some) for some in y]
         dev = None if X_dev is None else pycrfsuite.corpus_of(X_dev, y_dev)
-        say = _print if self.verbose else _nothing
-        tagger, log = pycrfsuite.trained(algorithm, given, pycrfsuite.corpus_of(X, labels), dev, say)
+        tagger, log = trainer.fit(pycrfsuite.corpus_of(X, labels), dev)
         order = pycrfsuite.in_order(labels)
         if self.model_filename is not None:
             write_file(tagger.model, self.model_filename, order)
         self._model, self._labels, self.training_log_ = tagger, order, log
         return self
-
-    def _asked(self) -> tuple[str, dict[str, Any]]:
-        """CRFsuite's algorithm, and its parameters that are not the default ones."""
-        algorithm = algorithm_named(self.algorithm or "lbfgs")
-        for name in _NO_EFFECT:
-            if getattr(self, name):
-                warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=3)
-        given = dict[str, Any]()
-        for name in _NAMES:
-            if (value := getattr(self, name)) is not None:
-                theirs = parameter_named(algorithm, name)
-                given[theirs] = PARAMETERS[algorithm][theirs].kind(value)
-        return algorithm, given
 
     def predict(self, X: Any) -> Objects:
         """The labels of every sentence: an array of lists."""
@@ -85,19 +72,11 @@ class CRF(SequenceEstimator):
         """The same for one sentence."""
         return self.predict_marginals([xseq])[0]
 
-    def score(self, X: Any, y: Any) -> float:
-        """The share of labels that are right."""
-        return token_accuracy(y, self.predict(X))
-
     @property
     def tagger_(self) -> pycrfsuite.Tagger | None:
         """The model behind python-crfsuite's interface; None before ``fit``."""
         model = self._known()
-        if model is None:
-            return None
-        tagger = pycrfsuite.Tagger()
-        tagger._tagger = model
-        return tagger
+        return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:
@@ -131,9 +110,6 @@ class CRF(SequenceEstimator):
         """The weights of label pairs."""
         return None if (known := self._parsed()) is None else known.transitions
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._known() is not None
-
     def _parsed(self) -> pycrfsuite.ParsedDump | None:
         model = self._known()
         return None if model is None else pycrfsuite.parsed(model, self.classes_ or model.labels)
@@ -144,17 +120,3 @@ class CRF(SequenceEstimator):
         if model is None and self.model_filename is not None and Path(self.model_filename).exists():
             model = self._model = trellis.Tagger.load(self.model_filename)
         return model
-
-    def _fitted(self) -> trellis.Tagger:
-        model = self._known()
-        if model is None:
-            raise NotFittedError("this CRF is not fitted yet; call fit first")
-        return model
-
-
-def _nothing(line: str) -> None:
-    """The library never prints unless it is told to."""
-
-
-def _print(line: str) -> None:
-    print(line, end="", flush=True)  # noqa: T201 - what ``verbose`` asks for

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import eq
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 import trellis
 from trellis._support.errors import ArgumentError
@@ -51,7 +53,7 @@ def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
 
 
 class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
-    """What scikit-learn should know of an estimator whose X is a list of sentences.
+    """An estimator whose X is a list of sentences, and y a list of lists of labels.
 
     It is no ``ClassifierMixin``: cross-validation would then refuse lists of lists of labels.
     """
@@ -63,16 +65,28 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known() is not None
 
-def token_accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-    """The share of labels that are right; a sentence's labels count by its weight."""
-    weights = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, float)
-    gold = [list(labels) for labels in y]
-    if list(map(len, gold)) != list(map(len, predicted)):
-        raise ArgumentError("y must have a label for every token of X")
-    if weights.shape != (len(gold),):
-        raise ArgumentError(f"sample_weight must be one number per sentence, {len(gold)}")
-    pairs = list(zip(gold, predicted, strict=True))
-    right = np.array([sum(a == b for a, b in zip(one, found, strict=True)) for one, found in pairs], float)
-    total = float(weights @ np.array([len(one) for one in gold], float)) if pairs else 0.0
-    return float(weights @ right) / total if total else 0.0
+    def _known(self) -> trellis.Tagger | None:
+        """The tagger behind it; None before ``fit``."""
+        return getattr(self, "tagger_", None)
+
+    def _fitted(self) -> trellis.Tagger:
+        tagger = self._known()
+        if tagger is None:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return tagger
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of labels that are right; a sentence's labels count by its weight."""
+        predicted, gold = self.predict(X), [list(labels) for labels in y]
+        weights = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, float)
+        lengths = list(map(len, predicted))
+        if list(map(len, gold)) != lengths:
+            raise ArgumentError("y must have a label for every token of X")
+        if weights.shape != (len(gold),):
+            raise ArgumentError(f"sample_weight must be one number per sentence, {len(gold)}")
+        right = [sum(map(eq, labels, answer)) for labels, answer in zip(gold, predicted, strict=True)]
+        total = float(weights @ np.array(lengths, float))
+        return float(weights @ np.array(right, float)) / total if total else 0.0

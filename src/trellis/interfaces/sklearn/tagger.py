@@ -9,20 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 import trellis
 from trellis._support.errors import ArgumentError
 from trellis.corpus.objects import with_labels
-from trellis.interfaces.sklearn.sequences import (
-    Objects,
-    SequenceEstimator,
-    as_objects,
-    constructor,
-    inputs_of,
-    token_accuracy,
-)
+from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor, inputs_of
 from trellis.learners import learner_named, learner_of
 from trellis.learning.options import TrainingOptions, options_of
 from trellis.tasks.tagging.options import TaggingOptions
@@ -113,19 +105,6 @@ class SequenceTagger(SequenceEstimator):
             np.array([[token.get(label, 0.0) for label in labels] for token in one]).reshape(-1, len(labels))
             for one in posteriors
         )
-
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of labels that are right; for spans see ``trellis.interfaces.sklearn.metrics``."""
-        return token_accuracy(y, self.predict(X), sample_weight)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tagger_")
-
-    def _fitted(self) -> trellis.Tagger:
-        if not hasattr(self, "tagger_"):
-            raise NotFittedError("this SequenceTagger is not fitted yet; call fit first")
-        tagger: trellis.Tagger = self.tagger_
-        return tagger
 
     def _corpus(self, X: Any) -> trellis.Corpus | int:
         """The sentences; only their number where none has a token, which would tell what a token is."""

@@ -10,6 +10,6 @@ try:
 except ModuleNotFoundError:
     raise ImportError("trellis.interfaces.spacy needs spaCy: pip install spacy") from None
 
-from trellis.interfaces.spacy.component import TrellisTagger, make_tagger
+from trellis.interfaces.spacy.component import TrellisTagger
 
-__all__ = ["TrellisTagger", "make_tagger"]
+__all__ = ["TrellisTagger"]

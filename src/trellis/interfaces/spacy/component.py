@@ -1,11 +1,12 @@
 """The component: tokens of a Doc in, tags or entities with their probabilities out; trained inside ``initialize``."""
 
-from __future__ import annotations
+# No postponed annotations: spaCy checks the values of a config by those of the constructor.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from spacy.language import Language
 from spacy.scorer import Scorer
@@ -17,16 +18,11 @@ from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.schemes import guess_scheme
 
 # What a column of a model is in a Doc; words are those of the tokens.
-COLUMNS: dict[str, Callable[[Any], str]] = {
-    "word": lambda token: token.text,
-    "form": lambda token: token.text,
-    "token": lambda token: token.text,
-    "tokens": lambda token: token.text,
-    "lemma": lambda token: token.lemma_,
-    "pos": lambda token: token.tag_,
-    "tag": lambda token: token.tag_,
-    "xpos": lambda token: token.tag_,
-    "upos": lambda token: token.pos_,
+COLUMNS = {
+    **dict.fromkeys(("word", "form", "token", "tokens"), attrgetter("text")),
+    **dict.fromkeys(("pos", "tag", "xpos"), attrgetter("tag_")),
+    "lemma": attrgetter("lemma_"),
+    "upos": attrgetter("pos_"),
 }
 CONFIDENCE = "trellis_confidence"  # of a Span: how probable it is
 BATCH = 256  # docs tagged at a time
@@ -47,20 +43,6 @@ ANNOTATIONS = ("ents", "tag")
     },
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "tag_acc": 0.0},
 )
-def make_tagger(
-    nlp: Language,
-    name: str,
-    model: str | None,
-    annotate: str | None,
-    features: str | list[str] | None,
-    learner: str,
-    order: int | None,
-    spans_key: str | None,
-) -> TrellisTagger:
-    """The factory that spaCy calls."""
-    return TrellisTagger(name, model, annotate, features, learner, order, spans_key)
-
-
 class TrellisTagger:
     """Sets entities or tags by a tagger.
 
@@ -72,6 +54,7 @@ class TrellisTagger:
 
     def __init__(
         self,
+        nlp: Language | None = None,
         name: str = "trellis",
         model: str | None = None,
         annotate: str | None = None,
@@ -131,30 +114,25 @@ class TrellisTagger:
             for doc in docs:
                 self._annotate_all([doc])
             return
-        docs = list({id(doc): doc for doc in docs}.values())
-        some = [(doc, tokens) for doc in docs for tokens in _sentences(doc)]
+        sentences = {doc: parts for doc in docs if (parts := _sentences(doc))}
+        some = [tokens for parts in sentences.values() for tokens in parts]
         if not some:
             return
-        corpus = trellis.read({name: [_column(name, tokens) for _, tokens in some] for name in tagger.columns})
+        corpus = trellis.read({name: [_column(name, tokens) for tokens in some] for name in tagger.columns})
         if self.annotate == "tag":
-            for (_, tokens), tags in zip(some, tagger.tag_batch(corpus), strict=True):
+            for tokens, tags in zip(some, tagger.tag_batch(corpus), strict=True):
                 for token, tag in zip(tokens, tags, strict=True):
                     token.tag_ = tag
             return
-        of_doc: dict[int, tuple[list[Span], list[float]]] = {id(doc): ([], []) for doc, _ in some}
-        for (doc, tokens), found in zip(some, tagger.tag_spans_batch(corpus), strict=True):
-            spans, scores = of_doc[id(doc)]
-            spans += [
-                Span(doc, tokens[span.start_token].i, tokens[span.end_token - 1].i + 1, label=span.label)
-                for span, _ in found
-            ]
-            scores += [probability for _, probability in found]
-        for doc in docs:
-            if id(doc) not in of_doc:
-                continue
-            spans, scores = of_doc[id(doc)]
-            for span, score in zip(spans, scores, strict=True):
-                span._.set(CONFIDENCE, score)
+        results = iter(tagger.tag_spans_batch(corpus))
+        for doc, parts in sentences.items():
+            spans, scores = list[Span](), list[float]()
+            for tokens, found in zip(parts, islice(results, len(parts)), strict=True):
+                for span, score in found:
+                    begin, end = tokens[span.start_token].i, tokens[span.end_token - 1].i + 1
+                    spans.append(Span(doc, begin, end, label=span.label))
+                    spans[-1]._.set(CONFIDENCE, score)
+                    scores.append(score)
             doc.set_ents(spans)
             if self._spans_key is not None:
                 doc.spans[self._spans_key] = SpanGroup(doc, name=self._spans_key, spans=spans, attrs={"scores": scores})
@@ -200,7 +178,7 @@ class TrellisTagger:
         if self.tagger is not None:
             self.tagger.save(folder / FILE)
 
-    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Self:
         """Read it again."""
         if (Path(path) / FILE).exists():
             self.tagger = trellis.Tagger.load(Path(path) / FILE)
@@ -210,7 +188,7 @@ class TrellisTagger:
         """The model as bytes."""
         return b"" if self.tagger is None else self.tagger.to_bytes()
 
-    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> TrellisTagger:
+    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> Self:
         """Read it again."""
         if data:
             self.tagger = trellis.Tagger.from_bytes(data)
@@ -240,12 +218,13 @@ def _sentences(doc: Doc) -> list[list[Any]]:
 def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
         raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
+    values = list(map(COLUMNS[name], tokens))
     # A sentence of one word may have nothing in a column that others have.
-    if not any(COLUMNS[name](token) for token in tokens) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
+    if not any(values) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
         raise ModelError(
             f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
         )
-    return [COLUMNS[name](token) for token in tokens]
+    return values
 
 
 def _entity_labels(tokens: Sequence[Any]) -> list[str]:

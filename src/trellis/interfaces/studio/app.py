@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,21 +13,22 @@ from urllib.parse import parse_qs
 import numpy as np
 from pydantic import Field
 
-from trellis._support.errors import ArgumentError, ModelError, TrellisError
+from trellis._support.errors import ArgumentError, TrellisError
 from trellis.corpus.schemes import guess_scheme
 from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
-from trellis.interfaces.serve.app import LOOPBACK, Addresses, Page, Reply, make_app
+from trellis.interfaces.serve.app import LOOPBACK, make_app
 from trellis.interfaces.serve.door import Limits, Scope, TurnedAwayError
 from trellis.interfaces.serve.models import Models, Served
-from trellis.interfaces.serve.questions import Inputs, Question, Shared, json_bytes
+from trellis.interfaces.serve.questions import Address, Inputs, Reply, Shared
 from trellis.interfaces.studio.lessons import lessons
-from trellis.interfaces.studio.workbook import ConflictError
 from trellis.tasks.explanation import finite, output_text
 from trellis.tasks.model import Model
+from trellis.tasks.tagging.drawing import marginals_of
 from trellis.tasks.tagging.errors_found import find_errors
+from trellis.tasks.tagging.explain import shown
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.text import span_dict
 
@@ -104,34 +106,14 @@ def make_studio(
 
     ``corpus`` gives the file that the studio was opened with as a model reads it, ``book`` its labels.
     """
-    addresses = partial(_addresses, corpus=corpus, book=book)
-    limits = Limits(seconds=SECONDS)
-    return make_app(models, limits=limits, hosts=LOOPBACK, n_threads=n_threads, more=addresses)
+    more = {**_pages(corpus, book), **({} if book is None else _labelling(models, book))}
+    return make_app(models, limits=Limits(seconds=SECONDS), hosts=LOOPBACK, n_threads=n_threads, more=more)
 
 
-def _aside(answer: Callable[[Any], Any]) -> Callable[[Any, Shared], Awaitable[Any]]:
-    """A question that a worker answers."""
+def _pages(corpus: Shape | None, book: Workbook | None) -> dict[str, Address]:
+    """The page, and its questions about models."""
 
-    async def function(given: Any, work: Shared) -> Any:
-        try:
-            return await work.aside(partial(answer, given))
-        except ConflictError as error:
-            raise TurnedAwayError(409, str(error)) from None
-
-    return function
-
-
-def _json_page(work: Shared, value: Callable[[], Any]) -> Page:
-    async def page(scope: Scope) -> Reply:
-        return Reply(json_bytes(await work.aside(value)))
-
-    return page
-
-
-def _addresses(work: Shared, corpus: Shape | None, book: Workbook | None) -> Addresses:
-    """The questions and the pages of the studio."""
-
-    def state() -> dict[str, Any]:
+    def state(scope: Scope, work: Shared) -> dict[str, Any]:
         models = [served.facts() for served in work.models]
         return {"models": models, "corpus": corpus is not None, "book": book is not None}
 
@@ -140,111 +122,106 @@ def _addresses(work: Shared, corpus: Shape | None, book: Workbook | None) -> Add
         inputs = await work.inputs(given, served)
         return await work.aside(lambda: _look(served, given, inputs))
 
-    def errors(given: ModelRequest) -> dict[str, Any]:
+    def errors(given: ModelRequest, work: Shared) -> dict[str, Any]:
         served = work.models.get(given.model)
         return find_errors(served.tagger, _needed(corpus)(served)).to_dict()
 
-    def compare(given: CompareRequest) -> dict[str, Any]:
+    def compare(given: CompareRequest, work: Shared) -> dict[str, Any]:
         one, other = (work.models.get(name) for name in given.models)
         return _compare(one, other, given.text, corpus)
 
-    def learn(given: LearnRequest) -> dict[str, Any]:
+    def learn(given: LearnRequest, work: Shared) -> dict[str, Any]:
         return {"steps": lessons([list(sentence) for sentence in given.sentences])}
 
-    async def root(scope: Scope) -> Reply:
+    def root(scope: Scope, work: Shared) -> Reply:
         return Reply(b"", status=307, headers=((b"location", b"/studio/"),))
 
-    questions, pages = ({}, {}) if book is None else _labelling(work, book)
-    questions = {
-        "/studio/api/look": Question(LookRequest, look),
-        "/studio/api/errors": Question(ModelRequest, _aside(errors)),
-        "/studio/api/compare": Question(CompareRequest, _aside(compare)),
-        "/studio/api/learn": Question(LearnRequest, _aside(learn)),
-        **questions,
+    return {
+        "/": Address(root),
+        "/studio/": Address(partial(_file, "index.html")),
+        **{f"/studio/{name}": Address(partial(_file, name)) for name in FILES},
+        "/studio/api/state": Address(state),
+        "/studio/api/look": Address(look, LookRequest),
+        "/studio/api/errors": Address(errors, ModelRequest),
+        "/studio/api/compare": Address(compare, CompareRequest),
+        "/studio/api/learn": Address(learn, LearnRequest),
     }
-    static: dict[str, Page] = {f"/studio/{name}": partial(_file, name) for name in FILES}
-    shown = {"/": root, "/studio/": static["/studio/index.html"], "/studio/api/state": _json_page(work, state)}
-    return Addresses(questions, {**shown, **static, **pages})
 
 
-async def _file(name: str, scope: Scope) -> Reply:
+def _file(name: str, scope: Scope, work: Shared) -> Reply:
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     kind = f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
     return Reply((files("trellis.interfaces.studio") / "page" / name).read_bytes(), kind.encode())
 
 
-def _labelling(work: Shared, book: Workbook) -> Addresses:
+def _labelling(models: Models, book: Workbook) -> dict[str, Address]:
     """Questions of those who label."""
 
     def tagger() -> Tagger | None:
-        taggers = [served.model for served in work.models if isinstance(served.model, Tagger)]
+        taggers = [served.model for served in models if isinstance(served.model, Tagger)]
         return next((tagger for tagger in reversed(taggers) if tagger.target == book.target), None)
 
-    def state() -> dict[str, Any]:
+    def state(*request: Any) -> dict[str, Any]:
         model = tagger()
-        labels = sorted({*book.known_labels, *(() if model is None else model.labels)})
         return {
             "sentences": len(book),
             "labelled": book.n_labelled(),
-            "labels": labels,
+            "labels": sorted({*book.known_labels, *(() if model is None else model.labels)}),
             "target": book.target,
-            "training": book.training.to_dict(),
+            "training": asdict(book.training),
             "warnings": book.warnings,
         }
 
     def page(number: int | None) -> dict[str, Any]:
-        found = {"state": state(), "number": number}
         if number is None:
-            return found
+            return {"state": state(), "number": None}
         # The revision first: labels that are newer than their revision cannot be overwritten unseen.
-        revision, labels, model = book.revision(number), book.labels[number], tagger()
-        suggested, note = list[str](), ""
+        about = {"revision": book.revision(number), "labels": book.labels[number], "words": book.words[number]}
+        labels, model, suggested, note = book.labels[number], tagger(), list[str](), ""
         if None in labels and model is not None:
             known = {t: label for t, label in enumerate(labels) if label in model.labels}
             try:
                 suggested = model.tag(book.sentence(number), allowed=known or None)
             except TrellisError as error:  # such as labels that break the scheme of the model
                 note = f"no suggestions: {error}"
-        about = {"words": book.words[number], "labels": labels, "revision": revision}
-        return {**found, **about, "suggested": suggested, "note": note}
+        return {"state": state(), "number": number, **about, "suggested": suggested, "note": note}
 
-    def following(given: NextRequest) -> dict[str, Any]:
+    def following(given: NextRequest, work: Shared) -> dict[str, Any]:
         if given.number is None:
             return page(book.next(tagger(), given.after, uncertain=given.uncertain))
-        if given.number >= len(book):
-            raise TurnedAwayError(422, f"no sentence {given.number + 1}; there are {len(book)}")
+        book.check_number(given.number)
         return page(given.number)
 
-    def change(given: LabelRequest) -> dict[str, Any]:
+    def change(given: LabelRequest, work: Shared) -> dict[str, Any]:
         revision = book.set(given.number, given.labels, revision=given.revision, client=given.client)
         return {**state(), "revision": revision}
 
-    def undo(given: UndoRequest) -> dict[str, Any]:
+    def undo(given: UndoRequest, work: Shared) -> dict[str, Any]:
         return page(book.undo(given.client))
 
-    def train(given: messages.Body) -> dict[str, Any]:
+    def train(given: messages.Body, work: Shared) -> dict[str, Any]:
         def done(trained: Tagger) -> None:
-            work.models.put("studio", trained)
+            models.put("studio", trained)
             trained.save(f"{book.path}.studio.trellis")
 
         book.start_training(done)
         return state()
 
-    async def export(scope: Scope) -> Reply:
+    def export(scope: Scope, work: Shared) -> Reply:
         format = parse_qs(scope["query_string"].decode("latin-1")).get("format", ["conll"])[0]
         if format not in FORMATS:
             raise TurnedAwayError(422, f"no format {format[:80]!r}; the formats are {', '.join(FORMATS)}")
-        return Reply(await work.aside(lambda: book.export(format)), b"application/octet-stream")
+        return Reply(book.export(format), b"application/octet-stream")
 
-    questions = {
-        "/studio/api/label/next": Question(NextRequest, _aside(following)),
-        "/studio/api/label/set": Question(LabelRequest, _aside(change)),
-        "/studio/api/label/undo": Question(UndoRequest, _aside(undo)),
-        "/studio/api/label/train": Question(messages.Body, _aside(train)),
+    addresses = {
+        "next": Address(following, NextRequest),
+        "set": Address(change, LabelRequest),
+        "undo": Address(undo, UndoRequest),
+        "train": Address(train, messages.Body),
+        "state": Address(state),
+        "export": Address(export),
     }
-    return Addresses(
-        questions, {"/studio/api/label/state": _json_page(work, state), "/studio/api/label/export": export}
-    )
+    return {f"/studio/api/label/{name}": address for name, address in addresses.items()}
 
 
 def _needed(corpus: Shape | None) -> Shape:
@@ -262,7 +239,7 @@ def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
     if inputs.tokens is not None:
         tokens = [token._asdict() for token in inputs.tokens[number]]
     else:
-        tokens = [{"text": _shown(token), "start": None, "end": None} for token in sentence]
+        tokens = [{"text": shown(t, token), "start": None, "end": None} for t, token in enumerate(sentence)]
     about = {"tokens": tokens, "others": len(inputs.sentences), "number": number}
     if isinstance(served.model, Tagger):
         allowed = None if inputs.allowed is None else inputs.allowed[number]
@@ -273,7 +250,7 @@ def _look(served: Served, given: LookRequest, inputs: Inputs) -> dict[str, Any]:
 def _overview(model: Model, sentence: Any, k: int) -> dict[str, Any]:
     """The picture of a sentence, where its task has one, the k best outputs and the explanation."""
     try:
-        picture = model.draw(sentence).to_svg()
+        picture = model.draw(sentence).svg
     except ArgumentError:
         picture = None
     paths = model.kbest(sentence, min(k, getattr(model, "k", k)))
@@ -285,14 +262,9 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
     """All that the trellis of a sentence needs."""
     paths = tagger.kbest(sentence, k, allowed=allowed)
     index = {label: z for z, label in enumerate(tagger.labels)}
-    try:
-        posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
-    except ModelError:
-        posterior = tagger.marginals(sentence, allowed=allowed)
-    edges: list[list[float]] = []
-    if posterior.edge is not None:
-        for t, y, z in np.argwhere(posterior.edge >= LEAST).tolist():
-            edges.append([t, y, z, float(posterior.edge[t, y, z])])
+    posterior = marginals_of(tagger, sentence, allowed)
+    pairs = np.zeros((0, 1, 1)) if posterior.edge is None else posterior.edge
+    edges = [[*place, float(pairs[tuple(place)])] for place in np.argwhere(pairs >= LEAST).tolist()]
     spans = None  # of labels that mark none
     if guess_scheme(tagger.labels) is not None:
         spans = [span_dict(span, p) for span, p in tagger.tag_spans(sentence, allowed=allowed)]
@@ -305,12 +277,6 @@ def _trellis(tagger: Tagger, sentence: Any, k: int, allowed: Any) -> dict[str, A
         "kbest": [{"labels": [index[label] for label in labels], "score": score} for labels, score in paths],
         "spans": spans,
     }
-
-
-def _shown(token: Any) -> str:
-    if isinstance(token, str):
-        return token
-    return " ".join(map(str, token)) if isinstance(token, tuple) else " ".join(map(str, list(token.values())[:2]))
 
 
 def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The studio's journal: a file beside the corpus to which every change of labels is appended, and its lock.
+"""The studio's journal: a file beside the corpus to which every change of labels is appended.
 
 The first line holds the format and the target column. Every other line holds the labels of one sentence, which is
 identified by a digest of its words and by its position among sentences of the same words. So labels find their
@@ -11,9 +11,10 @@ import json
 import os
 import weakref
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from trellis._support.arguments import is_text
 from trellis._support.errors import CorpusError
@@ -30,18 +31,7 @@ Key = tuple[str, int]  # of a sentence: digest of its words, position among sent
 
 
 def sentence_keys(sentences: list[list[str]]) -> list[Key]:
-    """The keys of all sentences of a corpus.
-
-    Parameters
-    ----------
-    sentences
-        The words of each sentence.
-
-    Returns
-    -------
-    list of (digest, occurrence)
-        One key per sentence, all different.
-    """
+    """The keys of all sentences of a corpus, all different, by the words of each."""
     keys, counts = list[Key](), Counter[str]()
     for words in sentences:
         digest = blake2b(json.dumps(words).encode(), digest_size=16).hexdigest()
@@ -51,38 +41,24 @@ def sentence_keys(sentences: list[list[str]]) -> list[Key]:
 
 
 class Journal:
-    """The changes of one corpus. A line is written completely or not at all.
+    """The changes of the labels in one column of a corpus. A line is written completely or not at all.
 
-    Parameters
-    ----------
-    corpus
-        Path of the corpus. The journal is ``CORPUS.studio.jsonl``, the lock ``CORPUS.studio.lock``.
-    target
-        Column of the labels.
-
-    Raises
-    ------
-    CorpusError
-        If another process has the corpus open.
+    The corpus is locked; CorpusError if another process has it open.
     """
 
     def __init__(self, corpus: str, target: str) -> None:
         self.path, self.target = Path(f"{corpus}.studio.jsonl"), target
         self.warnings: list[str] = []
+        self._header = (json.dumps({"format": FORMAT, "target": target}, ensure_ascii=False) + "\n").encode()
         self._size = 0  # bytes of whole lines
         self._torn = False  # an incomplete line may follow them
         self.close = _lock(self, corpus)
 
     def read(self) -> list[tuple[Key, Labels]]:
-        """All changes, the oldest first.
+        """All changes, the oldest first; CorpusError if the file is not a journal, or has labels of another column.
 
         An incomplete last line, which was never reported as saved, is skipped and overwritten by the next change.
         Other lines that are not changes are skipped and stay in the file. ``warnings`` tells of both.
-
-        Raises
-        ------
-        CorpusError
-            If the file is not a journal, or has labels of another column.
         """
         try:
             data = self.path.read_bytes()
@@ -90,35 +66,22 @@ class Journal:
             return []
         except OSError as error:
             raise CorpusError(str(self.path), None, f"cannot be read: {error.strerror}") from None
+        lines = data.split(b"\n")[:-1]
         self._size = data.rfind(b"\n") + 1
         self._torn = self._size < len(data)
-        lines = data[: self._size].split(b"\n")[:-1]
-        if lines or not self._header.startswith(
-            data
-        ):  # an empty file, or a first line that was cut off, is a new journal
+        if lines or not self._header.startswith(data):  # an empty file, or a part of a first line, is a new journal
             self._check_header(lines[0] if lines else data)
         if self._torn:
             self.warnings.append(f"{self.path}: the last line is incomplete (a write was cut off) and is skipped")
-        changes, damaged = list[tuple[Key, Labels]](), list[int]()
-        for number, line in enumerate(lines[1:], 2):
-            change = _change(line)
-            if change is None:
-                damaged.append(number)
-            else:
-                changes.append(change)
+        changes = [_change(line) for line in lines[1:]]
+        damaged = [number for number, change in enumerate(changes, 2) if change is None]
         if damaged:
             what = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
             self.warnings.append(f"{self.path}: {what}; skipped, and kept in the file")
-        return changes
+        return [change for change in changes if change is not None]
 
     def append(self, key: Key, labels: Labels) -> None:
-        """Write a change to the disk.
-
-        Raises
-        ------
-        CorpusError
-            If that fails; the journal is then as it was before.
-        """
+        """Write a change to the disk; CorpusError if that fails, and the journal is then as it was before."""
         line = json.dumps({"sentence": key[0], "occurrence": key[1], "labels": labels}, ensure_ascii=False) + "\n"
         data = memoryview((b"" if self._size else self._header) + line.encode())
         try:
@@ -142,34 +105,30 @@ class Journal:
         self._size += len(data)
         self._torn = False
 
-    @property
-    def _header(self) -> bytes:
-        return (json.dumps({"format": FORMAT, "target": self.target}, ensure_ascii=False) + "\n").encode()
-
     def _check_header(self, first: bytes) -> None:
-        try:
-            header = json.loads(first)
-            target = header["target"]
-            is_known = header["format"] == FORMAT and isinstance(target, str)
-        except (ValueError, TypeError, LookupError, RecursionError):
-            is_known, target = False, None
-        if not is_known:
-            why = "not a journal of this version of the studio; move the file away to start a new one"
+        header = _record(first)
+        target = header.get("target")
+        if header.get("format") != FORMAT or not isinstance(target, str):
+            why = "not a journal of this version of the studio; "
         elif target == self.target:
             return
         else:
-            why = f"has labels of column {target!r}, not {self.target!r}; open the studio with --target {target}"
-            why += ", or move the file away to start a new one"
-        raise CorpusError(str(self.path), 1, why)
+            why = f"has labels of column {target!r}, not {self.target!r}; open the studio with --target {target}, or "
+        raise CorpusError(str(self.path), 1, why + "move the file away to start a new one")
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """The object in a line of the journal; empty if it is damaged."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _change(line: bytes) -> tuple[Key, Labels] | None:
     """What a line of the journal says; None if it is damaged."""
-    try:
-        record = json.loads(line)
-        digest, occurrence, labels = record["sentence"], record["occurrence"], record["labels"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
+    digest, occurrence, labels = map(_record(line).get, ("sentence", "occurrence", "labels"))
     if not (isinstance(digest, str) and isinstance(occurrence, int) and isinstance(labels, list)):
         return None
     if not all(label is None or (isinstance(label, str) and label and is_text(label)) for label in labels):
@@ -177,33 +136,19 @@ def _change(line: bytes) -> tuple[Key, Labels] | None:
     return (digest, occurrence), labels
 
 
-def _lock(owner: object, corpus: str) -> weakref.finalize[..., object]:
+def _lock(owner: object, corpus: str) -> Callable[[], object]:
     """Lock a corpus until the result is called, ``owner`` is gone or the process ends, however it ends."""
-    path, handle = Path(f"{corpus}.studio.lock"), None
     try:
-        while fcntl is not None:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(corpus, os.O_RDONLY)
+    except OSError:  # no file, and no lock
+        return lambda: None
+    close = weakref.finalize(owner, os.close, handle)
+    try:
+        if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(handle).st_nlink:
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
-                break
-            os.close(handle)  # its last owner has removed it meanwhile
-            handle = None
     except BlockingIOError:
-        assert handle is not None
-        process = os.read(handle, 20).decode(errors="replace").strip() or "unknown"
-        os.close(handle)
-        raise CorpusError(
-            corpus, None, f"another studio has it open (process {process}); close that one first"
-        ) from None
-    except OSError:  # no lock where the folder cannot be written or the file system has none
+        close()
+        raise CorpusError(corpus, None, "another studio has it open; close that one first") from None
+    except OSError:  # a file system without locks
         pass
-    return weakref.finalize(owner, _unlock, handle, path)
-
-
-def _unlock(handle: int | None, path: Path) -> None:
-    if handle is not None:
-        with suppress(OSError):
-            path.unlink()
-        os.close(handle)
+    return close

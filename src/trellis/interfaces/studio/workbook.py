@@ -6,10 +6,12 @@ Training takes what is labelled, partly labelled sentences too.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +42,20 @@ class Training:
     history: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return asdict(self)
-
 
 class ConflictError(TrellisError):
     """A change of a sentence that was changed elsewhere meanwhile."""
 
+    status = 409  # of HTTP
 
-class Workbook:
+
+class Workbook(AbstractContextManager["Workbook"]):
     """The sentences, their labels, and what was done to them."""
 
     def __init__(self, path: str, corpus: Corpus, target: str) -> None:
         self.path, self.target = path, target
-        self.columns = [
-            name for name, column in corpus.columns.items() if name != target and isinstance(column, Column)
-        ]
+        columns = corpus.columns.items()
+        self.columns = [name for name, column in columns if name != target and isinstance(column, Column)]
         if not is_text(target):
             raise ArgumentError(f"target {target!r} is not UTF-8; name the column otherwise")
         if not self.columns:
@@ -78,9 +77,6 @@ class Workbook:
         except CorpusError:
             self.close()
             raise
-
-    def __enter__(self) -> Workbook:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -105,8 +101,7 @@ class Workbook:
         """A sentence as a tagger reads it."""
         if len(self.columns) == 1:
             return self.words[i]
-        lists = [self._corpus[i][name] for name in self.columns]
-        return list(zip(*lists, strict=True))
+        return list(zip(*(self._corpus[i][name] for name in self.columns), strict=True))
 
     # ------------------------------------------------------------ changes
 
@@ -115,7 +110,7 @@ class Workbook:
         return f"{self._keys[number][0]}.{self._n_changes[number]}"
 
     def set(self, number: int, labels: Labels, *, revision: str | None = None, client: str = "") -> str:
-        """Label a sentence; it is in the journal when this returns.
+        """Label a sentence; it is in the journal when this returns the new revision.
 
         Parameters
         ----------
@@ -124,21 +119,10 @@ class Workbook:
         labels
             One per word; None where it is not labelled yet.
         revision
-            The revision that the change was made to; "" for a sentence that was never changed, None for any.
+            The revision that the change was made to; "" for a sentence that was never changed, None for any. If the
+            sentence has another one by now, ConflictError is raised.
         client
             Who makes the change, and may undo it.
-
-        Returns
-        -------
-        str
-            The new revision.
-
-        Raises
-        ------
-        ConflictError
-            If the sentence has another revision by now.
-        CorpusError
-            If the journal cannot be written; nothing has changed then.
         """
         self._check(number, labels)
         with self._lock:
@@ -151,17 +135,9 @@ class Workbook:
             return self.revision(number)
 
     def undo(self, client: str = "") -> int | None:
-        """Take back the last change that a client made in this session.
+        """Take back the last change that a client made in this session, and return the sentence (None: no change).
 
-        Returns
-        -------
-        int or None
-            The sentence; None if there is nothing to undo.
-
-        Raises
-        ------
-        ConflictError
-            If another client has changed the sentence since.
+        If another client has changed the sentence since, ConflictError is raised.
         """
         with self._lock:
             i = next((i for i in reversed(range(len(self._changes))) if self._changes[i][0] == client), None)
@@ -175,14 +151,15 @@ class Workbook:
             return number
 
     def _check(self, number: int, labels: Labels) -> None:
-        self._check_number(number)
+        self.check_number(number)
         if len(labels) != len(self.words[number]):
             raise ArgumentError(f"{len(labels)} labels for {len(self.words[number])} words")
         odd = {label for label in labels if label is not None and not _is_plain(label)}
         if odd and odd - set(self.known_labels):  # labels that the corpus has already may be anything
             raise ArgumentError(f"{min(odd)!r} is not a label: one word of up to 100 letters")
 
-    def _check_number(self, number: int) -> None:
+    def check_number(self, number: int) -> None:
+        """ArgumentError unless there is such a sentence."""
         if not 0 <= number < len(self):
             raise ArgumentError(f"no sentence {number + 1}; there are {len(self)}")
 
@@ -211,7 +188,7 @@ class Workbook:
     def next(self, tagger: Tagger | None, after: int | None, *, uncertain: bool) -> int | None:
         """The next sentence to label: that with the least margin between its two best paths, or the next in order."""
         if after is not None:
-            self._check_number(after)
+            self.check_number(after)
         order = list(range(len(self))) if after is None else [*range(after + 1, len(self)), *range(after + 1)]
         waiting = [i for i in order if self.words[i] and None in self.labels[i]]
         if not waiting or not uncertain or tagger is None:
@@ -221,11 +198,8 @@ class Workbook:
             lists = tagger.kbest_batch([self.sentence(i) for i in some], 2)
         except TrellisError:  # a model that cannot read this corpus
             return some[0]
-        margins = [
-            (paths[0][1] - paths[1][1] if len(paths) > 1 else float("inf"), i)
-            for paths, i in zip(lists, some, strict=True)
-        ]
-        return min(margins)[1]
+        margins = [paths[0][1] - paths[1][1] if len(paths) > 1 else math.inf for paths in lists]
+        return min(zip(margins, some, strict=True))[1]
 
     # ------------------------------------------------------------ training
 
@@ -273,12 +247,8 @@ class Workbook:
             training.running = False
 
     def _part(self, labels: dict[int, Labels], some: list[int]) -> Corpus:
-        columns: dict[str, list[list[str]]] = {name: [] for name in (*self.columns, self.target)}
-        for i in some:
-            for name in self.columns:
-                columns[name].append(self._corpus[i][name])
-            columns[self.target].append([label or "" for label in labels[i]])
-        return from_mapping(columns, None)
+        columns = {name: [self._corpus[i][name] for i in some] for name in self.columns}
+        return from_mapping({**columns, self.target: [[label or "" for label in labels[i]] for i in some]}, None)
 
     # ------------------------------------------------------------ out
 
@@ -289,9 +259,8 @@ class Workbook:
             raise ArgumentError("no sentence is labelled from end to end yet")
         corpus = self._part(dict(enumerate(self.labels)), some)
         if format == "conllu":
-            corpus = replace(
-                corpus, columns={"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
-            )
+            columns = {"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}
+            corpus = replace(corpus, columns=columns)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "labelled"
             write(corpus, path, format="conll" if format == "tsv" else format, tabs=format == "tsv")

@@ -9,7 +9,7 @@ from trellis._support.tensor_file import Tensors
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary import Tables
-from trellis.features.vocabulary_tensors import columns_content, read_columns
+from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.model import notes_and_record
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def content_of(parser: Parser) -> tuple[Tensors, dict[str, Any]]:
 def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of ``Parser`` in a file; ValueError or LookupError if it is damaged."""
     templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
-    columns, lookups = read_columns(header, tensors)
+    columns, lookups = checked_columns(header, tensors)
     if [column.name for column in columns] != templates.columns:
         raise ValueError("columns of other templates")
     labels = tuple(str(label) for label in header["labels"])

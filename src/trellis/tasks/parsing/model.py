@@ -18,7 +18,7 @@ from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
 from trellis.corpus.read import read
-from trellis.evaluation.attachment import AttachmentReport, attachment_of, is_punctuation
+from trellis.evaluation.attachment import AttachmentReport, attachment_of
 from trellis.features.arcs import ArcVocabulary
 from trellis.features.places import ColumnReader
 from trellis.features.presets import ALIASES
@@ -195,12 +195,10 @@ class Parser(Model):
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
         treebank = read_dependencies(read(corpus), labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
-        words = self._words(treebank.corpus)
-        marks = np.array([is_punctuation(value) for value in words.values], bool)
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
         gold = None if treebank.labels is None else treebank.labels.tolist()
         both = (treebank.heads, gold), (heads, predicted)
-        return attachment_of(treebank.corpus.starts, marks[words.codes], *both, subtypes=subtypes)
+        return attachment_of(treebank.corpus.starts, self._words(treebank.corpus), *both, subtypes=subtypes)
 
     # ------------------------------------------------------------ files
 

@@ -15,6 +15,7 @@ from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
 from trellis.learning.fit import Fit, corpus_of, no_targets
 from trellis.learning.learner import check_update
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker
@@ -121,7 +122,7 @@ def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Rerank
     shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
     if settings.dev is not None:
         held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
-        shared |= {"dev": held_out, "metric": LabelScore(settings.metric)}
+        shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
     # The options of the structured model, but for those above, are no options of the reranker.
@@ -140,7 +141,7 @@ def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Rerank
 
 
 @dataclass(frozen=True, slots=True)
-class LabelScore:
+class CandidateMetric:
     """A figure of the labels that were chosen."""
 
     metric: str
@@ -169,7 +170,9 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
             "tagger must be a function that trains one, such as lambda part: trellis.train(part, target='label'), "
             f"not {tagger!r}"
         )
-    return instance("what tagger(corpus) gives", tagger(corpus), Tagger, "a tagger, such as trellis.train gives")
+    with interrupts_raise():
+        made = tagger(corpus)
+    return instance("what tagger(corpus) gives", made, Tagger, "a tagger, such as trellis.train gives")
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:

@@ -35,7 +35,7 @@ from trellis.tasks.structured.problem import (
 )
 
 if TYPE_CHECKING:
-    from trellis.evaluation.structured import StructuredReport
+    from trellis.evaluation.report import StructuredReport
 
 FORMAT = "trellis structured model 1"
 
@@ -105,7 +105,7 @@ class StructuredModel(Model):
 
     def evaluate(self, examples: Any, *, n_threads: int | None = None) -> StructuredReport:
         """Compare its outputs with those of pairs of an input and its right output."""
-        from trellis.evaluation.structured import StructuredReport
+        from trellis.evaluation.report import StructuredReport
 
         pairs = items(examples)
         if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):

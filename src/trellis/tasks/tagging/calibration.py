@@ -18,10 +18,9 @@ import numpy as np
 from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.schemes import guess_scheme, spans
+from trellis.corpus.schemes import SpanReading, SpanTable, guess_scheme, spans
 from trellis.engine.chain import Chains
 from trellis.evaluation.reliability import Calibration, reliability
-from trellis.evaluation.spans import SpanReading, SpanTable
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import Decoder

@@ -16,6 +16,7 @@ from trellis.tasks.tagging.explain import shown
 if TYPE_CHECKING:
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.model import Sentence, Tagger
+    from trellis.tasks.tagging.posterior import Posterior
 
 MOST_TOKENS = 200
 SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
@@ -28,13 +29,18 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
     rows = tagger._decoder.rows_of(sentence)
     best = tagger.tag(sentence, allowed=allowed)
     tokens = [shown(t, token) for t, token in enumerate(rows)][:MOST_TOKENS]
-    try:
-        posterior = tagger.marginals(sentence, edges=True, allowed=allowed)
-    except ModelError:
-        posterior = tagger.marginals(sentence, allowed=allowed)
+    posterior = marginals_of(tagger, sentence, allowed)
     number = {label: z for z, label in enumerate(tagger.labels)}
     path = [number[label] for label in best[:MOST_TOKENS]]
     return draw_trellis(tokens, tagger.labels, posterior.node[:MOST_TOKENS], posterior.edge, path, most_labels)
+
+
+def marginals_of(tagger: Tagger, sentence: Sentence, allowed: AllowedLabels | None) -> Posterior:
+    """The marginals of labels and, where the model has them, of label pairs."""
+    try:
+        return tagger.marginals(sentence, edges=True, allowed=allowed)
+    except ModelError:
+        return tagger.marginals(sentence, allowed=allowed)
 
 
 def score_name(metric: str | None, labels: Sequence[str]) -> str:

@@ -29,12 +29,8 @@ from trellis.features.templates import (
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Tables, Vocabulary, derived_columns
 from trellis.features.vocabulary_tensors import (
-    check_lookups,
-    column_tensors,
-    columns_header,
-    columns_of,
-    lookup_tensors,
-    lookups_of,
+    columns_content,
+    read_columns,
     strings_of,
     strings_tensors,
 )
@@ -55,7 +51,7 @@ def tensors_of(model: ChainModel) -> Arrays:
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
-    out |= column_tensors(vocabulary.given) | lookup_tensors(vocabulary.lookups)
+    out |= columns_content(vocabulary.given, vocabulary.lookups)[0]
     if vocabulary.bag is not None:
         out |= strings_tensors("bag", vocabulary.bag.strings)
         out["bag.attributes"] = vocabulary.bag.attributes
@@ -80,6 +76,7 @@ def tensors_of(model: ChainModel) -> Arrays:
 def header_of(model: ChainModel) -> dict[str, Any]:
     """Everything else, for JSON."""
     vocabulary = model.vocabulary
+    _, known = columns_content(vocabulary.given, vocabulary.lookups)
     return {
         "labels": list(model.labels),
         "target": model.target,
@@ -87,9 +84,9 @@ def header_of(model: ChainModel) -> dict[str, Any]:
         "templates": [str(template) for template in vocabulary.templates],
         "n_emission": vocabulary.n_emission,
         "tables": [vocabulary.plan.n_tables, vocabulary.plan.n_folds, vocabulary.plan.reach],
-        "columns": columns_header(vocabulary.given),
+        "columns": known["columns"],
         "bag": None if vocabulary.bag is None else vocabulary.bag.column,
-        "lookups": [list(key) for key in vocabulary.lookups],
+        "lookups": known["lookups"],
         **({"vectors": list(vocabulary.vectors)} if vocabulary.vectors else {}),
         "info": model.info,
         "training": model.training,
@@ -109,7 +106,7 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
     if order not in range(MAX_ORDER + 1):
         raise ValueError(f"order {order}")
     n_tables, n_folds, reach = (int(n) for n in header["tables"])
-    columns = columns_of(header["columns"], tensors)
+    columns, lookups = read_columns(header, tensors)
     templates = tuple(_template(text, header["columns"]) for text in header["templates"])
     dictionaries = tuple(_dictionary(i, view, columns, tensors) for i, view in enumerate(dictionary_views(templates)))
     columns += derived_columns(derived_names(templates), reach)
@@ -125,12 +122,11 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         Tables(*(tensors[f"tables.{name}"] for name in Tables._fields)),
         Tables(*(tensors[f"folds.{name}"] for name in Tables._fields)),
         bag,
-        lookups_of(header["lookups"], tensors),
+        lookups,
         dictionaries,
         {str(path): _vectors(i, str(path), columns, tensors) for i, path in enumerate(header.get("vectors", ()))},
     )
     _check_plan(vocabulary)
-    check_lookups(vocabulary.columns, vocabulary.lookups)
     dictionary = None
     if "tags.set_of" in tensors:
         dictionary = LabelSets(*[tensors[f"tags.{part}"] for part in TAGS])  # type: ignore[arg-type]

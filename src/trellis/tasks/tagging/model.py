@@ -365,8 +365,7 @@ class Tagger(Model):
     def _report(
         self, corpus: Corpus, gold: Column, predicted: Column, target: str | None, label_parts: str | None = None
     ) -> TaggingReport:
-        from trellis.evaluation.parts import PartNames
-        from trellis.evaluation.tagging import evaluate_columns
+        from trellis.evaluation.tagging import PartNames, evaluate_columns
 
         if label_parts is None and self._model.weights.parts is not None:
             label_parts = self._model.weights.parts.separator

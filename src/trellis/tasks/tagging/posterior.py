@@ -12,10 +12,9 @@ import numpy as np
 from trellis._support.arguments import items
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError
-from trellis.corpus.schemes import Span, spans
+from trellis.corpus.schemes import Span, SpanReading, spans
 from trellis.engine.chain import BeamChains, Chains, Potentials
 from trellis.engine.weights import START
-from trellis.evaluation.spans import SpanReading
 from trellis.tasks.tagging.constraints import require_possible, rules_of
 from trellis.tasks.tagging.decoding import Constraints, Decode, Decoder, listed
 from trellis.tasks.tagging.segments.decoding import SegmentChains

@@ -98,7 +98,7 @@ class TaggedText:
 
     def to_html(self) -> str:
         """The text with its labels in colours, as a piece of a page that needs nothing else."""
-        from trellis.display.texts import text_html
+        from trellis.display.models import text_html
 
         return text_html(self)
 

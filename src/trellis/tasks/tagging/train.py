@@ -12,12 +12,12 @@ import numpy as np
 
 from trellis._support.arguments import instance
 from trellis._support.arrays import Ints, Longs
-from trellis._support.errors import LearnerError
-from trellis.corpus.blocks import CorpusStream
+from trellis._support.errors import LearnerError, warn
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
+from trellis.corpus.stream import CorpusStream
 from trellis.engine.weights import ChainWeights
 from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
@@ -27,9 +27,9 @@ from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
 from trellis.learners.mira import MIRA
 from trellis.learning.chain_problem import ChainProblem, FeatureNames
-from trellis.learning.fit import Fit, corpus_of, fingerprint
+from trellis.learning.fit import CorpusDigest, Fit, corpus_of
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
-from trellis.learning.run import LOG
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
@@ -81,7 +81,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     if fit.settings.documents:
         from trellis.tasks.tagging.training.documents import train_twice
 
-        return train_twice(fit, corpus)
+        with interrupts_raise():
+            return train_twice(fit, corpus)
     return train_once(fit, corpus)
 
 
@@ -98,14 +99,13 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
     """Check, encode, fit, assemble."""
     setup = check(fit, corpus)
     encoding = encode(setup) if setup.survey is None else encode_stream(setup)
-    digest = setup.digest or fingerprint(encoding.digests)
-    problem, facts = complete(setup, encoding, digest), setup.facts
+    problem, facts = complete(setup, encoding), setup.facts
     if fit.settings.bagging > 1:
         learnt, history, n_members = fit_members(problem, fit.learner, fit.settings.bagging, fit.observer)
         facts |= {"bagging": n_members} if n_members > 1 else {}
     else:
         learnt, history = fit.learn(problem)
-    return assemble(setup, encoding, learnt, fit.record(history, digest, **facts))
+    return assemble(setup, encoding, learnt, fit.record(history, setup.digest, **facts))
 
 
 # ------------------------------------------------------------ check
@@ -132,8 +132,9 @@ def check(fit: Fit, source: Any) -> Setup:
     if stream is not None:
         survey_ = survey(stream, settings.target, features.columns, partial=settings.partial)
         corpus, labelling, sizes = survey_.corpus, survey_.labelling, (survey_.n_sentences, survey_.n_tokens)
+        digest = survey_.digest
     else:
-        digest, weights = fingerprint(corpus), fit.weights(len(corpus))
+        digest, weights = CorpusDigest().add(corpus).result(), fit.weights(len(corpus))
         if copies == 2:
             corpus, weights = twice(corpus, weights)
         known = () if settings.init is None else settings.init.labels
@@ -239,7 +240,7 @@ def _pruning(
     fate = "candidates are pruned; prune=False keeps all"
     if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
-    LOG.warning("%s labels at order %s: %s", f"{n_labels:,}", settings.order, fate)
+    warn(f"{n_labels:,} labels at order {settings.order}: {fate}")
     return is_possible and Pruning()
 
 
@@ -332,7 +333,7 @@ def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner)
 # ------------------------------------------------------------ fit
 
 
-def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
+def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
     """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
     problem, settings = encoding.problem, setup.settings
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
@@ -343,7 +344,7 @@ def complete(setup: Setup, encoding: Encoding, digest: str) -> ChainProblem:
     # Templates may read files: dictionaries, vectors, clusters.
     entries = [(one.starts, one.symbols) for one in encoding.extraction.vocabulary.dictionaries]
     fixed = replace(problem, n_threads=1, blocks=None)
-    problem = setup.fit.scheduled(problem, digest, entries, fixed, encoding.filter)
+    problem = setup.fit.scheduled(problem, setup.digest, entries, fixed, encoding.filter, encoding.digests)
 
     def tagger(weights: ChainWeights) -> Tagger:
         segments = None

@@ -15,7 +15,7 @@ from trellis.engine.weights import Rows
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import parse_template
 from trellis.features.vocabulary import Tables
-from trellis.features.vocabulary_tensors import columns_content, read_columns, strings_of, strings_tensors
+from trellis.features.vocabulary_tensors import checked_columns, columns_content, strings_of, strings_tensors
 from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
@@ -62,7 +62,7 @@ def content_of(parser: TreeParser) -> tuple[Tensors, dict[str, Any]]:
 def parts_of(tensors: Tensors, header: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of ``TreeParser`` in a file; ValueError or LookupError if it is damaged."""
     grammar, coarse = (_grammar(name, header[name], tensors) for name in ("grammar", "coarse"))
-    columns, lookups = read_columns(header, tensors)
+    columns, lookups = checked_columns(header, tensors)
     if not {column.name for column in columns} <= {"word", "pos"}:
         raise ValueError("columns that trees do not have")
     templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,6 +18,7 @@ from trellis.evaluation.brackets import BracketReport
 from trellis.features.phrases import phrase_templates, phrase_vocabulary
 from trellis.features.vocabulary import Tables
 from trellis.learning.fit import Fit, fingerprint, no_targets
+from trellis.learning.run import Event, StopTrainingError
 from trellis.learning.site_problem import SiteProblem, SiteWeights
 from trellis.tasks.trees.decoding import LONGEST, TaggedWords
 from trellis.tasks.trees.grammar import Markov, derive, read_grammar
@@ -60,7 +62,11 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     right = np.array([step for some in steps for step in some], np.int32).reshape(-1, 4)
     data = (corpus, right_starts, right, list(grammar.symbols))
     if settings.learner == PCFG:
-        record = fit.record([], fingerprint(data), **facts)
+        event = Event(1, epochs=1, tokens=corpus.n_tokens)  # counting is one epoch
+        if fit.observer is not None:
+            with suppress(StopTrainingError):
+                fit.observer(event)
+        record = fit.record([event], fingerprint(data), **facts)
         return TreeParser(pcfg(grammar, coarse, lexicon, settings.prune), settings.tagger, fit.notes, record)
     templates = phrase_templates(settings.features, list(corpus.columns))
     settings.features = [str(template) for template in templates]

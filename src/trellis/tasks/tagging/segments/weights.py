@@ -15,8 +15,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Ints, Longs
 from trellis.corpus.corpus import Strings
-from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, allowed_transition, split_label
-from trellis.evaluation.spans import SpanReading
+from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, SpanReading, allowed_transition, split_label
 from trellis.features.templates import parse_template
 from trellis.tasks.tagging.segments.features import Nodes, SegmentPlan, SegmentVocabulary
 

@@ -18,9 +18,9 @@ import numpy as np
 from trellis._support.arguments import items
 from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError
-from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings, columns_named
 from trellis.corpus.read import read_examples
+from trellis.corpus.stream import CorpusStream
 from trellis.features.vocabulary import templates_of
 from trellis.learning.fit import Fit
 from trellis.learning.run import Watched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +232,7 @@ class Setup:
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
     survey: Survey | None  # of a stream
-    digest: str  # of the corpus; of a stream it is known after its second pass
+    digest: str  # of the corpus
     facts: dict[str, Any]  # for the record
 
     @property
@@ -346,7 +346,7 @@ class Encoding:
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
     filter: LabelFilter | None = None  # of the attributes as the problem numbers them
-    digests: tuple[str, ...] = ()  # of the blocks of a stream, where a checkpoint is written
+    digests: tuple[str, ...] = ()  # of the attributes of a stream, block by block
     endings: Endings | None = None  # of a smoothed dictionary
     segments: EncodedSegments | None = None  # of a semi-Markov model
 
@@ -373,7 +373,7 @@ def encode(setup: Setup) -> Encoding:
     if np.abs(lists.values).max(initial=0) > LARGEST:
         raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
     # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = replace(extraction, lists=Ragged.none())
+    extraction = extraction._replace(lists=Ragged.none())
     edges = _edges(setup, extraction)
     words, by_token, endings = _dictionary(setup, extraction) if setup.frequent else (None, None, None)
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1

@@ -15,8 +15,7 @@ import numpy as np
 from trellis._support.arrays import Doubles
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.schemes import guess_scheme
-from trellis.evaluation.spans import SpanReading
+from trellis.corpus.schemes import SpanReading, guess_scheme
 from trellis.features.dictionaries import NOBODY, EntrySpans
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Ints, Longs, Ragged, starts_of
+from trellis._support.arrays import NONE, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import CorpusError, LearnerError
-from trellis.corpus.blocks import CorpusStream
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.stream import CorpusStream
 from trellis.features.extraction import Extraction, Extractor, compact
 from trellis.learning.chain_problem import ChainProblem
-from trellis.learning.fit import fingerprint
+from trellis.learning.fit import CorpusDigest, fingerprint
 from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import scheme_rules
 from trellis.tasks.tagging.options import Partial
@@ -86,6 +86,7 @@ class Survey:
     n_sentences: int
     n_tokens: int
     n_blocks: int
+    digest: str
 
     @property
     def corpus(self) -> Corpus:
@@ -103,7 +104,7 @@ class Survey:
 def survey(stream: CorpusStream, target: str, read: Iterable[str], *, partial: Partial) -> Survey:
     """Labels of all blocks, and the words of the columns that are ``read``."""
     words, labels = {name: _Words() for name in read}, tuple[str, ...]()
-    n_sentences = n_tokens = n_blocks = 0
+    n_sentences, n_tokens, n_blocks, digest = 0, 0, 0, CorpusDigest()
     for block in stream:
         if tuple(block.columns) != stream.columns:
             found, wanted = ", ".join(block.columns), ", ".join(stream.columns)
@@ -112,7 +113,8 @@ def survey(stream: CorpusStream, target: str, read: Iterable[str], *, partial: P
             of_column.add(block.column(name))
         labels = read_labels(block, target, partial=partial, known=labels).labels
         n_sentences, n_tokens, n_blocks = n_sentences + len(block), n_tokens + block.n_tokens, n_blocks + 1
-    return Survey(stream, partial, labels, words, n_sentences, n_tokens, n_blocks)
+        digest.add(block)
+    return Survey(stream, partial, labels, words, n_sentences, n_tokens, n_blocks, digest.result())
 
 
 # ------------------------------------------------------------ the second pass: attributes
@@ -194,20 +196,16 @@ def encode_stream(setup: Setup) -> Encoding:
     def blocks() -> Iterator[ChainProblem]:
         return map(problem_of, seen.stream)
 
-    growing, growing_edges, none = extractor.growing, extractor.growing_edges, np.empty(0, np.int32)
-    edges = None if growing_edges is None else Ragged.none()
+    edges = None if extractor.growing_edges is None else Ragged.none()
     problem = setup.problem(
         corpus=encoded(_NO_TOKENS, Ragged.none(), edges),
         starts=_NO_TOKENS,
-        gold=none,
+        gold=NONE,
         n_labels=len(seen.labels),
         blocks=blocks,
     )
     if seen.n_blocks == 1:  # one block stays in memory
         [only] = blocks()
         problem = replace(problem, blocks=lambda: iter([only]))
-    n_edges = 0 if growing_edges is None else growing_edges.n_attributes
-    extraction = Extraction(
-        vocabulary, growing, growing_edges, Ragged.none(), edges, growing.n_attributes, n_edges, none, none
-    )
+    extraction = Extraction(vocabulary, extractor.growing, extractor.growing_edges)
     return Encoding(problem, extraction, rank, edge_rank, None, digests=tuple(digests))

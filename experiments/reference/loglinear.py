@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.learning.reference.chains import (
+from experiments.reference.chains import (
+    DenseWeights,
     Doubles,
     Potentials,
     Tokens,
-    Weights,
     add_features_of,
     joints,
     log_partition,
@@ -34,7 +34,7 @@ def crf_loss(p: Potentials, consistent: Sequence[Sequence[int]]) -> float:
     return log_partition(p) - log_partition(replace(p, emit=restrict(p.emit, consistent)))
 
 
-def crf_gradient(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> Weights:
+def crf_gradient(weights: DenseWeights, tokens: Tokens, gold: Sequence[int]) -> DenseWeights:
     """d/dw -log p(gold | x) = E[Phi(x, y)] - Phi(x, gold), the expectation over all paths y."""
     gradient = _like(weights)
     for t, joint in joints(potentials(weights, tokens)):  # [.., y, z]
@@ -50,8 +50,8 @@ def crf_gradient(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> Weigh
 
 
 def exponential_gradient(
-    weights: Weights, sentences: Sequence[Tokens], golds: Sequence[Sequence[int]]
-) -> tuple[float, Weights]:
+    weights: DenseWeights, sentences: Sequence[Tokens], golds: Sequence[Sequence[int]]
+) -> tuple[float, DenseWeights]:
     """R(w) = sum_i (1 / p(gold_i | x_i) - 1), and its gradient sum_i 1 / p(gold_i | x_i) times that of the CRF."""
     risk, gradient = 0.0, _like(weights)
     for tokens, gold in zip(sentences, golds, strict=True):
@@ -79,7 +79,7 @@ def local_loss(p: Potentials, gold: Sequence[int]) -> float:
     return float(sum(log_sum_exp(scores, 0) - scores[z] for scores, z in steps))
 
 
-def local_gradient(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> Weights:
+def local_gradient(weights: DenseWeights, tokens: Tokens, gold: Sequence[int]) -> DenseWeights:
     """Expected less observed features, given the gold labels before each token."""
     gradient = _like(weights)
     x = y = weights.emit.shape[1]
@@ -95,6 +95,6 @@ def local_gradient(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> Wei
     return gradient
 
 
-def _like(weights: Weights) -> Weights:
+def _like(weights: DenseWeights) -> DenseWeights:
     n_features, n_labels = weights.emit.shape
-    return Weights.zeros(n_features, n_labels, 1 if weights.tri is None else 2)
+    return DenseWeights.zeros(n_features, n_labels, 1 if weights.tri is None else 2)

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.learning.reference.chains import Doubles, Potentials, kbest, viterbi
+from experiments.reference.chains import Doubles, Potentials, kbest, viterbi
 
 
 def most_violated(p: Potentials, gold: Sequence[int], cost: Doubles | None) -> list[int]:

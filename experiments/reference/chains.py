@@ -235,7 +235,7 @@ def marginals(p: Potentials) -> Marginals:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class DenseWeights:
     """The parameters alpha, one for every feature: also the shape of Phi, which counts features."""
 
     emit: Doubles  # [n_features, L]
@@ -243,11 +243,11 @@ class Weights:
     tri: Doubles | None  # [L+1, L+1, L]
 
     @staticmethod
-    def zeros(n_features: int, n_labels: int, order: int) -> Weights:
+    def zeros(n_features: int, n_labels: int, order: int) -> DenseWeights:
         """All parameters zero."""
         L = n_labels
         tri = np.zeros((L + 1, L + 1, L)) if order == 2 else None
-        return Weights(np.zeros((n_features, L)), np.zeros((L + 1, L)), tri)
+        return DenseWeights(np.zeros((n_features, L)), np.zeros((L + 1, L)), tri)
 
     def tables(self) -> Iterator[Doubles]:
         """Every table of parameters there is."""
@@ -257,7 +257,7 @@ class Weights:
 Tokens = Sequence[Sequence[int]]  # the features that hold at each token
 
 
-def potentials(weights: Weights, tokens: Tokens) -> Potentials:
+def potentials(weights: DenseWeights, tokens: Tokens) -> Potentials:
     """emit[t, z] = sum of weights[f, z] over the features f of token t: all that is seen of a word."""
     emit = np.zeros((len(tokens), weights.emit.shape[1]))
     for t, features in enumerate(tokens):
@@ -266,7 +266,7 @@ def potentials(weights: Weights, tokens: Tokens) -> Potentials:
     return Potentials(emit, weights.edge, weights.tri)
 
 
-def add_features_of(tokens: Tokens, path: Sequence[int], weights: Weights, by: float) -> None:
+def add_features_of(tokens: Tokens, path: Sequence[int], weights: DenseWeights, by: float) -> None:
     """alpha += by * Phi(x, path), where Phi_s = sum_t phi_s(history, label) counts feature s (equation 1)."""
     x = y = weights.emit.shape[1]
     for features, z in zip(tokens, path, strict=True):
@@ -278,8 +278,8 @@ def add_features_of(tokens: Tokens, path: Sequence[int], weights: Weights, by: f
         x, y = y, z
 
 
-def features_of(tokens: Tokens, path: Sequence[int], n_features: int, n_labels: int, order: int) -> Weights:
+def features_of(tokens: Tokens, path: Sequence[int], n_features: int, n_labels: int, order: int) -> DenseWeights:
     """Phi(x, path): how often each feature occurs in a labelled sentence. Its score is Phi . alpha."""
-    phi = Weights.zeros(n_features, n_labels, order)
+    phi = DenseWeights.zeros(n_features, n_labels, order)
     add_features_of(tokens, path, phi, 1.0)
     return phi

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 NULL = "<null>"
 
 
-class Counts:
+class HMMCounts:
     """What a corpus says: words and labels, label bigrams and trigrams, last labels."""
 
     def __init__(self, corpus: Iterable[tuple[Sequence[str], Sequence[str]]], order: int, k: float) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trellis.learning.reference.chains import Doubles, Tokens, Weights, features_of, path_score, potentials
+from experiments.reference.chains import DenseWeights, Doubles, Tokens, features_of, path_score, potentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class WrongPaths:
     high: Doubles  # [F]  U_i
 
 
-def wrong_paths(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> WrongPaths:
+def wrong_paths(weights: DenseWeights, tokens: Tokens, gold: Sequence[int]) -> WrongPaths:
     """Phi as one vector: emit, edge, tri."""
     n_features, L = weights.emit.shape
     order, p = (1 if weights.tri is None else 2), potentials(weights, tokens)

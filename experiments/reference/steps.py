@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trellis.learning.reference.chains import Doubles, Potentials, Tokens, Weights, add_features_of, potentials, viterbi
-from trellis.learning.reference.margin import sizes_in_the_dual
+from experiments.reference.chains import DenseWeights, Doubles, Potentials, Tokens, add_features_of, potentials, viterbi
+from experiments.reference.margin import sizes_in_the_dual
 
 
-def perceptron_step(weights: Weights, tokens: Tokens, gold: Sequence[int]) -> bool:
+def perceptron_step(weights: DenseWeights, tokens: Tokens, gold: Sequence[int]) -> bool:
     """Figure 1 of Collins (2002): alpha += Phi(x, gold) - Phi(x, best) if best != gold; True if so."""
     best, _ = viterbi(potentials(weights, tokens))
     if best == list(gold):
@@ -31,13 +31,13 @@ def perceptron(
     n_labels: int,
     order: int,
     epochs: int,
-) -> tuple[Weights, Weights]:
+) -> tuple[DenseWeights, DenseWeights]:
     """The final parameters alpha, and the averaged ones by their definition (section 2.5).
 
     gamma = sum over t, i of alpha^{t,i} / (n T), alpha^{t,i} being alpha after sentence i in pass t.
     """
-    alpha = Weights.zeros(n_features, n_labels, order)
-    gamma = Weights.zeros(n_features, n_labels, order)
+    alpha = DenseWeights.zeros(n_features, n_labels, order)
+    gamma = DenseWeights.zeros(n_features, n_labels, order)
     for _ in range(epochs):
         for tokens, gold in zip(sentences, golds, strict=True):
             perceptron_step(alpha, tokens, gold)

@@ -1,0 +1,135 @@
+// Best paths over states whose best beginnings (alpha) are known: states of label n-grams (history_best.hpp), or of a lattice as well
+// (lattice.hpp). Ties: the lowest label wins, decided from the last label backwards. Forbidden paths are left out.
+//
+// `States` has a chain, a table, and each_into(t, states, visit), which calls visit(step) for the steps into states of token t that have
+// one last label.
+#pragma once
+#include <array>
+#include <span>
+
+#include "engine/best_lists.hpp"
+#include "engine/ngram_scores.hpp"
+
+namespace trellis {
+
+// One label more.
+template <class Real>
+struct StateStep {
+  std::uint32_t from, to;  // states
+  std::uint32_t ngram;     // the longest that the labels up to `to` end in
+  std::uint32_t arc;       // of a lattice
+  Real total, edge, emit;
+
+  Real grown(Real score) const { return ((score + total) + edge) + emit; }
+};
+
+// Scratch of one thread.
+template <class Real>
+struct StateTable {
+  std::vector<std::uint32_t> states;        // their n-grams: first NULL alone, then those of all tokens
+  std::vector<std::size_t> state_starts;    // [T + 1] the first of each token, and how many there are
+  std::vector<Real> alpha;                  // [n_states]
+  std::vector<std::uint32_t> tied, before;  // states of equally good paths
+  std::vector<StateStep<Real>> ways;        // of the graph
+
+  std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
+};
+
+template <class Real>
+Real end_score(const ChainView<Real>& chain, std::uint32_t ngram, Real score) {
+  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(ngram)] : score;
+}
+
+template <class States>
+class StatePaths {
+ public:
+  using Real = typename States::Real;
+  static constexpr bool kOneTail = true, kStates = true;  // as a graph, see best_lists.hpp
+
+  explicit StatePaths(States& states) : states_(states), chain_(states.chain), w_(states.table) { w_.ways.clear(); }
+
+  // The best path [T] and its score. Where all are forbidden: minus infinity, and the lowest allowed labels.
+  Real best(std::int32_t* path) {
+    Real best = kForbidden<Real>;
+    each_last([&](std::uint32_t, Real score) { best = std::max(best, score); });
+    if (best == kForbidden<Real>) {
+      for (std::size_t t = 0; t < chain_.n_tokens; ++t) path[t] = chain_.allowed ? labels_of(*chain_.allowed, t).labels[0] : 0;
+      return best;
+    }
+    w_.tied.clear();
+    each_last([&](std::uint32_t state, Real score) {
+      if (score == best) offer(state, w_.tied);
+    });
+    for (std::size_t t = chain_.n_tokens; t-- > 0;) {
+      path[t] = static_cast<std::int32_t>(label(w_.tied[0]));
+      if (t) go_back(t, w_.tied);
+    }
+    return best;
+  }
+  // The k best paths [k, T] with their scores, best first; gives how many there are.
+  std::size_t k_best(std::size_t k, BestListsScratch<Real>& scratch, std::int32_t* paths, Real* scores) {
+    BestLists<StatePaths> lists(*this, scratch);
+    std::size_t n = 0;
+    for (; n < k && lists.find(n + 1); ++n, paths += chain_.n_tokens) {
+      scores[n] = lists.score(n);
+      std::size_t t = chain_.n_tokens;
+      lists.each(n, [&](std::size_t v, std::uint32_t way) {
+        if (t) paths[--t] = static_cast<std::int32_t>(label(tails(v, way)[0]));
+      });
+    }
+    return n;
+  }
+
+  std::size_t goal() const { return w_.states.size(); }
+  std::size_t n_nodes() const { return goal() + 1; }
+  Real best(std::size_t v) const { return w_.alpha[v]; }
+  std::size_t label(std::size_t v) const { return chain_.ngrams->ngrams->label(w_.states[v]); }
+  std::array<std::uint32_t, 1> tails(std::size_t v, std::uint32_t way) const { return {v == goal() ? way : w_.ways[way].from}; }
+  template <class Visit>
+  void each_way(std::size_t v, Visit visit) {
+    if (v == goal()) return each_last(visit);
+    const auto state = static_cast<std::uint32_t>(v);
+    if (v == 0) return;
+    states_.each_into(token_of(v), std::span(&state, 1), [&](const StateStep<Real>& step) {
+      w_.ways.push_back(step);
+      visit(static_cast<std::uint32_t>(w_.ways.size() - 1), step.grown(w_.alpha[step.from]));
+    });
+  }
+  template <class ScoreOf>
+  Real score(std::size_t v, std::uint32_t way, ScoreOf of) const {
+    return v == goal() ? end_score(chain_, w_.states[way], of(0)) : w_.ways[way].grown(of(0));
+  }
+  void back(std::vector<std::uint32_t>& tied) { go_back(token_of(tied[0]), tied); }
+
+ private:
+  std::size_t token_of(std::size_t v) const {
+    return static_cast<std::size_t>(std::upper_bound(w_.state_starts.begin(), w_.state_starts.end(), v) - w_.state_starts.begin()) - 1;
+  }
+  // Calls visit(state, what the best path that ends in it scores).
+  template <class Visit>
+  void each_last(Visit visit) {
+    for (std::size_t s = w_.state_starts[chain_.n_tokens - 1]; s < w_.states.size(); ++s)
+      visit(static_cast<std::uint32_t>(s), end_score(chain_, w_.states[s], w_.alpha[s]));
+  }
+  // Of the states offered those with the lowest last label are kept together: best paths may be in all of them.
+  void offer(std::uint32_t state, std::vector<std::uint32_t>& to) const {
+    if (!to.empty() && label(state) > label(to[0])) return;
+    if (!to.empty() && label(state) < label(to[0])) to.clear();
+    to.push_back(state);
+  }
+  // From such states of token t to those before.
+  //   d: ((alpha[d] + total) + edge) + emit = alpha[state]
+  void go_back(std::size_t t, std::vector<std::uint32_t>& tied) {
+    w_.before.clear();
+    states_.each_into(t, tied, [&](const StateStep<Real>& step) {
+      if (step.grown(w_.alpha[step.from]) == w_.alpha[step.to]) offer(step.from, w_.before);
+    });
+    tied.swap(w_.before);
+  }
+
+  States& states_;
+  const ChainView<Real>& chain_;
+  StateTable<Real>& w_;
+};
+
+}  // namespace trellis
