@@ -100,16 +100,29 @@ struct Features {
   std::optional<EndingArrays> endings;
   std::vector<MatcherArguments> matchers;
   std::vector<DerivedColumn> derived;
+  FIELDS(plan, n_emission, n_pair, n_far, tables, folds, columns, bag, dictionary, endings, matchers, derived)
 
+  // All of it with the weights, checked; points into the arrays here.
   TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
     TaggerModel model;
     static_cast<LinearChain&>(model) = weights;
-    model.plan = plan_from(plan, columns.size());
-    model.n_emission = n_emission;
-    model.n_pair = n_pair;
-    model.n_far = n_far;
     model.n_attributes = weights.n_attributes;
     model.local = weights.local;
+    add_templates(model, weights);
+    const std::size_t n_sets = add_sets(model, weights.labels.n_labels);
+    for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
+    check_looks(model);
+    add_matchers(model);
+    if (bag) add_bag(model, weights);
+    if (filter) add_filter(model, *filter, weights);
+    make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
+    return model;
+  }
+
+ private:
+  void add_templates(TaggerModel& model, const Weights& weights) const {
+    model.plan = plan_from(plan, columns.size());
+    model.n_emission = n_emission, model.n_pair = n_pair, model.n_far = n_far;
     const std::size_t n_templates = model.plan.templates.size();
     require(n_emission <= n_templates && n_pair <= n_templates - n_emission && n_far <= n_templates - n_emission - n_pair,
             "more templates of labels than templates");
@@ -117,15 +130,18 @@ struct Features {
     require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
     require(tables.starts.size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
     std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
-    for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
+    for (std::size_t k = 0; k < n_templates; ++k) {
       std::int64_t& limit = limits[model.plan.templates[k].table];
       limit = std::min<std::int64_t>(limit, k < n_emission ? weights.n_attributes : weights.n_edge_attributes);
     }
     model.vocabulary = {tables_from(tables, model.plan.n_tables, limits), tables_from(folds, model.plan.n_folds)};
+  }
+  // The tag dictionary and the endings of words that it lacks; gives the number of its sets.
+  std::size_t add_sets(TaggerModel& model, std::size_t n_labels) const {
     std::size_t n_sets = 0;
     if (dictionary) {
       const auto& [starts, labels] = *dictionary;
-      check_sets(starts, labels, weights.labels.n_labels);
+      check_sets(starts, labels, n_labels);
       n_sets = starts.size() - 1;
       require(!columns.empty() && n_sets > 0, "damaged label sets");
       model.sets = {nullptr, starts.data(), labels.data()};
@@ -137,46 +153,42 @@ struct Features {
       check_numbers(endings->set_of, n_sets, "an ending without a set of labels");
       model.ending_sets = endings->set_of.data();
     }
-    for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
-    for (const Atom& atom : model.plan.atoms)
-      require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
-    for (std::size_t k = 0; k < n_templates; ++k) {
+    return n_sets;
+  }
+  // That templates look at views that columns have, and at vectors alone.
+  void check_looks(const TaggerModel& model) const {
+    for (const auto& [column, view] : model.plan.slots)
+      require(static_cast<std::size_t>(view) < model.columns[column].views.size(), "an atom without a view");
+    for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
       const Template& shape = model.plan.templates[k];
       for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-        const Atom& atom = model.plan.atoms[a];
-        require(!model.columns[atom.column].vectors[atom.view].numbers || (k < n_emission && shape.last_atom == shape.first_atom + 1),
+        const auto [column, view] = model.plan.view_of(model.plan.atoms[a]);
+        require(!model.columns[column].vectors[view].numbers || (k < n_emission && shape.last_atom == shape.first_atom + 1),
                 "a vector that does not stand alone");
       }
     }
-    add_matchers(model);
-    if (bag) {
-      const auto& [strings, attributes, pairs] = *bag;
-      model.bag = strings_from(strings);
-      require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
-              "attributes that do not fit their strings");
-      check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
-      model.bag_attributes = attributes.data();
-      if (pairs) {
-        check_numbers(*pairs, weights.n_edge_attributes, "an attribute of label pairs out of range", -1);
-        model.bag_pairs = pairs->data();
-      }
-    }
-    if (filter) {
-      const auto& [rows, margin, most, levels] = *filter;
-      require(rows.starts.size() == weights.n_attributes + 1, "a filter of other attributes");
-      require(margin >= 0 && most > 0, "a filter must leave a label");
-      model.filter = rows_from(rows, weights.labels.n_labels);
-      model.rule = {margin, most};
-      if (levels) {
-        model.levels = levels_from(*levels, weights.labels);
-        model.margins.assign(levels->margins.data(), levels->margins.data() + levels->margins.size());
-      }
-    }
-    make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
-    return model;
   }
-
- private:
+  void add_bag(TaggerModel& model, const Weights& weights) const {
+    const auto& [strings, attributes, pairs] = *bag;
+    model.bag = strings_from(strings);
+    require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
+            "attributes that do not fit their strings");
+    check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
+    model.bag_attributes = attributes.data();
+    if (!pairs) return;
+    check_numbers(*pairs, weights.n_edge_attributes, "an attribute of label pairs out of range", -1);
+    model.bag_pairs = pairs->data();
+  }
+  static void add_filter(TaggerModel& model, const FilterArrays& filter, const Weights& weights) {
+    const auto& [rows, margin, most, levels] = filter;
+    require(rows.starts.size() == weights.n_attributes + 1, "a filter of other attributes");
+    require(margin >= 0 && most > 0, "a filter must leave a label");
+    model.filter = rows_from(rows, weights.labels.n_labels);
+    model.rule = {margin, most};
+    if (!levels) return;
+    model.levels = levels_from(*levels, weights.labels);
+    model.margins.assign(levels->margins.data(), levels->margins.data() + levels->margins.size());
+  }
   void add_matchers(TaggerModel& model) const {
     require(derived.size() <= model.columns.size(), "more derived columns than columns");
     const std::size_t n_given = model.columns.size() - derived.size();
@@ -249,9 +261,9 @@ struct PyDecoder {
   std::string wanted;
   Decoder core;
 
-  PyDecoder(const Features& features_, const Weights& weights_, std::optional<FilterArrays> filter_,
+  PyDecoder(Features features_, const Weights& weights_, std::optional<FilterArrays> filter_,
             const nb::typed<nb::list, nb::str>& labels_, std::string wanted_, std::size_t cache_bytes)
-      : features(features_), weights(weights_), filter(std::move(filter_)), wanted(std::move(wanted_)),
+      : features(std::move(features_)), weights(weights_), filter(std::move(filter_)), wanted(std::move(wanted_)),
         core(features.model(weights, filter), cache_bytes) {
     for (nb::handle label : labels_) labels.push_back(nb::borrow(label));
     require(labels.size() == weights.labels.n_labels, "one name per label");
@@ -269,8 +281,34 @@ struct PyDecoder {
     return lock;
   }
 
-  void add_attribute(Batch& batch, std::string_view name, float value) const {
-    const auto [id, pair] = core.bag_attributes(name);
+  // The attributes of a token, gathered so that they are looked up together.
+  struct TokenAttributes {
+    std::string names;  // one after the other
+    std::vector<std::size_t> ends;
+    std::vector<std::uint64_t> hashes;
+    std::vector<float> values;
+    std::vector<std::string_view> views;
+    std::vector<std::int32_t> ids;
+  };
+  void gather(TokenAttributes& token, const AttributeName& name, float value) const {
+    const std::size_t begin = token.names.size();
+    name.append_to(token.names);
+    token.ends.push_back(token.names.size()), token.values.push_back(value);
+    token.hashes.push_back(hash_bytes(std::string_view(token.names).substr(begin)));
+    core.bag().prefetch(token.hashes.back());
+  }
+  void add_attributes(TokenAttributes& token, Batch& batch) const {
+    const std::size_t n = token.ends.size();
+    token.views.clear(), token.ids.resize(n);
+    for (std::size_t i = 0, begin = 0; i < n; begin = token.ends[i++])
+      token.views.push_back(std::string_view(token.names).substr(begin, token.ends[i] - begin));
+    core.bag().lookup_all(token.views, token.hashes.data(), token.ids.data());
+    for (std::size_t i = 0; i < n; ++i) add_attribute(batch, token.ids[i], token.values[i]);
+    batch.bag.end_token(), batch.pair_bag.end_token();
+    token.names.clear(), token.ends.clear(), token.hashes.clear(), token.values.clear();
+  }
+  void add_attribute(Batch& batch, std::int32_t string, float value) const {
+    const auto [id, pair] = core.bag_attributes(string);
     if (id >= 0 && value != 0) batch.bag.add(id, value);
     if (pair >= 0 && value != 0) batch.pair_bag.add(pair, value);
   }
@@ -290,13 +328,14 @@ struct PyDecoder {
   // under it, where none runs. Of a model that reads attributes sentences are copied first: they must not change between.
   Batch encode_all(std::span<const nb::object> sentences, std::size_t n_threads) {
     Batch bags;
+    TokenAttributes attributes;
     if (has_bag())
       for (const nb::object& sentence : sentences) {
         const Items tokens = tokens_of(sentence);
         for (std::size_t t = 0; t < tokens.size(); ++t) {
           const nb::object token = nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t])[core.n_given()]);
-          each_attribute(token, [&](std::string_view name, float value) { add_attribute(bags, name, value); });
-          bags.bag.end_token(), bags.pair_bag.end_token();
+          each_attribute(token, [&](const AttributeName& name, float value) { gather(attributes, name, value); });
+          add_attributes(attributes, bags);
         }
       }
     auto lock = locked();
@@ -401,8 +440,10 @@ struct PyDecoder {
       check_starts(first, codes.size());
       check_finite(values, "a value that is not a finite number");
       const auto string_at = checked(codes, names);
+      std::vector<std::int32_t> id_of;  // each distinct name is looked up once
+      for (std::size_t c = 0; c + 1 < names.starts.size(); ++c) id_of.push_back(core.bag().lookup(string_at(static_cast<std::int32_t>(c))));
       for (std::size_t t = 0; t < n_tokens; ++t) {
-        for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, string_at(codes(i)), values(i));
+        for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, id_of[static_cast<std::size_t>(codes(i))], values(i));
         batch.bag.end_token(), batch.pair_bag.end_token();
       }
     }
@@ -498,20 +539,9 @@ void bind_decoder(nb::module_& module) {
           out.emplace_back(column, std::string((*batch.lexicons)[column]->name(type)));
         return out;
       }, "(column, string) of words whose views must be defined before decoding.");
-  nb::class_<Features>(module, "Features", "What turns strings into attributes, and the tag dictionary.")
-      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, std::size_t n_far,
-                          TableArrays tables, TableArrays folds,
-                          std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
-                          std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings,
-                          std::vector<MatcherArguments> matchers, std::vector<DerivedColumn> derived) {
-        new (self) Features{std::move(plan), n_emission, n_pair, n_far, std::move(tables), std::move(folds), std::move(columns),
-                            std::move(bag), std::move(dictionary), std::move(endings), std::move(matchers), std::move(derived)};
-      }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "n_far"_a, "tables"_array, "folds"_array, "columns"_array,
-           "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none(), "matchers"_a, "derived"_a);
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
-      .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
-                    std::size_t>(),
-           "features"_a, "weights"_a, "filter"_array.none(), nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
+      .def(nb::init<Features, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string, std::size_t>(),
+           "features"_a, "weights"_a, "filter"_a.none(), nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
            "The labels of one sentence; its batch if it has words whose views must be defined first, or no path.")
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,

@@ -25,7 +25,7 @@ struct PyPhraseDecoder {
     check_finite(rows_.weights, "weights must be finite numbers");
     tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(rows_.starts.size()) - 1));
     tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
-    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()});
+    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0];
     make_read_only(kept);
   }
 

@@ -57,6 +57,18 @@ Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t
   return coded(std::move(codes), interner);
 }
 
+// Pieces of bytes one after the other: piece i is text[begins[i] .. begins[i] + sizes[i]).
+Bytes gathered(const Array<std::uint8_t, 1>& text, const Array<std::int64_t, 1>& begins, const Array<std::int64_t, 1>& sizes) {
+  require(begins.size() == sizes.size(), "one size per piece");
+  std::vector<std::uint8_t> out;
+  const auto n = static_cast<std::int64_t>(text.size());
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    require(begins(i) >= 0 && sizes(i) >= 0 && begins(i) <= n && sizes(i) <= n - begins(i), "a piece out of the text");
+    out.insert(out.end(), text.data() + begins(i), text.data() + begins(i) + sizes(i));
+  }
+  return to_numpy(std::move(out));
+}
+
 // ---- bags of attributes
 
 std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
@@ -65,9 +77,11 @@ std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb
   std::vector<float> weights;
   std::vector<std::int64_t> starts{0};
   const nb::tuple kept(tokens);  // reading a value may run Python code
+  std::string text;
   for (nb::handle token : kept) {
-    each_attribute(token, [&](std::string_view name, float value) {
-      codes.push_back(interner.intern(name));
+    each_attribute(token, [&](const AttributeName& name, float value) {
+      text.clear(), name.append_to(text);
+      codes.push_back(interner.intern(text));
       weights.push_back(value);
     });
     starts.push_back(static_cast<std::int64_t>(codes.size()));
@@ -159,6 +173,7 @@ void bind_strings(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_array, "starts"_array,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
+  module.def("gathered", &gathered, "text"_array, "begins"_array, "sizes"_array, "Pieces of bytes one after the other.");
   module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");

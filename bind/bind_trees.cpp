@@ -365,9 +365,8 @@ std::int64_t first_broken_tree(const Array<std::int32_t, 1>& heads, const Array<
 
 void bind_trees(nb::module_& module) {
   nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.")
-      .def(nb::init<const Array<std::int32_t, 2>&, const Array<std::int32_t, 2>&, const Array<std::int32_t, 2>&, std::int32_t, std::int32_t,
-                    const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
-           "atoms"_array, "templates"_array, "slots"_array, "n_folds"_a, "reach"_a, "counts"_a, "n_labels"_a);
+      .def(nb::init<const PlanArrays&, const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
+           "plan"_a, "counts"_a, "n_labels"_a);
   nb::class_<PyArcData>(module, "ArcData", "Sentences as parsers take them.")
       .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<CodedColumn>, Array<std::int64_t, 1>>(), "plan"_a, "columns"_array, "starts"_array)
       .def_prop_ro("n_sentences", &PyArcData::size);

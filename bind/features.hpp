@@ -9,11 +9,13 @@
 #include "text/extract.hpp"
 #include "text/views.hpp"
 
+// A template looks at tokens, or where there are slots at places.
 struct PlanArrays {
-  Array<std::int32_t, 2> atoms;      // [n, 5]
-  Array<std::int32_t, 2> templates;  // [n, 3]
+  Array<std::int32_t, 2> atoms;      // [n, 5]: column, view, offset, bits, fold or -1; at places slot, place, offset, bits, fold
+  Array<std::int32_t, 2> templates;  // [n, 3]: first and last atom, table
   std::int32_t n_tables, n_folds, reach;
-  FIELDS(atoms, templates, n_tables, n_folds, reach)
+  std::optional<Array<std::int32_t, 2>> slots;  // [n, 2]: column, view
+  FIELDS(atoms, templates, n_tables, n_folds, reach, slots)
 };
 struct TableArrays {
   Array<std::uint64_t, 1> keys;
@@ -37,7 +39,6 @@ inline TablesOut tables_out(std::span<const trellis::GrowingTable> tables) {
   return tables_out(tables, [](std::int32_t id, std::int32_t) { return id; });
 }
 
-trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
 // A column of a corpus as codes, and the view ids of its values.
 struct CodedColumn {
   Array<std::int32_t, 1> codes;
@@ -45,6 +46,11 @@ struct CodedColumn {
   FIELDS(codes, view_ids)
 };
 std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens);
+// A plan over tokens of n_columns columns, or one over places from kMeasure or kBetween to last_place.
+trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
+trellis::Plan placed_plan_from(const PlanArrays& given, std::int32_t first_place, std::int32_t last_place);
+// That columns have the views that a plan asks for, and that ids fit into the bits that atoms have for them.
+void check_views(const trellis::Plan& plan, std::span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
 // The calls of a view with their numbers, the innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {

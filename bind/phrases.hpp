@@ -11,11 +11,11 @@ struct WordArrays {
   Array<float, 1> scores;
   FIELDS(starts, tag_starts, tags, scores)
 };
-// atoms [n, 5] (slot, place, offset, bits, fold), templates [n, 2], slots [n, 2], number of folds, reach, outline or -1
+// Templates of spans and split points, and the slot whose ids make an outline, or -1.
 struct SpanPlanArrays {
-  Array<std::int32_t, 2> atoms, templates, slots;
-  std::int32_t n_folds, reach, outline;
-  FIELDS(atoms, templates, slots, n_folds, reach, outline)
+  PlanArrays plan;
+  std::int32_t outline;
+  FIELDS(plan, outline)
 };
 using CodedColumns = std::vector<CodedColumn>;
 
@@ -98,27 +98,13 @@ inline std::vector<float> base_from(const Array<float, 1>& given, const trellis:
 }
 
 inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& given) {
-  using trellis::SpanPlan;
-  const auto& [atoms, templates, slots, n_folds, reach, outline] = given;
-  require(atoms.shape(1) == 5 && templates.shape(1) == 2 && slots.shape(1) == 2, "atoms are [n, 5], templates and slots [n, 2]");
-  const auto n_slots = static_cast<std::int32_t>(slots.shape(0));
-  require(n_folds >= 0 && reach >= 1 && reach <= 1 << 10 && outline >= -1 && outline < n_slots, "a plan out of range");
-  SpanPlan plan;
-  plan.plan.n_folds = n_folds, plan.plan.reach = reach, plan.outline = outline;
-  for (std::size_t i = 0; i < slots.shape(0); ++i) plan.plan.slots.push_back({slots(i, 0), slots(i, 1)});
-  for (std::size_t i = 0; i < atoms.shape(0); ++i) {
-    const std::int32_t* a = atoms.data() + 5 * i;
-    const bool measure = a[1] == trellis::kMeasure;
-    require(a[0] >= 0 && a[0] < (measure ? 2 : n_slots) && a[1] >= trellis::kMeasure && a[1] <= SpanPlan::kSplit && a[2] >= -reach &&
-                a[2] <= reach && a[3] >= 1 && a[3] <= 63 && a[4] < n_folds, "an atom out of range");
-    plan.plan.atoms.push_back({a[0], a[1], a[2], a[3], a[4]});
-  }
-  for (std::size_t i = 0; i < templates.shape(0); ++i) {
-    const std::int32_t first = templates(i, 0), last = templates(i, 1);
-    require(first >= 0 && last >= first && static_cast<std::size_t>(last) <= plan.plan.atoms.size(), "a template out of range");
-    plan.plan.templates.push_back({first, last, false});
+  trellis::SpanPlan plan;
+  plan.plan = placed_plan_from(given.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = given.outline;
+  require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "a plan out of range");
+  for (const trellis::Template& shape : plan.plan.templates) {
     bool of_split = false;
-    for (std::int32_t a = first; a < last; ++a) of_split |= plan.plan.atoms[static_cast<std::size_t>(a)].place == SpanPlan::kSplit;
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)
+      of_split |= plan.plan.atoms[static_cast<std::size_t>(a)].place == trellis::SpanPlan::kSplit;
     plan.of_split.push_back(of_split);
   }
   return plan;
@@ -126,8 +112,6 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& given) {
 
 inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& given, std::size_t n_words) {
   std::vector<trellis::ColumnCodes> columns = columns_from(given, n_words);
-  for (const auto& [column, view] : plan.plan.slots)
-    require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
-                static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views, "no such view of a column");
+  check_views(plan.plan, columns, given);
   return columns;
 }

@@ -450,7 +450,7 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
     segments = tagger.model.segments
     assert segments is not None
-    parents, symbols, attributes = segments.vocabulary.nodes
+    nodes = segments.vocabulary.nodes
     worse = [
         replace(segments, first=10_000),
         replace(segments, types=replace(segments.types, longest={"D": 0})),
@@ -458,13 +458,13 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
         replace(segments, types=replace(segments.types, longest={"D": 2_000})),
         replace(segments, types=replace(segments.types, labels=("X", "B-D", "B-N", "I-N"))),
         *(
-            replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes))
-            for nodes in (
-                (parents[::-1].copy(), symbols, attributes),
-                (parents, symbols[:-1], attributes),
-                (parents, np.zeros_like(symbols), attributes),
-                (parents, symbols, attributes + np.int32(10_000)),
-                (parents, symbols, attributes - np.int32(5)),
+            replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes._replace(**wrong)))
+            for wrong in (
+                {"parents": nodes.parents[::-1].copy()},
+                {"symbols": nodes.symbols[:-1]},
+                {"symbols": np.zeros_like(nodes.symbols)},
+                {"attributes": nodes.attributes + np.int32(10_000)},
+                {"attributes": nodes.attributes - np.int32(5)},
             )
         ),
     ]

@@ -82,7 +82,7 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
 
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        return _core.ArcPlan(*self.layout(), self.reach, self.templates.counts, n_labels)
+        return _core.ArcPlan(self.layout(), self.templates.counts, n_labels)
 
 
 def arc_vocabulary(

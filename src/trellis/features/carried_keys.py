@@ -43,8 +43,9 @@ class Carrier:
         self, before: PlaceVocabulary[Any], after: PlaceVocabulary[Any], measures: Mapping[int, Longs] | None = None
     ) -> None:
         self.before, self.after, self.measures = before, after, measures or {}
-        (old, self.templates, self.slots, _), (new, *_) = before.layout(), after.layout()
-        self.old_atoms, self.new_atoms = old.tolist(), new.tolist()
+        old, new = before.layout(), after.layout()
+        self.templates, self.slots = old.templates, old.slots
+        self.old_atoms, self.new_atoms = old.atoms.tolist(), new.atoms.tolist()
 
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
@@ -54,7 +55,7 @@ class Carrier:
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """
         ids, left = list[Longs](), keys
-        first, last = self.templates[t].tolist()
+        first, last, _ = self.templates[t].tolist()
         for slot, place, _, bits, fold in self.old_atoms[first:last][::-1]:
             ids.insert(0, self._translated((left & np.uint64((1 << bits) - 1)).astype(np.int64), slot, place))
             left = left >> np.uint64(bits)

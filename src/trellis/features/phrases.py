@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from trellis._support.arrays import Ints
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
 from trellis.features.extraction import Coded
 from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Call, Look, Template
-from trellis.features.vocabulary import NO_TEMPLATES, TemplateSource, bind, templates_of
+from trellis.features.vocabulary import NO_TEMPLATES, Plan, TemplateSource, bind, templates_of
 
 _ENDS = ("first", "last", "first-1", "last+1")
 
@@ -47,11 +46,7 @@ OUTLINE = (Call("kind"),)  # what an outline says of each word
 class SpanPlan(NamedTuple):
     """Templates of phrases as native code takes them."""
 
-    atoms: Ints
-    templates: Ints
-    slots: Ints
-    n_folds: int
-    reach: int
+    plan: Plan
     outline: int  # the slot whose ids make an outline, or -1
 
 
@@ -80,7 +75,7 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             outline = [view for column in self.columns for view in column.views].index(OUTLINE)
-        return SpanPlan(*self.layout(), self.reach, outline)
+        return SpanPlan(self.layout(), outline)
 
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:

@@ -8,13 +8,13 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from trellis._support.arrays import Ints
 from trellis.corpus.corpus import Column, Corpus
 from trellis.features.extraction import Coded, column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import (
     ColumnVocabulary,
+    Plan,
     bits_of,
     function_of,
     pack_keys,
@@ -24,15 +24,6 @@ from trellis.features.vocabulary import (
 )
 
 MEASURE = -1
-
-
-class Layout(NamedTuple):
-    """Keys of looks at places, as native code packs them."""
-
-    atoms: Ints  # [n, 5]: slot, place, offset, bits, fold or -1
-    templates: Ints  # [n, 2]: first and last atom
-    slots: Ints  # [n, 2]: column, view
-    n_folds: int
 
 
 T = TypeVar("T")
@@ -65,8 +56,8 @@ class PlaceVocabulary(Generic[T]):
         """Encodes sentences."""
         return ColumnReader(self.columns, self.lookups, self.reach)
 
-    def layout(self) -> Layout:
-        """Atoms [n, 5], templates [n, 2] and slots [n, 2] for keys, and how many folds there are."""
+    def layout(self) -> Plan:
+        """The templates for native code; each has a table of its own."""
         slots = [(c, j) for c, column in enumerate(self.columns) for j in range(len(column.views))]
         names, measures = [column.name for column in self.columns], list(self.MEASURE_BITS)
 
@@ -79,7 +70,8 @@ class PlaceVocabulary(Generic[T]):
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
-        return Layout(atoms, np.ascontiguousarray(shapes[:, :2]), np.array(slots, np.int32).reshape(-1, 2), n_folds)
+        shapes[:, 2] = np.arange(len(shapes))
+        return Plan(atoms, shapes, len(shapes), n_folds, self.reach, np.array(slots, np.int32).reshape(-1, 2))
 
 
 def known_columns(

@@ -298,11 +298,12 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 class Plan:
     """The templates as arrays for native code, by the length of their history: those of single labels first."""
 
-    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1
+    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1; where there are slots slot, place, offset, ...
     templates: Ints  # [n_templates, 3]: first atom, last atom, table
     n_tables: int
     n_folds: int
     reach: int
+    slots: Ints | None = None  # [n, 2]: column, view; of templates that look at several places
 
 
 def bits_of(n_ids: int) -> int:

@@ -49,14 +49,14 @@ class Decoder:
         # are then looked up label by label, which is much less than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
-        features = _core.Features(
-            plan=vocabulary.plan,
-            n_emission=vocabulary.n_emission,
-            n_pair=0 if stepwise else n_pair,
-            n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
-            tables=vocabulary.tables,
-            folds=vocabulary.folds,
-            columns=[
+        features = {
+            "plan": vocabulary.plan,
+            "n_emission": vocabulary.n_emission,
+            "n_pair": 0 if stepwise else n_pair,
+            "n_far": n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
+            "tables": vocabulary.tables,
+            "folds": vocabulary.folds,
+            "columns": [
                 {
                     "values": column.values,
                     "view_ids": column.view_ids,
@@ -67,12 +67,12 @@ class Decoder:
                 }
                 for c, column in enumerate(vocabulary.columns)
             ],
-            bag=vocabulary.bag,
-            dictionary=tags,
-            endings=endings,
-            matchers=vocabulary.matchers,
-            derived=vocabulary.derived,
-        )
+            "bag": vocabulary.bag,
+            "dictionary": tags,
+            "endings": endings,
+            "matchers": vocabulary.matchers,
+            "derived": vocabulary.derived,
+        }
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         native_weights = weights.native(self.ngrams, local=model.family == "local")
