@@ -17,15 +17,6 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
 
-using Starts = Array<std::int64_t, 1>;
-// What n-grams have at single tokens.
-template <class Real>
-struct TokenNgramArrays {
-  Array<std::int64_t, 1> starts;    // [n_tokens + 1]
-  Array<std::uint32_t, 1> numbers;  // of n-grams
-  Array<Real, 1> scores;
-  FIELDS(starts, numbers, scores)
-};
 // Rows over labels may come padded, stride for L: then they are read where they are.
 template <class Real>
 struct Tables {
@@ -34,7 +25,7 @@ struct Tables {
   std::optional<Array<Real, 3>> tri;  // [L+1, L+1, L]
   std::optional<Array<Real, 1>> end;  // [L]
   std::shared_ptr<PyNgrams> ngrams;   // or null
-  std::optional<TokenNgramArrays<Real>> token_ngrams;
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
 };
 using Allowed = std::optional<SetArrays>;
@@ -63,10 +54,10 @@ struct Batch {
   const std::int64_t* starts;  // [n_sentences + 1]
   LabelTables<Real> labels;
   LabelSets sets{};
-  std::optional<TokenNgramArrays<Real>> token_ngrams;
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
-  Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
+  Batch(const Tables<Real>& given, const Longs& starts_, const Allowed& allowed = {})
       : n_tokens(given.emit.shape(0)), n_labels(given.edge.shape(1) - 1), stride(padded(n_labels)), emit(given.emit.data()),
         emit_step(given.emit.shape(1)), edge_step(given.edge.shape(2)), starts(starts_.data()) {
     const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = given;
@@ -99,7 +90,7 @@ struct Batch {
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
 
  private:
-  void check_token_ngrams(const TokenNgramArrays<Real>& given, const PyNgrams* ngrams) const {
+  void check_token_ngrams(const TokenNgramsOf<In, Real>& given, const PyNgrams* ngrams) const {
     const auto& [starts_, nodes, scores] = given;
     require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
     check_starts(starts_, nodes.size());
@@ -148,7 +139,7 @@ struct Sentence {
   }
 
  private:
-  void load_ngrams(const TokenNgramArrays<Real>& given, std::size_t first, std::size_t T) {
+  void load_ngrams(const TokenNgramsOf<In, Real>& given, std::size_t first, std::size_t T) {
     const auto& [starts, nodes, scores] = given;
     const std::int64_t begin = starts(first), end = starts(first + T);
     token_ngrams.starts.clear();

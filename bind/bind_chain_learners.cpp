@@ -15,12 +15,12 @@ namespace {
 // Sentences with their labels, checked; keeps the arrays it points into.
 struct PyChainExamples {
   std::shared_ptr<Encoded> corpus;
-  Array<std::int32_t, 1> gold;
+  Ints gold;
   std::optional<SetArrays> partial;
   std::optional<Array<float, 2>> costs;
   trellis::Examples core;
 
-  PyChainExamples(std::shared_ptr<Encoded> corpus_, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_,
+  PyChainExamples(std::shared_ptr<Encoded> corpus_, Ints gold_, std::optional<SetArrays> partial_,
                   std::optional<Array<float, 2>> costs_)
       : corpus(std::move(corpus_)), gold(std::move(gold_)), partial(std::move(partial_)), costs(std::move(costs_)),
         core{corpus->data, corpus->starts.data(), gold.data()} {
@@ -76,7 +76,7 @@ struct ChainOnline : Online {
   }
   ChainOut learnt(bool average) const { return weights_of(*this, {average, static_cast<double>(clock)}, steps.logs()); }
   template <class Archive>
-  void fields(Archive& archive) {
+  void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     chain_fields(archive, *this);
     log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) {
@@ -99,7 +99,7 @@ struct ChainOnline : Online {
     beam = ngram_scores.beam = width;
     update = name == "early" ? Update::kEarly : name == "standard" ? Update::kStandard : Update::kMaxViolation;
   }
-  void set_ngrams(const NgramArrays& given, const Array<float, 1>& weights) {
+  void set_ngrams(const NgramArrays& given, const Floats& weights) {
     require(ngrams && ngrams->size() == n_labels + 2, "n-grams for another training");
     make_ngrams(given, *ngrams);
     ngrams_grown();
@@ -127,7 +127,7 @@ struct ChainFrankWolfe : FrankWolfe {
   void renew(const Examples& examples, const double* scales) { FrankWolfe::renew(examples.weighted(scales)); }
   ChainOut learnt(bool average) const { return weights_of(*this, {average, steps.moments()}); }
   template <class Archive>
-  void fields(Archive& archive, const Examples* examples = nullptr) {
+  void fields(Archive& archive, const Examples* examples) {
     chain_fields(archive, *this);
     // A part is a token and three labels; with sparse n-grams the first of them is one, of segments it is a length.
     const auto to_numbers = [](const ChainPart& part) { return std::array<std::uint32_t, 4>{part.site, part.x, part.y, part.z}; };
@@ -153,7 +153,7 @@ void set_first_rows(Self& self, const RowArrays<std::uint32_t>& rows, bool grows
 }
 template <class Self>
 void set_labels(Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                const std::optional<Array<float, 1>>& end) {
+                const std::optional<Floats>& end) {
   const auto copy = [](std::vector<float>& to, const auto& from) {
     require(from.size() == to.size(), "weights of labels that do not fit");
     std::copy_n(from.data(), from.size(), to.data());
@@ -185,7 +185,7 @@ Numpy<double> losses(const PyChainExamples& examples, const Weights& weights, in
 
 void bind_chain_learners(nb::module_& module) {
   nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.")
-      .def(nb::init<std::shared_ptr<Encoded>, Array<std::int32_t, 1>, std::optional<SetArrays>, std::optional<Array<float, 2>>>(),
+      .def(nb::init<std::shared_ptr<Encoded>, Ints, std::optional<SetArrays>, std::optional<Array<float, 2>>>(),
            "corpus"_a, "gold"_array, "partial"_a.none() = nb::none(), "costs"_array.none() = nb::none());
   auto online = bind_online<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them.");
   using Online = PyLearner<ChainOnline>;
@@ -194,13 +194,9 @@ void bind_chain_learners(nb::module_& module) {
       .def("set_edge_rows", guarded(+[](Online& self, const RowArrays<std::uint32_t>& rows) {
         set_rows(self.edge_rows, rows, true, self.ngrams ? &*self.ngrams : nullptr);
       }), "rows"_a)
-      .def("set_beam", guarded(+[](Online& self, std::size_t beam, const std::string& update) { self.set_beam(beam, update); }),
-           "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
-      .def("set_ngrams", guarded(+[](Online& self, const NgramArrays& ngrams, const Array<float, 1>& weights) {
-        self.set_ngrams(ngrams, weights);
-      }), "ngrams"_a, "weights"_array, "Begin with these n-grams of two labels and more.")
-      .def("log_initial", guarded(+[](Online& self) { self.log_initial(); }),
-           "The weights it begins with are the first update in the log.");
+      .def("set_beam", guarded<Online>(&ChainOnline::set_beam), "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
+      .def("set_ngrams", guarded<Online>(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_array, "Begin with these n-grams of two labels and more.")
+      .def("log_initial", guarded<Online>(&ChainOnline::log_initial), "The weights it begins with are the first update in the log.");
   auto frank_wolfe = bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe", "Weights and dual variables of a chain by Frank-Wolfe.");
   bind_first_weights(frank_wolfe)
       .def(nb::init<const ChainShape&, std::size_t, double, bool>(), "shape"_a, "n_sentences"_a, "c"_a, "zero_one"_a);

@@ -12,9 +12,9 @@ namespace {
 
 // The updates of a voted perceptron, checked; keeps the arrays it points into.
 struct VoteArrays {
-  Array<std::int64_t, 1> counts, starts;
-  Array<std::uint32_t, 1> rows, places;
-  Array<float, 1> changes;
+  Longs counts, starts;
+  UInts rows, places;
+  Floats changes;
   FIELDS(counts, starts, rows, places, changes)
 };
 struct PyVotes {
@@ -43,7 +43,7 @@ struct PyVotes {
              n_attributes, n_edge_attributes, order, ngrams ? &ngrams->ngrams : nullptr};
   }
 
-  Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Array<float, 1>>& end,
+  Numpy<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Floats>& end,
                              std::size_t n_threads) const {
     LabelWeights labels = label_weights_from(edge, std::nullopt, std::nullopt);
     check_end(end, labels.n_labels);
@@ -69,10 +69,10 @@ Numpy<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 
 }  // namespace
 
-Encoded::Encoded(Array<std::int64_t, 1> starts_, Kept<ListArrays> lists_, std::optional<Kept<ListArrays>> edge_lists_,
+Encoded::Encoded(Longs starts_, Kept<ListArrays> lists_, std::optional<Kept<ListArrays>> edge_lists_,
                  std::optional<Kept<SetArrays>> sets_, std::size_t n_attributes_, std::size_t n_edge_attributes_,
-                 std::size_t n_labels_, std::optional<Array<std::uint8_t, 1>> histories_, std::optional<Kept<SegmentArrays>> segments_,
-                 std::optional<Array<std::int32_t, 1>> same_)
+                 std::size_t n_labels_, std::optional<Bytes> histories_, std::optional<Kept<SegmentArrays>> segments_,
+                 std::optional<Ints> same_)
     : starts(std::move(starts_)), lists(std::move(lists_)), edge_lists(std::move(edge_lists_)), sets(std::move(sets_)),
       histories(std::move(histories_)), segments(std::move(segments_)), same(std::move(same_)), n_attributes(n_attributes_),
       n_edge_attributes(n_edge_attributes_), n_labels(n_labels_) {
@@ -116,9 +116,8 @@ struct CountedNgrams {
   std::vector<double> counts;  // of all n-grams, those of no label and of one first
   FIELDS(parents, labels, counts)
 };
-CountedNgrams seen_ngrams(
-    std::size_t n_labels, std::size_t order, const Array<std::int32_t, 1>& gold, const Array<std::int64_t, 1>& starts,
-    bool null, const std::optional<Array<double, 1>>& weights, const std::optional<NgramArrays>& first) {
+CountedNgrams seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& gold, const Longs& starts,
+    bool null, const std::optional<Doubles>& weights, const std::optional<NgramArrays>& first) {
   check_labels(n_labels);
   check_gold(gold, check_sentences(starts), n_labels, true);
   check_weights(weights, starts.size() - 1);
@@ -131,8 +130,8 @@ CountedNgrams seen_ngrams(
 }
 
 std::pair<NgramsOut, Numpy<std::uint32_t>> needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& given,
-                                                         const Array<float, 1>& weights,
-                                                         const Array<std::uint32_t, 1>& columns) {
+                                                         const Floats& weights,
+                                                         const UInts& columns) {
   const PyNgrams checked(n_labels, order, given, weights);
   const std::size_t n_pairs = (n_labels + 1) * padded(n_labels);
   require(all_below(span(columns), n_pairs + checked.ngrams.size()), "a row has a label out of range");
@@ -143,8 +142,8 @@ std::pair<NgramsOut, Numpy<std::uint32_t>> needed_ngrams(std::size_t n_labels, s
 
 // Of every token the run of labels that ends in it, `history` labels before its own, as columns of edge rows: a cell of
 // label pairs, or after those an n-gram; -1 where some of these labels are not known or there is no such n-gram.
-Numpy<std::int32_t> label_runs(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<std::int32_t, 1>& gold,
-                               const Array<std::int64_t, 1>& starts, std::size_t history) {
+Numpy<std::int32_t> label_runs(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Ints& gold,
+                               const Longs& starts, std::size_t history) {
   check_labels(n_labels);
   check_gold(gold, check_sentences(starts), n_labels, true);
   require(history >= 1 && history <= order, "a history longer than the order");
@@ -180,12 +179,12 @@ void Encoded::check_fits(const Weights& weights) const {
 void bind_corpora(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(nb::init<RowArrays<std::uint16_t>, std::optional<RowArrays<std::uint32_t>>, Array<float, 2>,
-                    std::optional<Array<float, 3>>, std::optional<Array<float, 1>>, const std::optional<PartArrays>&,
+                    std::optional<Array<float, 3>>, std::optional<Floats>, const std::optional<PartArrays>&,
                     std::shared_ptr<PyNgrams>, bool>(),
            nb::kw_only(), "rows"_array, "edge_rows"_array.none(), "edge"_array, "tri"_array.none(), "end"_array.none(),
            "parts"_array.none() = nb::none(), "ngrams"_a.none() = nb::none(), "local"_a = false);
   nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
-      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Array<float, 1>&, std::size_t>(), "n_labels"_a,
+      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Floats&, std::size_t>(), "n_labels"_a,
            "order"_a, "ngrams"_array, "weights"_array, "beam"_a = 0);
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_array, "starts"_array, nb::kw_only(), "null"_a,
              "weights"_array.none(), "first"_array.none(),
@@ -197,9 +196,9 @@ void bind_corpora(nb::module_& module) {
              "The run of labels that ends in each token, as a column of edge rows; -1 where there is none.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
-      .def(nb::init<Array<std::int64_t, 1>, Kept<ListArrays>, std::optional<Kept<ListArrays>>, std::optional<Kept<SetArrays>>, std::size_t,
-                    std::size_t, std::size_t, std::optional<Array<std::uint8_t, 1>>, std::optional<Kept<SegmentArrays>>,
-                    std::optional<Array<std::int32_t, 1>>>(),
+      .def(nb::init<Longs, Kept<ListArrays>, std::optional<Kept<ListArrays>>, std::optional<Kept<SetArrays>>, std::size_t,
+                    std::size_t, std::size_t, std::optional<Bytes>, std::optional<Kept<SegmentArrays>>,
+                    std::optional<Ints>>(),
            "starts"_array, "lists"_array, "edge_lists"_array.none(), "sets"_array.none(), "n_attributes"_a,
            "n_edge_attributes"_a, "n_labels"_a, "histories"_array.none() = nb::none(), "segments"_array.none() = nb::none(),
            "same"_array.none() = nb::none())

@@ -20,7 +20,7 @@ struct ColumnArrays {
   StringArrays values;
   Array<std::int32_t, 2> view_ids;                      // [n_values, n_views]
   std::vector<std::optional<StringArrays>> strings;     // [n_views] of each view; none: the values themselves
-  std::optional<Array<std::int32_t, 1>> set_of;         // [n_values] the label set of each
+  std::optional<Ints> set_of;         // [n_values] the label set of each
   std::vector<std::optional<Calls>> calls;              // [n_views] what each calls; none: native code cannot
   std::vector<std::optional<Array<float, 2>>> vectors;  // [n_views] what each gives; none: it gives strings
   FIELDS(values, view_ids, strings, set_of, calls, vectors)
@@ -32,19 +32,19 @@ using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
 // Free-form attributes.
 struct BagArrays {
   StringArrays strings;
-  Array<std::int32_t, 1> attributes;            // [n_strings] with labels, or -1
-  std::optional<Array<std::int32_t, 1>> pairs;  // [n_strings] with label pairs, or -1
+  Ints attributes;            // [n_strings] with labels, or -1
+  std::optional<Ints> pairs;  // [n_strings] with label pairs, or -1
   FIELDS(strings, attributes, pairs)
 };
 // A tag dictionary: sets of labels, that of unknown words first.
 struct DictionaryArrays {
-  Array<std::int64_t, 1> starts;
-  Array<std::int32_t, 1> labels;
+  Longs starts;
+  Ints labels;
   FIELDS(starts, labels)
 };
 struct EndingArrays {
   StringArrays strings;           // what unknown words end in
-  Array<std::int32_t, 1> set_of;  // [n_strings]
+  Ints set_of;  // [n_strings]
   FIELDS(strings, set_of)
 };
 
@@ -60,7 +60,7 @@ FrozenStrings strings_from(const StringArrays& given) {
 struct LevelArrays {
   Array<float, 2> edge;              // [L + 1, stride] weights of label pairs
   std::shared_ptr<PyNgrams> ngrams;  // longer ones
-  Array<double, 1> margins;          // of each level
+  Doubles margins;          // of each level
   FIELDS(edge, ngrams, margins)
 };
 // The filter that prunes labels: it leaves those within a margin of the best, at most so many.
@@ -396,22 +396,22 @@ struct PyDecoder {
   }
 
   struct CorpusColumn {
-    Array<std::int32_t, 1> codes;
+    Ints codes;
     PackedStrings values;
     FIELDS(codes, values)
   };
   struct CorpusBag {
-    Array<std::int64_t, 1> starts;
-    Array<std::int32_t, 1> ids;
-    Array<float, 1> values;
+    Longs starts;
+    Ints ids;
+    Floats values;
     PackedStrings names;
     FIELDS(starts, ids, values, names)
   };
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
-                      const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
+                      const Longs& starts, std::size_t n_threads) {
     require(given.size() == core.n_given() && given_bag.has_value() == has_bag(), "other columns than the model reads");
     const std::size_t n_tokens = check_sentences(starts);
-    const auto checked = [](const Array<std::int32_t, 1>& codes, const PackedStrings& strings) {
+    const auto checked = [](const Ints& codes, const PackedStrings& strings) {
       const auto& [data, ends] = strings;
       check_strings(data, ends);
       check_numbers(codes, ends.size() - 1, "a code without a value");
@@ -497,12 +497,7 @@ struct PyDecoder {
     return out;
   }
 
-  struct TokenNgramsOut {
-    std::vector<std::int64_t> starts;
-    std::vector<std::uint32_t> numbers;
-    std::vector<float> scores;
-    FIELDS(starts, numbers, scores)
-  };
+  using TokenNgramsOut = TokenNgramsOf<Out, float>;
   std::tuple<Numpy<float>, std::optional<Numpy<float>>, std::optional<TokenNgramsOut>> potentials(
       const Batch& batch, bool open, std::size_t n_threads) const {
     check_defined(batch);

@@ -16,13 +16,13 @@ struct PyDerivationExamples {
   std::shared_ptr<PyHypergraphs> graphs;
   ListArrays features;
   std::size_t n_features;
-  Array<std::int64_t, 1> right_starts, right;
-  std::optional<Array<float, 1>> costs;
+  Longs right_starts, right;
+  std::optional<Floats> costs;
   DerivationExamples core;
 
   PyDerivationExamples(std::shared_ptr<PyHypergraphs> graphs_, ListArrays features_, std::size_t n_features,
-                       Array<std::int64_t, 1> right_starts_, Array<std::int64_t, 1> right_,
-                       std::optional<Array<float, 1>> costs_)
+                       Longs right_starts_, Longs right_,
+                       std::optional<Floats> costs_)
       : graphs(std::move(graphs_)), features(std::move(features_)), n_features(n_features),
         right_starts(std::move(right_starts_)), right(std::move(right_)), costs(std::move(costs_)),
         core{graphs->graphs, lists_from(features, n_features, graphs->graphs.n_edges()), right_starts.data(), right.data(),
@@ -41,7 +41,7 @@ struct PyDerivationExamples {
   std::size_t size() const { return graphs->graphs.size(); }
 
   // score[e] of all edges by weights [n_features]
-  Numpy<double> scores(const Array<float, 1>& weights) const {
+  Numpy<double> scores(const Floats& weights) const {
     require(weights.size() == n_features, "one weight per feature");
     std::vector<double> out(graphs->graphs.n_edges());
     for (std::size_t e = 0; e < out.size(); ++e)
@@ -67,7 +67,7 @@ struct FeatureOnline {
   }
   Numpy<float> learnt(bool average) const { return to_numpy(means(weights.table, {average, static_cast<double>(clock)})); }
   template <class Archive>
-  void fields(Archive& archive) {
+  void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     table_fields(archive, "table", weights.table);
     log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) { return row < n_features() && place == 0; });
@@ -77,13 +77,13 @@ struct FeatureOnline {
     require(n >= n_features() && n < 0xffffffff, "weights do not become fewer");
     weights.table.resize(n);
   }
-  void check_vector(const Array<std::int32_t, 1>& ids, const Array<double, 1>& amounts) const {
+  void check_vector(const Ints& ids, const Doubles& amounts) const {
     require(ids.size() == amounts.size(), "one amount per feature");
     check_numbers(ids, n_features(), "no such feature");
     check_finite(amounts, "amounts must be finite numbers");
   }
   // A step away from outputs, each given by its cost and by Phi(right) - Phi(output) as feature numbers and amounts.
-  bool take(const std::vector<std::tuple<double, Array<std::int32_t, 1>, Array<double, 1>>>& outputs, double scale) {
+  bool take(const std::vector<std::tuple<double, Ints, Doubles>>& outputs, double scale) {
     steps.clear();
     for (const auto& [cost, ids, amounts] : outputs) {
       check_vector(ids, amounts);
@@ -93,7 +93,7 @@ struct FeatureOnline {
     }
     return steps.take(weights, scale, clock++);
   }
-  double score(const Array<std::int32_t, 1>& ids, const Array<double, 1>& amounts) const {
+  double score(const Ints& ids, const Doubles& amounts) const {
     check_vector(ids, amounts);
     double total = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) total += amounts(i) * weights.table.weights[static_cast<std::size_t>(ids(i))];
@@ -122,7 +122,7 @@ struct FeatureFrankWolfe {
   }
   Numpy<float> learnt(bool average) const { return to_numpy(means(weights.table, {average, steps.moments()})); }
   template <class Archive>
-  void fields(Archive& archive, const Examples* examples = nullptr) {
+  void fields(Archive& archive, const Examples* examples) {
     table_fields(archive, "table", weights.table);
     mixture_fields(archive, steps, [](const Part& part) { return std::array{part.site}; },
                    [&](std::size_t g, const std::uint32_t* numbers) {
@@ -133,7 +133,7 @@ struct FeatureFrankWolfe {
 };
 
 // H(w) of all examples.
-Numpy<double> hinge_losses(const PyDerivationExamples& examples, const Array<float, 1>& given, bool zero_one, std::size_t n_threads) {
+Numpy<double> hinge_losses(const PyDerivationExamples& examples, const Floats& given, bool zero_one, std::size_t n_threads) {
   require(given.size() == examples.n_features, "one weight per feature");
   std::vector<double> out(examples.size());
   without_gil([&] {
@@ -161,20 +161,15 @@ struct PyDerivationObjective : PyObjective {
 
 void bind_derivations(nb::module_& module) {
   nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
-      .def(nb::init<std::shared_ptr<PyHypergraphs>, ListArrays, std::size_t, Array<std::int64_t, 1>, Array<std::int64_t, 1>,
-                    std::optional<Array<float, 1>>>(),
+      .def(nb::init<std::shared_ptr<PyHypergraphs>, ListArrays, std::size_t, Longs, Longs, std::optional<Floats>>(),
            "graphs"_a, "features"_array, "n_features"_a, "right_starts"_array, "right"_array, "costs"_array.none())
       .def("scores", &PyDerivationExamples::scores, "weights"_array, "What every edge scores.");
   using Online = PyLearner<FeatureOnline>;
   bind_online<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a, "log"_a)
-      .def("resize", guarded(+[](Online& self, std::size_t n_features) { self.resize(n_features); }), "n_features"_a)
-      .def("take", guarded(+[](Online& self, const std::vector<std::tuple<double, Array<std::int32_t, 1>, Array<double, 1>>>& outputs,
-                               double scale) { return self.take(outputs, scale); }),
-           "outputs"_array, "scale"_a, "One step away from outputs; whether there was one to make.")
-      .def("score", guarded(+[](const Online& self, const Array<std::int32_t, 1>& ids, const Array<double, 1>& amounts) {
-        return self.score(ids, amounts);
-      }), "ids"_array, "amounts"_array, "The weights of now times a vector.");
+      .def("resize", guarded<Online>(&FeatureOnline::resize), "n_features"_a)
+      .def("take", guarded<Online>(&FeatureOnline::take), "outputs"_array, "scale"_a, "One step away from outputs; whether there was one to make.")
+      .def("score", guarded<Online>(&FeatureOnline::score), "ids"_array, "amounts"_array, "The weights of now times a vector.");
   bind_frank_wolfe<FeatureFrankWolfe>(module, "FeatureFrankWolfe", "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
       .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a);
   module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_array, "zero_one"_a, "n_threads"_a);

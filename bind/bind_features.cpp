@@ -124,7 +124,7 @@ Lists lists_to_numpy(AttributeLists lists) { return {to_numpy(std::move(lists.st
 constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
 
 Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
-              const Array<std::int64_t, 1>& starts_array, std::size_t n_threads) {
+              const Longs& starts_array, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
   const auto starts = span(starts_array);
   const auto columns = columns_from(column_arrays, check_sentences(starts_array));
@@ -152,24 +152,24 @@ Numpy<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   return to_numpy(std::move(sizes));
 }
 
-std::pair<TablesOut, TablesOut> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
+std::pair<TablesOut, TablesOut> freeze(const GrowingVocabulary& vocabulary, const Ints& rank) {
   require(rank.size() == static_cast<std::size_t>(vocabulary.n_attributes()), "rank needs one number per attribute");
   return {tables_out(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
           tables_out(vocabulary.folds())};
 }
 
-void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+void check_lists(const Longs& starts, const Ints& ids, std::size_t n_attributes) {
   check_starts(starts, ids.size());
   check_numbers(ids, n_attributes, "no such attribute");
 }
 
-Numpy<std::int64_t> counted(const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+Numpy<std::int64_t> counted(const Ints& ids, std::size_t n_attributes) {
   check_numbers(ids, n_attributes, "no such attribute");
   return to_numpy(without_gil([&] { return count_attributes(span(ids), n_attributes); }));
 }
 
 std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count_pairs(
-    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<std::int32_t, 1>& gold,
+    const Longs& starts, const Ints& ids, const Ints& gold,
     std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
   require(gold.size() + 1 == starts.size(), "gold needs one label per token");
@@ -178,8 +178,8 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count
 }
 
 std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
-    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<float, 1>& values,
-    const Array<std::int32_t, 1>& rank) {
+    const Longs& starts, const Ints& ids, const Floats& values,
+    const Ints& rank) {
   check_lists(starts, ids, rank.size());
   require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
   ValuedLists lists = without_gil([&] { return renumber(span(starts), span(ids), span(values), span(rank)); });
@@ -187,8 +187,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
 }
 
 // What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
-std::optional<Coded> view_table(const Calls& calls, const Array<std::uint8_t, 1>& data,
-                                const Array<std::int64_t, 1>& starts,
+std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Longs& starts,
                                 const std::vector<std::optional<std::string>>& others) {
   check_strings(data, starts);
   ViewTree tree;
@@ -218,7 +217,7 @@ void bind_features(nb::module_& module) {
       .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
         new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
       }, "plan"_array)
-      .def_prop_ro("n_attributes", guarded(+[](const GrowingVocabulary& self) { return self.n_attributes(); }))
+      .def_prop_ro("n_attributes", guarded<GrowingVocabulary>(&GrowingVocabulary::n_attributes))
       .def_prop_ro("table_sizes", guarded(&table_sizes), nb::rv_policy::move,
                    "How many attributes each table has; their numbers follow one another.")
       .def("add", guarded(&add), "plan"_array, "template_number"_a, "ids"_array,

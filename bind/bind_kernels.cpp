@@ -54,9 +54,9 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
 
 // The coefficients of each support observation.
 struct CoefArrays {
-  Array<std::int64_t, 1> starts;  // [n_support + 1]
-  Array<std::uint16_t, 1> labels;
-  Array<double, 1> coefs;
+  Longs starts;  // [n_support + 1]
+  Shorts labels;
+  Doubles coefs;
   FIELDS(starts, labels, coefs)
 };
 
@@ -111,18 +111,18 @@ constexpr double kMostAlpha = 1e30;  // scores are kernels, of up to 1e100, time
 // Keeps the arrays it points into.
 struct PyDual {
   const Encoded& corpus;
-  Array<std::int32_t, 1> gold;
-  std::optional<Array<double, 1>> weights;
+  Ints gold;
+  std::optional<Doubles> weights;
   std::optional<Array<float, 2>> costs;
   std::optional<Array<float, 2>> edge;
-  std::optional<Array<float, 1>> end;
+  std::optional<Floats> end;
   std::optional<Array<double, 2>> given;
   std::unique_ptr<DualChain> core;
 
-  PyDual(const Encoded& corpus, Array<std::int32_t, 1> gold_, const Kernel& kernel, int order,
+  PyDual(const Encoded& corpus, Ints gold_, const Kernel& kernel, int order,
          std::optional<Array<double, 2>> given_, std::size_t memory,
-         std::optional<Array<double, 1>> weights_, std::optional<Array<float, 2>> costs_,
-         std::optional<Array<float, 2>> edge_, std::optional<Array<float, 1>> end_)
+         std::optional<Doubles> weights_, std::optional<Array<float, 2>> costs_,
+         std::optional<Array<float, 2>> edge_, std::optional<Floats> end_)
       : corpus(corpus), gold(std::move(gold_)), weights(std::move(weights_)), costs(std::move(costs_)),
         edge(std::move(edge_)), end(std::move(end_)), given(std::move(given_)) {
     const std::size_t n = corpus.n_tokens(), L = corpus.n_labels, stride = padded(L);
@@ -145,17 +145,17 @@ struct PyDual {
   }
 
   template <class Pass>
-  auto run(const Array<std::int64_t, 1>& order, Pass pass) {
+  auto run(const Longs& order, Pass pass) {
     check_order(order, corpus.n_sentences());
     const PassResult result = interruptible(pass);
     return std::make_tuple(result.mistakes, result.updates, result.violation, result.gap);
   }
-  auto margin_pass(const Array<std::int64_t, 1>& order, double c, double epsilon, bool hamming, std::size_t n_threads) {
+  auto margin_pass(const Longs& order, double c, double epsilon, bool hamming, std::size_t n_threads) {
     return run(order, [&](const Patience::GoOn& go_on) {
       return core->margin_pass(order.data(), order.size(), c, epsilon, hamming, n_threads, go_on);
     });
   }
-  auto perceptron_pass(const Array<std::int64_t, 1>& order, std::size_t n_threads) {
+  auto perceptron_pass(const Longs& order, std::size_t n_threads) {
     return run(order, [&](const Patience::GoOn& go_on) {
       return core->perceptron_pass(order.data(), order.size(), n_threads, go_on);
     });
@@ -210,12 +210,7 @@ struct PyDual {
   }
 
   // Rows are of the linear kernel, the expansion of others.
-  struct Rows16 {
-    std::vector<std::uint32_t> starts{0};
-    std::vector<std::uint16_t> labels;
-    std::vector<float> weights;
-    FIELDS(starts, labels, weights)
-  };
+  using Rows16 = RowsOf<Out, std::uint16_t>;
   struct ExpansionOut {
     std::vector<std::int64_t> tokens, starts{0};
     std::vector<std::uint16_t> labels;
@@ -231,7 +226,7 @@ struct PyDual {
   Result result(bool average) const {
     const DualWeights w = core->weights(average);
     const std::size_t L = corpus.n_labels, stride = padded(L);
-    Rows16 rows;
+    Rows16 rows{{0}, {}, {}};
     for (std::size_t a = 0; a < w.rows.n_attributes(); ++a) {
       if (const double* row = w.rows.find(static_cast<std::int32_t>(a)))
         for (std::size_t z = 0; z < L; ++z)
@@ -267,9 +262,9 @@ void bind_kernels(nb::module_& module) {
       .def("emit", &PyExpansion::emit, "lists"_array, "n_threads"_a, "Scores [n_tokens, n_labels].")
       .def("emit_given", &PyExpansion::emit_given, "k"_array, "The same from kernel values [n_support, n_tokens].");
   nb::class_<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
-      .def(nb::init<const Encoded&, Array<std::int32_t, 1>, const Kernel&, int, std::optional<Array<double, 2>>, std::size_t,
-                    std::optional<Array<double, 1>>, std::optional<Array<float, 2>>, std::optional<Array<float, 2>>,
-                    std::optional<Array<float, 1>>>(),
+      .def(nb::init<const Encoded&, Ints, const Kernel&, int, std::optional<Array<double, 2>>, std::size_t,
+                    std::optional<Doubles>, std::optional<Array<float, 2>>, std::optional<Array<float, 2>>,
+                    std::optional<Floats>>(),
            nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "kernel"_a, nb::kw_only(), "order"_a, "given"_array.none(),
            "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
       .def("margin_pass", guarded(&PyDual::margin_pass), "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,

@@ -16,7 +16,7 @@ struct PyPhraseDecoder {
   SpanPlan plan;
   FrozenSpans tables;
 
-  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Array<float, 1>& base_,
+  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_,
                   const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
                   const TableArrays& outlines)
       : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
@@ -155,7 +155,7 @@ void bind_phrase_decoder(nb::module_& module);
 
 void bind_phrase_decoder(nb::module_& module) {
   nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
-      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const RowArrays<std::uint32_t>&,
+      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Floats&, const RowArrays<std::uint32_t>&,
                     const SpanPlanArrays&, const TableArrays&, const TableArrays&, const TableArrays&>(),
            "pruner"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rows"_array, "plan"_array, "tables"_array, "folds"_array, "outlines"_array)
       .def("parse", &PyPhraseDecoder::parse, "words"_array, "columns"_array, "k"_a, "n_threads"_a,

@@ -16,7 +16,7 @@ struct PyPhraseExamples {
   std::shared_ptr<PyPhrasePruner> pruner;
   std::unique_ptr<PhraseExamples> core;
 
-  PyPhraseExamples(std::shared_ptr<PyPhrasePruner> pruner_, const WordArrays& words, const Array<std::int64_t, 1>& right_starts,
+  PyPhraseExamples(std::shared_ptr<PyPhrasePruner> pruner_, const WordArrays& words, const Longs& right_starts,
                    const Array<std::int32_t, 2>& right, const SpanPlanArrays& plan_arrays, const CodedColumns& column_arrays, bool all,
                    std::size_t n_threads)
       : pruner(std::move(pruner_)) {
@@ -47,7 +47,7 @@ struct PyPhraseExamples {
   std::size_t n_attributes() const { return static_cast<std::size_t>(core->vocabulary->n_attributes()); }
 
   // Frozen tables of attributes, folds and outlines, with attributes renumbered: rank[a] is the new number of a, -1 drops it.
-  std::tuple<TablesOut, TablesOut, TablesOut> tables(const Array<std::int32_t, 1>& rank) const {
+  std::tuple<TablesOut, TablesOut, TablesOut> tables(const Ints& rank) const {
     require(rank.size() == n_attributes(), "one rank per attribute");
     const auto renumbered = [&](std::int32_t id, std::int32_t base) { return rank(static_cast<std::size_t>(base + id)); };
     const GrowingSpans& vocabulary = *core->vocabulary;
@@ -70,7 +70,7 @@ struct PhraseOnline {
   std::int64_t clock = 0;
 
   PhraseOnline(std::shared_ptr<Examples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns,
-               const Array<float, 1>& base_, const std::string& rule, std::size_t k, double c)
+               const Floats& base_, const std::string& rule, std::size_t k, double c)
       : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core),
         base(base_from(base_, examples->pruner->fine->core)), steps(rule_from(rule, k, c), false),
         weights(examples->n_attributes(), n_columns, steps.rule().has_variances()) {}
@@ -82,7 +82,7 @@ struct PhraseOnline {
     return flat(LearntRows{rows_out(weights.rows, {average, static_cast<double>(clock)})});
   }
   template <class Archive>
-  void fields(Archive& archive) {
+  void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     row_fields(archive, "rows", weights.rows);
   }
@@ -93,14 +93,14 @@ struct PyPhraseObjective : PyObjective {
   RuleColumnArray columns;
   std::vector<float> base;
 
-  PyPhraseObjective(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Array<float, 1>& base_)
+  PyPhraseObjective(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_)
       : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core), base(base_from(base_, examples->pruner->fine->core)) {
     auto made = without_gil([&] { return std::make_unique<PhraseObjective>(*examples->core, columns.core, base.data()); });
     n_sentences = examples->core->size(), n_parameters = made->n_parameters();
     core = std::move(made);
   }
   // Rows of attributes by a vector of parameters.
-  NamedArrays rows(const Array<double, 1>& x) const {
+  NamedArrays rows(const Doubles& x) const {
     require(x.size() == n_parameters, "one number per parameter");
     const auto& of = static_cast<const PhraseObjective&>(*core);
     RowsOut to{{0}, {}, {}};
@@ -123,10 +123,10 @@ void bind_phrases(nb::module_& module) {
                           const Array<std::int32_t, 2>& unary) { new (self) PyPhraseGrammar{grammar_from(n_phrases, n_symbols, root, binary, unary)}; },
            "n_phrases"_a, "n_symbols"_a, "root"_a, "binary"_array, "unary"_array);
   nb::class_<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.")
-      .def(nb::init<std::shared_ptr<PyPhraseGrammar>, std::shared_ptr<PyPhraseGrammar>, const Array<double, 1>&, const Array<std::int32_t, 1>&, double>(),
+      .def(nb::init<std::shared_ptr<PyPhraseGrammar>, std::shared_ptr<PyPhraseGrammar>, const Doubles&, const Ints&, double>(),
            "fine"_a, "coarse"_a, "factors"_array, "coarse_of"_array, "least"_a);
   nb::class_<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
-      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const WordArrays&, const Array<std::int64_t, 1>&, const Array<std::int32_t, 2>&, const SpanPlanArrays&,
+      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const WordArrays&, const Longs&, const Array<std::int32_t, 2>&, const SpanPlanArrays&,
                     const CodedColumns&, bool, std::size_t>(),
            "pruner"_a, "words"_array, "right_starts"_array, "right"_array, "plan"_array, "columns"_array, "all"_a, "n_threads"_a)
       .def_prop_ro("n_attributes", &PyPhraseExamples::n_attributes)
@@ -134,10 +134,10 @@ void bind_phrases(nb::module_& module) {
       .def_prop_ro("n_spans", [](const PyPhraseExamples& self) { return self.core->n_spans; })
       .def("tables", &PyPhraseExamples::tables, "rank"_array, "Tables of attributes, folds and outlines.");
   bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
-      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const std::string&, std::size_t, double>(),
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&, const std::string&, std::size_t, double>(),
            "examples"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
-      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&>(), "examples"_a,
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&>(), "examples"_a,
            "rule_columns"_array, "n_columns"_a, "base"_array)
       .def("rows", &PyPhraseObjective::rows, "parameters"_array, "Rows of attributes.");
   bind_phrase_decoder(module);

@@ -15,11 +15,11 @@ namespace {
 // Sentences with their trees, checked; keeps the arrays it points into.
 struct PyTreeExamples {
   std::shared_ptr<PyArcData> data;
-  Array<std::int32_t, 1> heads, labels;
+  Ints heads, labels;
   bool projective;
   TreeExamples core;
 
-  PyTreeExamples(std::shared_ptr<PyArcData> data_, Array<std::int32_t, 1> heads_, Array<std::int32_t, 1> labels_, bool projective)
+  PyTreeExamples(std::shared_ptr<PyArcData> data_, Ints heads_, Ints labels_, bool projective)
       : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), projective(projective),
         core{data->columns, span(data->starts), heads.data(), labels.data()} {
     require(heads.size() == data->n_tokens() && labels.size() == data->n_tokens(), "one head and one label per word");
@@ -118,7 +118,7 @@ struct TreeOnline {
     });
   }
   template <class Archive>
-  void fields(Archive& archive) {
+  void fields(Archive& archive, const Examples*) {
     KeyState tables = keys_of(weights.tables()), folds = keys_of(weights.folds());
     LearntTable all(0, steps.rule().has_variances());  // those of all templates, one after the other
     const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
@@ -156,7 +156,7 @@ struct PyTreeVector {
     n_weights = FixedPlaces(attributes).first[plan().n_templates()];
   }
   const ArcPlan& plan() const { return examples->data->plan->core; }
-  NamedArrays weights(const Array<double, 1>& x) const {
+  NamedArrays weights(const Doubles& x) const {
     require(x.size() == n_weights, "one number per weight");
     const FixedPlaces places(attributes);
     return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
@@ -177,7 +177,7 @@ struct PyTreeObjective : PyObjective {
 
 struct TreeArrays {
   TableArrays tables, folds;
-  Array<float, 1> values;
+  Floats values;
   FIELDS(tables, folds, values)
 };
 // A parser's weights, checked; keeps the arrays they point into.
@@ -253,7 +253,7 @@ struct PyTreeModel {
   }
 
   // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
-  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Array<std::int32_t, 1>& heads) const {
+  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Ints& heads) const {
     check(data, i);
     const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
     require(heads.size() == n, "one head per word");
@@ -342,7 +342,7 @@ struct PyTreeModel {
   }
 };
 
-Numpy<std::int32_t> projective_heads(const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& starts) {
+Numpy<std::int32_t> projective_heads(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   std::vector<std::int32_t> out(heads.data(), heads.data() + heads.size());
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
@@ -354,7 +354,7 @@ Numpy<std::int32_t> projective_heads(const Array<std::int32_t, 1>& heads, const 
 }
 
 // The first sentence whose heads are no tree with one root, -1 if there is none.
-std::int64_t first_broken_tree(const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& starts) {
+std::int64_t first_broken_tree(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   for (std::size_t i = 0; i + 1 < starts.size(); ++i)
     if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))})) return static_cast<std::int64_t>(i);
@@ -368,10 +368,10 @@ void bind_trees(nb::module_& module) {
       .def(nb::init<const PlanArrays&, const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
            "plan"_a, "counts"_a, "n_labels"_a);
   nb::class_<PyArcData>(module, "ArcData", "Sentences as parsers take them.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<CodedColumn>, Array<std::int64_t, 1>>(), "plan"_a, "columns"_array, "starts"_array)
+      .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<CodedColumn>, Longs>(), "plan"_a, "columns"_array, "starts"_array)
       .def_prop_ro("n_sentences", &PyArcData::size);
   nb::class_<PyTreeExamples>(module, "TreeExamples", "Sentences with their trees, checked.")
-      .def(nb::init<std::shared_ptr<PyArcData>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, bool>(), "data"_a, "heads"_array,
+      .def(nb::init<std::shared_ptr<PyArcData>, Ints, Ints, bool>(), "data"_a, "heads"_array,
            "labels"_array, "projective"_a);
   bind_online<TreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
       .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a, "rule"_a, "k"_a, "c"_a);

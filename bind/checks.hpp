@@ -15,33 +15,39 @@
 
 // Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from which
 // node of the token before each arc comes.
-struct LatticeArrays {
-  Array<std::int64_t, 1> starts;
-  Array<std::int32_t, 1> labels;
-  Array<std::int64_t, 1> in_starts;
-  Array<std::int32_t, 1> before;
+template <template <class> class Hold>
+struct LatticeOf {
+  Hold<std::int64_t> starts, in_starts;
+  Hold<std::int32_t> labels, before;
   FIELDS(starts, labels, in_starts, before)
 };
-struct SetArrays {
-  Array<std::int32_t, 1> set_of;  // [n_tokens]
-  Array<std::int64_t, 1> starts;  // [n_sets + 1]
-  Array<std::int32_t, 1> labels;
-  std::optional<LatticeArrays> lattice;
+template <template <class> class Hold>
+struct SetsOf {
+  Hold<std::int32_t> set_of, labels;  // [n_tokens], labels of sets
+  Hold<std::int64_t> starts;          // [n_sets + 1]
+  std::optional<LatticeOf<Hold>> lattice;
   FIELDS(set_of, starts, labels, lattice)
 };
-struct ListArrays {
-  Array<std::int64_t, 1> starts;  // [n_tokens + 1]
-  Array<std::int32_t, 1> ids;
-  Array<float, 1> values;  // empty: all one
+template <template <class> class Hold>
+struct ListsOf {
+  Hold<std::int64_t> starts;  // [n_tokens + 1]
+  Hold<std::int32_t> ids;
+  Hold<float> values;  // empty: all one
   FIELDS(starts, ids, values)
 };
-template <class Label>
-struct RowArrays {
-  Array<std::uint32_t, 1> starts;  // [n_attributes + 1]
-  Array<Label, 1> labels;          // [n_slots]
-  Array<float, 1> weights;         // [n_slots]
+template <template <class> class Hold, class Label>
+struct RowsOf {
+  Hold<std::uint32_t> starts;  // [n_attributes + 1]
+  Hold<Label> labels;          // [n_slots]
+  Hold<float> weights;         // [n_slots]
   FIELDS(starts, labels, weights)
 };
+using SetArrays = SetsOf<In>;
+using ListArrays = ListsOf<In>;
+using ListsOut = ListsOf<Out>;
+template <class Label>
+using RowArrays = RowsOf<In, Label>;
+using RowsOut = RowsOf<Out, std::uint32_t>;
 
 inline void require(bool ok, const char* why) {
   if (!ok) throw nb::value_error(why);
@@ -81,7 +87,7 @@ void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
 }
 
 // Where sentences begin; gives the number of tokens.
-inline std::size_t check_sentences(const Array<std::int64_t, 1>& starts) {
+inline std::size_t check_sentences(const Longs& starts) {
   const auto n_tokens = starts.size() ? static_cast<std::size_t>(starts(starts.size() - 1)) : 0;
   check_starts(starts, n_tokens);
   return n_tokens;
@@ -92,7 +98,7 @@ inline void check_numbers(std::span<const std::int32_t> numbers, std::size_t n, 
   const trellis::Bounds found = trellis::bounds_of(numbers);
   require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
 }
-inline void check_numbers(const Array<std::int32_t, 1>& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+inline void check_numbers(const Ints& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
   check_numbers(span(numbers), n, why, least);
 }
 
@@ -116,14 +122,14 @@ inline void check_order(std::span<const std::int64_t> order, std::size_t n_sente
   for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
 
-inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) { check_order(span(order), n_sentences); }
+inline void check_order(const Longs& order, std::size_t n_sentences) { check_order(span(order), n_sentences); }
 
 // One label per token, -1 only where partial labels say what it may be.
-inline void check_gold(const Array<std::int32_t, 1>& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
+inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
   require(gold.size() == n_tokens, "gold needs one label per token");
   check_numbers(gold, n_labels, "gold: no such label", partial ? -1 : 0);
 }
-inline void check_weights(const std::optional<Array<double, 1>>& weights, std::size_t n_sentences) {
+inline void check_weights(const std::optional<Doubles>& weights, std::size_t n_sentences) {
   require(!weights || weights->size() == n_sentences, "weights: one per sentence");
 }
 inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t n_labels) {
@@ -131,7 +137,7 @@ inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t
 }
 
 // Sets of labels, none of them empty, each ascending.
-inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& labels, std::size_t n_labels) {
+inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
   check_numbers(labels, n_labels, "allowed: no such label");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
@@ -141,9 +147,9 @@ inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::in
   }
 }
 // Its arcs come from nodes of the token before, wherever that has some; the first token of a sentence has NULL before it.
-inline trellis::Lattice lattice_from(const LatticeArrays& given, const Array<std::int32_t, 1>& set_of, std::size_t n_sets,
-                                     std::size_t n_labels, const Array<std::int64_t, 1>& sentences) {
-  const auto& [starts, labels, in_starts, from] = given;
+inline trellis::Lattice lattice_from(const LatticeOf<In>& given, const Ints& set_of, std::size_t n_sets,
+                                     std::size_t n_labels, const Longs& sentences) {
+  const auto& [starts, in_starts, labels, from] = given;
   require(starts.size() == n_sets + 1 && in_starts.size() == labels.size() + 1, "a lattice that does not fit its sets");
   check_starts(starts, labels.size());
   check_starts(in_starts, from.size());
@@ -161,8 +167,8 @@ inline trellis::Lattice lattice_from(const LatticeArrays& given, const Array<std
 }
 // `sentences` where lattices are understood.
 inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens,
-                                    const Array<std::int64_t, 1>* sentences = nullptr) {
-  const auto& [set_of, starts, labels, lattice] = given;
+                                    const Longs* sentences = nullptr) {
+  const auto& [set_of, labels, starts, lattice] = given;
   require(set_of.size() == n_tokens, "allowed: must have one set of labels per token");
   check_sets(starts, labels, n_labels);
   check_numbers(set_of, starts.size() - 1, "allowed: no such set of labels");
@@ -171,12 +177,6 @@ inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels
           lattice ? lattice_from(*lattice, set_of, starts.size() - 1, n_labels, *sentences) : trellis::Lattice{}};
 }
 
-struct ListsOut {
-  std::vector<std::int64_t> starts;
-  std::vector<std::int32_t> ids;
-  std::vector<float> values;
-  FIELDS(starts, ids, values)
-};
 inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
   const auto& [starts, ids, values] = given;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
@@ -214,8 +214,8 @@ void check_updates(std::span<const std::int64_t> starts, std::span<const std::ui
 
 // Parts of labels: the columns of a label ascend, and follow the columns of labels.
 struct PartArrays {
-  Array<std::int64_t, 1> starts;  // [n_labels + 1]
-  Array<std::int32_t, 1> columns;
+  Longs starts;  // [n_labels + 1]
+  Ints columns;
   FIELDS(starts, columns)
 };
 inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, std::size_t n_labels) {
@@ -232,7 +232,7 @@ inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, st
 }
 
 // Cells of tables whose rows are padded to the stride, ascending.
-inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells, std::size_t n_labels) {
+inline void check_cells(const Ints& cells, std::size_t n_cells, std::size_t n_labels) {
   check_numbers(cells, n_cells, "a cell out of range");
   for (std::size_t i = 0; i < cells.size(); ++i) {
     require(i == 0 || cells(i - 1) < cells(i), "cells must ascend");
@@ -242,11 +242,11 @@ inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells
 
 // Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
 // What a last label gives is [stride].
-inline void check_end(const std::optional<Array<float, 1>>& end, std::size_t n_labels) {
+inline void check_end(const std::optional<Floats>& end, std::size_t n_labels) {
   require(!end || end->size() == trellis::padded(n_labels), "end must be [stride]");
 }
 inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                                                const std::optional<Array<float, 1>>& end) {
+                                                const std::optional<Floats>& end) {
   require(edge.shape(0) >= 2, "a chain needs a label");
   const std::size_t n = edge.shape(0), stride = trellis::padded(n - 1);
   require(edge.shape(1) == stride, "edge must be [n_labels + 1, stride]");
@@ -261,17 +261,17 @@ inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_label
 
 // Packed strings: string i is data[starts[i] .. starts[i + 1]); with the slots of their hash table.
 struct PackedStrings {
-  Array<std::uint8_t, 1> data;
-  Array<std::int64_t, 1> starts;
+  Bytes data;
+  Longs starts;
   FIELDS(data, starts)
 };
 struct StringArrays {
-  Array<std::uint8_t, 1> data;
-  Array<std::int64_t, 1> starts;
-  Array<std::int32_t, 1> slots;
+  Bytes data;
+  Longs starts;
+  Ints slots;
   FIELDS(data, starts, slots)
 };
-inline void check_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+inline void check_strings(const Bytes& data, const Longs& starts) {
   require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(span(starts)) &&
               static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),
           "starts must be in order and within data");

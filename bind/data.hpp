@@ -13,47 +13,32 @@ struct SegmentArrays {
   FIELDS(rules, lists, first)
 };
 
-// Sets of tokens on their way to Python.
-struct LatticeOut {
-  std::vector<std::int64_t> starts;
-  std::vector<std::int32_t> labels;
-  std::vector<std::int64_t> in_starts;
-  std::vector<std::int32_t> before;
-  FIELDS(starts, labels, in_starts, before)
-};
-struct SetsOut {
-  std::vector<std::int32_t> set_of;
-  std::vector<std::int64_t> starts;
-  std::vector<std::int32_t> labels;
-  std::optional<LatticeOut> lattice;
-  FIELDS(set_of, starts, labels, lattice)
-};
-inline SetsOut sets_out(trellis::TokenSets sets) {
-  SetsOut out{std::move(sets.set_of_token), std::move(sets.starts), std::move(sets.labels), std::nullopt};
+inline SetsOf<Out> sets_out(trellis::TokenSets sets) {
+  SetsOf<Out> out{std::move(sets.set_of_token), std::move(sets.labels), std::move(sets.starts), std::nullopt};
   if (sets.has_lattice())
-    out.lattice = {std::move(sets.node_starts), std::move(sets.node_labels), std::move(sets.in_starts), std::move(sets.from)};
+    out.lattice = {std::move(sets.node_starts), std::move(sets.in_starts), std::move(sets.node_labels), std::move(sets.from)};
   return out;
 }
 
 // An encoded corpus; keeps the arrays it points into.
 struct Encoded {
-  Array<std::int64_t, 1> starts;
+  Longs starts;
   Kept<ListArrays> lists;
   std::optional<Kept<ListArrays>> edge_lists;
   std::optional<Kept<SetArrays>> sets;
-  std::optional<Array<std::uint8_t, 1>> histories;
+  std::optional<Bytes> histories;
   std::optional<Kept<SegmentArrays>> segments;
   trellis::SegmentSites segment_sites;
-  std::optional<Array<std::int32_t, 1>> same;
+  std::optional<Ints> same;
   SplitLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
   std::vector<std::uint8_t> kinds;   // of those
   std::size_t n_attributes, n_edge_attributes, n_labels;
   trellis::ChainData data;
 
-  Encoded(Array<std::int64_t, 1> starts, Kept<ListArrays> lists, std::optional<Kept<ListArrays>> edge_lists,
+  Encoded(Longs starts, Kept<ListArrays> lists, std::optional<Kept<ListArrays>> edge_lists,
           std::optional<Kept<SetArrays>> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
-          std::optional<Array<std::uint8_t, 1>> histories, std::optional<Kept<SegmentArrays>> segments,
-          std::optional<Array<std::int32_t, 1>> same);
+          std::optional<Bytes> histories, std::optional<Kept<SegmentArrays>> segments,
+          std::optional<Ints> same);
   Encoded(const Encoded&) = delete;  // data points into it
   void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }

@@ -17,18 +17,15 @@ struct PlanArrays {
   std::optional<Array<std::int32_t, 2>> slots;  // [n, 2]: column, view
   FIELDS(atoms, templates, n_tables, n_folds, reach, slots)
 };
-struct TableArrays {
-  Array<std::uint64_t, 1> keys;
-  Array<std::int32_t, 1> ids;
-  Array<std::int64_t, 1> starts;  // [n_tables + 1]
+template <template <class> class Hold>
+struct TablesOf {
+  Hold<std::uint64_t> keys;
+  Hold<std::int32_t> ids;
+  Hold<std::int64_t> starts;  // [n_tables + 1]
   FIELDS(keys, ids, starts)
 };
-struct TablesOut {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> starts;
-  FIELDS(keys, ids, starts)
-};
+using TableArrays = TablesOf<In>;
+using TablesOut = TablesOf<Out>;
 // rank(id, base) as of freeze_tables; without it numbers stay.
 template <class Rank>
 TablesOut tables_out(std::span<const trellis::GrowingTable> tables, Rank rank) {
@@ -41,7 +38,7 @@ inline TablesOut tables_out(std::span<const trellis::GrowingTable> tables) {
 
 // A column of a corpus as codes, and the view ids of its values.
 struct CodedColumn {
-  Array<std::int32_t, 1> codes;
+  Ints codes;
   Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
   FIELDS(codes, view_ids)
 };

@@ -34,11 +34,6 @@ inline std::vector<float> means(const trellis::LearntTable& table, const Mean& m
   return out;
 }
 
-struct RowsOut {
-  std::vector<std::uint32_t> starts, labels;
-  std::vector<float> weights;
-  FIELDS(starts, labels, weights)
-};
 inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
   RowsOut to{std::vector<std::uint32_t>(rows.n_attributes() + 1), {}, {}};
   rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float) {
@@ -223,7 +218,7 @@ void mixture_fields(Archive& archive, trellis::MixtureSteps<Part>& steps, ToNumb
 //   check(examples)           that they are of the kind of its weights
 //   pass(examples, pass)      one pass over them
 //   learnt(average)           what it has learnt, for Python
-//   fields(archive)           all that later epochs depend on
+//   fields(archive, examples) all that later epochs depend on; examples are null where they are written
 // and its constructor.
 struct Pass {
   std::span<const std::int64_t> order;
@@ -235,25 +230,18 @@ template <class Learner>
 struct PyLearner : Learner {
   using Learner::Learner;
   using Examples = typename Learner::Examples;
-  using Weights = std::optional<Array<double, 1>>;
+  using Weights = std::optional<Doubles>;
 
-  auto run(const Examples& examples, const Array<std::int64_t, 1>& order, const Weights& weights, std::size_t batch, std::size_t n_threads) {
+  // (places mistaken, examples that made a step), and of Frank-Wolfe the gaps as they were met.
+  auto epoch(const Examples& examples, const Longs& order, const Weights& weights, std::size_t batch, std::size_t n_threads) {
     require(batch >= 1, "batch must be positive");
     this->check(examples);
     check_order(order, examples.size()), check_weights(weights, examples.size());
-    return interruptible([&](const auto& go_on) {
+    const auto result = interruptible([&](const auto& go_on) {
       return this->pass(examples, Pass{span(order), weights ? weights->data() : nullptr, batch, n_threads, go_on});
     });
-  }
-  std::pair<std::int64_t, std::int64_t> epoch(const Examples& examples, const Array<std::int64_t, 1>& order, const Weights& weights,
-                                              std::size_t batch, std::size_t n_threads) {
-    const auto result = run(examples, order, weights, batch, n_threads);
-    return {result.mistakes, result.updates};
-  }
-  std::tuple<std::int64_t, std::int64_t, double> dual_epoch(const Examples& examples, const Array<std::int64_t, 1>& order,
-                                                            const Weights& weights) {
-    const auto result = run(examples, order, weights, 1, 1);
-    return {result.mistakes, result.updates, result.gap};
+    if constexpr (requires { result.gap; }) return std::make_tuple(result.mistakes, result.updates, result.gap);
+    else return std::make_tuple(result.mistakes, result.updates);
   }
   void renew(const Examples& examples, const Weights& weights) {
     this->check(examples), check_weights(weights, examples.size());
@@ -266,48 +254,45 @@ struct PyLearner : Learner {
   }
   NamedArrays state() const {
     OutArchive archive;
-    const_cast<PyLearner&>(*this).fields(archive);  // which it only reads
+    const_cast<PyLearner&>(*this).fields(archive, nullptr);  // which it only reads
     return archive.dict;
   }
-  void restore(const NamedArrays& state) {
+  // Mixtures are checked against the examples.
+  void restore(const NamedArrays& state, const Examples* examples) {
+    if constexpr (requires { this->steps.mixtures; }) require(examples, "mixtures need their examples");
+    if (examples) this->check(*examples);
     InArchive archive(state);
-    this->fields(archive);
-  }
-  void restore_dual(const Examples& examples, const NamedArrays& state) {
-    this->check(examples);
-    InArchive archive(state);
-    this->fields(archive, &examples);
+    this->fields(archive, examples);
   }
 };
 
-// What online learners have in common: epoch, clock, weights, state, restore.
+template <class Learner>
+auto bind_learner(nb::module_& module, const char* name, const char* doc) {
+  using Self = PyLearner<Learner>;
+  return nb::class_<Self>(module, name, doc)
+      .def("epoch", guarded(&Self::epoch), nb::arg("examples"), "order"_array, "weights"_array.none(), nb::arg("batch") = 1,
+           nb::arg("n_threads") = 1, "One pass over the examples in that order: (places mistaken, examples that made a step, ...).")
+      .def("weights", guarded(+[](const Self& self, bool average) { return self.learnt(average); }), nb::arg("average"),
+           "What it has learnt: the last weights, or their average over all steps.")
+      .def("state", guarded(&Self::state), "All that later epochs depend on, as named arrays.")
+      .def("restore", guarded(&Self::restore), nb::arg("state"), nb::arg("examples").none() = nb::none(),
+           "Go on from that state; self must be as it was made.");
+}
+// An online learner: with the number of examples seen, and the updates in turn.
 template <class Learner>
 auto bind_online(nb::module_& module, const char* name, const char* doc) {
   using Self = PyLearner<Learner>;
-  return nb::class_<Self>(module, name, doc)
+  return bind_learner<Learner>(module, name, doc)
       .def_prop_ro("clock", [](const Self& self) { return self.clock; }, "Examples seen.")
-      .def("epoch", guarded(&Self::epoch), nb::arg("examples"), "order"_array, "weights"_array.none(), nb::arg("batch") = 1,
-           nb::arg("n_threads") = 1, "One pass over the examples in that order: (places mistaken, examples that made a step).")
-      .def("weights", guarded(+[](const Self& self, bool average) { return self.learnt(average); }), nb::arg("average"),
-           "What it has learnt: the last weights, or their averages.")
-      .def("log", guarded(&Self::log), "Updates in turn: examples seen before each, starts, rows, places and changes.")
-      .def("state", guarded(&Self::state), "All that later epochs depend on, as named arrays.")
-      .def("restore", guarded(&Self::restore), nb::arg("state"), "Go on from that state; self must be as it was made.");
+      .def("log", guarded(&Self::log), "Updates in turn: examples seen before each, starts, rows, places and changes.");
 }
-// And those by Frank-Wolfe.
+// One by Frank-Wolfe.
 template <class Learner>
 auto bind_frank_wolfe(nb::module_& module, const char* name, const char* doc) {
   using Self = PyLearner<Learner>;
-  return nb::class_<Self>(module, name, doc)
+  return bind_learner<Learner>(module, name, doc)
       .def_prop_ro("dual", [](const Self& self) { return self.steps.dual; }, "The dual objective.")
-      .def("epoch", guarded(&Self::dual_epoch), nb::arg("examples"), "order"_array, "weights"_array.none(),
-           "One pass over the examples in that order: (places mistaken, examples that made a step, gaps as met).")
-      .def("renew", guarded(&Self::renew), nb::arg("examples"), "weights"_array.none(), "Weights and dual anew from all mixtures.")
-      .def("weights", guarded(+[](const Self& self, bool average) { return self.learnt(average); }), nb::arg("average"),
-           "What it has learnt: the last weights, or their average with step k weighted by k.")
-      .def("state", guarded(&Self::state), "All that later epochs depend on, as named arrays.")
-      .def("restore", guarded(&Self::restore_dual), nb::arg("examples"), nb::arg("state"),
-           "Go on from that state; self must be as it was made.");
+      .def("renew", guarded(&Self::renew), nb::arg("examples"), "weights"_array.none(), "Weights and dual anew from all mixtures.");
 }
 
 // One pass of an online learner, where make() gives a structure by the weights of now.

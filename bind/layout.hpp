@@ -8,7 +8,7 @@
 struct PyLayout {
   template <class Label>
   struct RowsArrays {
-    Array<std::uint32_t, 1> starts;  // [n + 1]
+    UInts starts;  // [n + 1]
     Array<Label, 1> labels;          // [n_slots]
     FIELDS(starts, labels)
   };
@@ -16,16 +16,16 @@ struct PyLayout {
   const Encoded& corpus;
   RowsArrays<std::uint16_t> rows;
   RowsArrays<std::uint32_t> edge_rows;
-  Array<std::int32_t, 1> edge_places, tri_places;
+  Ints edge_places, tri_places;
   Array<float, 2> edge_base;
-  Array<float, 1> end_base;
+  Floats end_base;
   std::optional<trellis::Ngrams> ngrams;
   trellis::Layout core;
 
   PyLayout(const PyLayout&) = delete;  // core points into it
   PyLayout(const Encoded& corpus, int order, RowsArrays<std::uint16_t> rows_, RowsArrays<std::uint32_t> edge_rows_,
-           Array<std::int32_t, 1> edge_places_, Array<std::int32_t, 1> tri_places_, Array<float, 2> edge_base_,
-           Array<float, 1> end_base_, const std::optional<PartArrays>& parts, const std::optional<NgramArrays>& ngrams_)
+           Ints edge_places_, Ints tri_places_, Array<float, 2> edge_base_,
+           Floats end_base_, const std::optional<PartArrays>& parts, const std::optional<NgramArrays>& ngrams_)
       : corpus(corpus), rows(std::move(rows_)), edge_rows(std::move(edge_rows_)),
         edge_places(std::move(edge_places_)), tri_places(std::move(tri_places_)), edge_base(std::move(edge_base_)),
         end_base(std::move(end_base_)) {

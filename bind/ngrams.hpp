@@ -5,10 +5,22 @@
 
 // N-grams of two labels and more, each after its parent (the same without its last label) and its shorter ones (without
 // the first): the first of the arrays has number n_labels + 2.
-struct NgramArrays {
-  Array<std::uint32_t, 1> parents;
-  Array<std::uint16_t, 1> labels;  // the last of each
+template <template <class> class Hold>
+struct NgramsOf {
+  Hold<std::uint32_t> parents;
+  Hold<std::uint16_t> labels;  // the last of each
   FIELDS(parents, labels)
+};
+using NgramArrays = NgramsOf<In>;
+using NgramState = NgramsOf<Out>;
+
+// What n-grams have at single tokens.
+template <template <class> class Hold, class Real>
+struct TokenNgramsOf {
+  Hold<std::int64_t> starts;    // [n_tokens + 1]
+  Hold<std::uint32_t> numbers;  // of n-grams
+  Hold<Real> scores;
+  FIELDS(starts, numbers, scores)
 };
 
 inline void make_ngrams(std::span<const std::uint32_t> parents, std::span<const std::uint16_t> labels, trellis::Ngrams& ngrams) {
@@ -40,11 +52,6 @@ inline trellis::Rows<std::uint32_t> run_rows_from(const RowArrays<std::uint32_t>
   check_run_rows(span(starts), span(columns), n_columns, ngrams);
   return {starts.data(), columns.data(), weights.data()};
 }
-struct NgramState {
-  std::vector<std::uint32_t> parents;
-  std::vector<std::uint16_t> labels;
-  FIELDS(parents, labels)
-};
 inline NgramState ngram_state(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
   NgramState out;
   auto& [parents, labels] = out;
@@ -65,7 +72,7 @@ struct PyNgrams {
   trellis::NgramScores<float> floats;
   trellis::NgramScores<double> doubles;
 
-  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights,
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Floats& weights,
            std::size_t beam = 0)
       : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
     make_ngrams(given, ngrams);

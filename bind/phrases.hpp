@@ -5,10 +5,10 @@
 #include "learn/phrases.hpp"
 
 struct WordArrays {
-  Array<std::int64_t, 1> starts;      // [n_sentences + 1]
-  Array<std::int64_t, 1> tag_starts;  // [n_words + 1]
-  Array<std::int32_t, 1> tags;
-  Array<float, 1> scores;
+  Longs starts;      // [n_sentences + 1]
+  Longs tag_starts;  // [n_words + 1]
+  Ints tags;
+  Floats scores;
   FIELDS(starts, tag_starts, tags, scores)
 };
 // Templates of spans and split points, and the slot whose ids make an outline, or -1.
@@ -49,8 +49,8 @@ struct PyPhrasePruner {
   std::shared_ptr<PyPhraseGrammar> fine, coarse;
   trellis::PhrasePruner core;
 
-  PyPhrasePruner(std::shared_ptr<PyPhraseGrammar> fine_, std::shared_ptr<PyPhraseGrammar> coarse_, const Array<double, 1>& factors,
-                 const Array<std::int32_t, 1>& coarse_of, double least)
+  PyPhrasePruner(std::shared_ptr<PyPhraseGrammar> fine_, std::shared_ptr<PyPhraseGrammar> coarse_, const Doubles& factors,
+                 const Ints& coarse_of, double least)
       : fine(std::move(fine_)), coarse(std::move(coarse_)),
         core{fine->core, coarse->core, {factors.data(), factors.data() + factors.size()}, {coarse_of.data(), coarse_of.data() + coarse_of.size()}, least} {
     const std::size_t n_phrases = fine->core.n_phrases();
@@ -91,7 +91,7 @@ struct RuleColumnArray {
   }
 };
 
-inline std::vector<float> base_from(const Array<float, 1>& given, const trellis::PhraseGrammar& grammar) {
+inline std::vector<float> base_from(const Floats& given, const trellis::PhraseGrammar& grammar) {
   require(given.size() == grammar.n_rules(), "one score per rule");
   check_finite(given, "scores of rules must be finite numbers");
   return {given.data(), given.data() + given.size()};

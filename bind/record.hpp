@@ -1,7 +1,7 @@
 // Groups of arrays that cross the border by name. A record is a struct that lists its fields once:
 //
 //   struct RowArrays {
-//     Array<std::uint32_t, 1> starts, labels;
+//     UInts starts, labels;
 //     FIELDS(starts, labels)
 //   };
 //
@@ -19,6 +19,12 @@
   static constexpr const char* kFields = #__VA_ARGS__; \
   auto fields() { return std::tie(__VA_ARGS__); }       \
   auto fields() const { return std::tie(__VA_ARGS__); }
+
+// Records that go both ways hold arrays of Python on the way in, vectors on the way out.
+template <class T>
+using In = Array<T, 1>;
+template <class T>
+using Out = std::vector<T>;
 
 template <class T>
 concept Record = requires(T& record) { record.fields(); };

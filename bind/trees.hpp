@@ -32,10 +32,10 @@ struct PyArcPlan {
 struct PyArcData {
   std::shared_ptr<PyArcPlan> plan;
   std::vector<CodedColumn> arrays;
-  Array<std::int64_t, 1> starts;
+  Longs starts;
   std::vector<trellis::ColumnCodes> columns;
 
-  PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<CodedColumn> given, Array<std::int64_t, 1> starts_)
+  PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<CodedColumn> given, Longs starts_)
       : plan(std::move(plan_)), arrays(std::move(given)), starts(std::move(starts_)) {
     const std::size_t n_tokens = check_sentences(starts);
     std::int64_t longest = 0;

@@ -8,7 +8,7 @@ struct Weights : trellis::LinearChain {
   std::optional<RowArrays<std::uint32_t>> edge_row_arrays;
   Array<float, 2> edge;
   std::optional<Array<float, 3>> tri;
-  std::optional<Array<float, 1>> end;
+  std::optional<Floats> end;
   std::shared_ptr<PyNgrams> ngrams;                     // or null
   std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with bounds
   std::size_t n_attributes, n_edge_attributes = 0;
@@ -16,7 +16,7 @@ struct Weights : trellis::LinearChain {
   bool has_runs = false;  // whether some row has a run of more than two labels
 
   Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
-          std::optional<Array<float, 3>> tri_, std::optional<Array<float, 1>> end_, const std::optional<PartArrays>& parts_,
+          std::optional<Array<float, 3>> tri_, std::optional<Floats> end_, const std::optional<PartArrays>& parts_,
           std::shared_ptr<PyNgrams> ngrams_, bool local_)
       : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
         end(std::move(end_)), ngrams(std::move(ngrams_)), n_attributes(row_arrays.starts.size() - 1), local(local_) {

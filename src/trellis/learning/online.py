@@ -55,7 +55,7 @@ class NativeWeights:
     def restore(self, state: State) -> None:
         """Continue from there; ValueError or LookupError if it is not a state of such weights."""
         native = self.make()
-        native.restore(*self.examples, dict(state))
+        native.restore(dict(state), *self.examples)
         self.native = native
 
 
