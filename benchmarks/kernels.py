@@ -55,7 +55,7 @@ def _problem(corpus: Any, learner: Any) -> Any:
     capture = _Capture()
     pairs = getattr(learner, "default_pairs", "all")
     try:
-        trellis.train(corpus, target="pos", learner=capture, pairs=pairs, n_threads=1)
+        trellis.train(corpus, target="pos", learner=capture, features=trellis.Features(pairs=pairs), n_threads=1)
     except trellis.TrellisError:
         if capture.problem is None:
             raise

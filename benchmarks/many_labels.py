@@ -19,16 +19,23 @@ from benchmarks.rows import write_rows
 TARGET = "upos+feats"
 ONLINE: dict[str, dict[str, Any]] = {
     "perceptron, order 1": {"order": 1},
-    "perceptron, order 1, pruned": {"order": 1, "prune": True},
-    "perceptron, order 2, pruned": {"order": 2, "prune": True},
-    "perceptron, order 2, pruned, parts": {"order": 2, "prune": True, "label_parts": "|"},
-    "perceptron, order 2, pairs pruned too": {"order": 2, "prune": trellis.Pruning((0.997, 0.999))},
-    "perceptron, order 3, pruned": {"order": 3, "prune": True},
-    "perceptron, order 3, pairs and triples pruned too": {"order": 3, "prune": trellis.Pruning((0.997, 0.999, 0.999))},
+    "perceptron, order 1, pruned": {"order": 1, "search": trellis.Search(prune=True)},
+    "perceptron, order 2, pruned": {"order": 2, "search": trellis.Search(prune=True)},
+    "perceptron, order 2, pruned, parts": {
+        "order": 2,
+        "search": trellis.Search(prune=True),
+        "labels": trellis.Labels(parts="|"),
+    },
+    "perceptron, order 2, pairs pruned too": {"order": 2, "search": trellis.Search(prune=(0.997, 0.999))},
+    "perceptron, order 3, pruned": {"order": 3, "search": trellis.Search(prune=True)},
+    "perceptron, order 3, pairs and triples pruned too": {
+        "order": 3,
+        "search": trellis.Search(prune=(0.997, 0.999, 0.999)),
+    },
 }
 BATCH: dict[str, dict[str, Any]] = {
-    "CRF, order 2, pruned": {"order": 2, "prune": True},
-    "CRF, order 2, pairs pruned too": {"order": 2, "prune": trellis.Pruning((0.997, 0.999))},
+    "CRF, order 2, pruned": {"order": 2, "search": trellis.Search(prune=True)},
+    "CRF, order 2, pairs pruned too": {"order": 2, "search": trellis.Search(prune=(0.997, 0.999))},
 }
 BATCH_EPOCHS = 9
 CRF_TOKENS = 40_000
@@ -98,7 +105,9 @@ def crf(train: trellis.Corpus, dev: trellis.Corpus, n_tokens: int) -> Iterator[d
         ends = [0.0]
         learner = trellis.CRF(epochs=CRF_EPOCHS)
         observer = lambda _, ends=ends: ends.append(time.process_time())  # noqa: E731
-        tagger = trellis.train(few, target="label", learner=learner, prune=prune, n_threads=2, observer=observer)
+        tagger = trellis.train(
+            few, target="label", learner=learner, search=trellis.Search(prune=prune), n_threads=2, observer=observer
+        )
         row = {"task": f"{n_labels} labels, CRF of order 1, {name}", "iteration, CPU s": float(np.diff(ends)[3:].min())}
         yield {**row, "accuracy, dev": f"{100 * tagger.evaluate(few_dev).token_accuracy:.2f}"}
 

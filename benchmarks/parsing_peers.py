@@ -20,7 +20,7 @@ from benchmarks.common import Result, Setting
 from experiments import steps
 from experiments.data import Parts
 from experiments.papers.parsing import DATA, treebank
-from trellis.tasks import parsing
+from trellis.evaluation.attachment import attachment
 
 Row = dict[str, Any]
 Trees = list[tuple[list[int], list[str]]]
@@ -80,7 +80,7 @@ def run(setting: Setting) -> Result:
 
 def _row(name: str, parser: str, test: trellis.Corpus, trees: Trees, times: Row) -> Row:
     gold = _trees(test)
-    report = parsing.attachment(_words(test), gold, trees, subtypes=False)
+    report = attachment(_words(test), gold, trees, subtypes=False)
     scores = {"UAS, %": 100 * report.uas}
     if "deprel" in test.columns:
         scores["LAS, %"] = 100 * report.las

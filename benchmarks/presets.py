@@ -19,7 +19,6 @@ from benchmarks.common import Result, Setting, verdict
 from experiments.data import corpus_of_letters, letters, noun_phrases
 from experiments.steps import Setting as PaperSetting
 from trellis.features.presets import LETTER_RUNS
-from trellis.tasks import reranking
 
 HELD_OUT, HELD_OUT_WORDS = 1536, 2500
 MANY = ", UPOS and features"
@@ -58,7 +57,7 @@ class Asked:
     wanted: float | None = None  # on test
     reranked: bool = False  # by a CRF over the 20 best of folds
 
-    def train(self, corpus: trellis.Corpus, target: str) -> trellis.Tagger | reranking.Reranker:
+    def train(self, corpus: trellis.Corpus, target: str) -> trellis.Tagger | trellis.Reranker:
         """The model of this row."""
         options = {"target": target, "features": self.features, "learner": LEARNERS[self.learner], **self.more}
 
@@ -67,10 +66,10 @@ class Asked:
 
         if not self.reranked:
             return tagger(corpus)
-        return reranking.train(corpus, tagger=tagger, learner=trellis.CRF(c2=1.0), n_threads=1)
+        return trellis.Reranker.train(corpus, tagger=tagger, learner=trellis.CRF(c2=1.0), n_threads=1)
 
 
-def figure(model: trellis.Tagger | reranking.Reranker, corpus: trellis.Corpus) -> float:
+def figure(model: trellis.Tagger | trellis.Reranker, corpus: trellis.Corpus) -> float:
     """Accuracy, or F1 where labels mark spans."""
     return 100 * model.evaluate(corpus, n_threads=1).headline
 
@@ -94,9 +93,9 @@ def asked(setting: Setting) -> Iterator[Asked]:
         for what, features, more in (
             ("default", "default", {}),
             ("morphology", "morphology", {}),
-            ("morphology, label parts", "morphology", {"label_parts": "|"}),
+            ("morphology, label parts", "morphology", {"labels": trellis.Labels(parts="|")}),
         ):
-            yield Asked(task, what, features, more={"prune": True, **more})
+            yield Asked(task, what, features, more={"search": trellis.Search(prune=True), **more})
     bagged = {"bagging": 10}
     for task, wanted in (("noun phrases", (94.5, 94.6)), ("all phrases", (94.1, None))):
         for learner in LEARNERS:

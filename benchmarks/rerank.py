@@ -7,7 +7,7 @@ from typing import Any
 
 import trellis
 from benchmarks.common import Result, Setting, timed
-from trellis.tasks import reranking
+from trellis.tasks.reranking.lists import report
 
 # Settings chosen on the last tenth of train, with lists of the rest.
 CONTENDERS: list[tuple[str, Any]] = [
@@ -28,14 +28,14 @@ def run(setting: Setting) -> Result:
     train, test = (trellis.read(setting.file(f"conll2000/{name}.txt")) for name in ("train", "test"))
     if setting.quick:
         train, test = train[:500], test[:200]
-    making, lists = timed(lambda: reranking.held_out_lists(train, tagger, k=20, folds=5))
-    offered = reranking.report(lists)
+    making, lists = timed(lambda: trellis.held_out_lists(train, tagger, k=20, folds=5))
+    offered = report(lists)
     base = tagger(train)
     rows: list[dict[str, Any]] = []
     for name, learner in CONTENDERS:
         clock = [_now()]  # before, after every epoch, after training, after the test
-        reranker = reranking.fit(
-            base, lists, learner=learner, k=20, observer=lambda _, clock=clock: clock.append(_now())
+        reranker = trellis.Reranker.train(
+            lists, tagger=base, learner=learner, k=20, observer=lambda _, clock=clock: clock.append(_now())
         )
         clock.append(_now())
         found = reranker.evaluate(test)

@@ -48,7 +48,7 @@ def run(setting: Setting) -> Result:
         for width in WIDTHS[::2] if setting.quick else WIDTHS:
             row = {"task": task, "search": f"beam {width}"}
             for update in get_args(Update):
-                row[update], seconds = _figure(train, test, target, features, update, beam=width)
+                row[update], seconds = _figure(train, test, target, features, update, search=trellis.Search(beam=width))
             rows.append({**row, "s": seconds})
     return Result(
         f"labels further back by a beam: averaged perceptron, {EPOCHS} epochs, presets chunking and default with "

@@ -16,10 +16,10 @@ from experiments.data import MissingCorpusError
 from experiments.page import check_report, write_report
 from experiments.report import as_text
 from experiments.steps import Watcher
-from trellis.interfaces.cli.file_shape import FileShape
+from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.main import reporting_errors
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import align, check_apart, check_picture, check_writable, show, show_json
+from trellis.interfaces.cli.outputs import align, check_picture, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs, write_over
 from trellis.learning.run import interrupts_raise
 
@@ -133,6 +133,7 @@ def _bounds_parser() -> Parser:
     add("--epochs", type=at_least(1), default=10, metavar="N", help="epochs of the perceptron")
     add("--held-out", metavar="FILE", help="file with gold labels, to test a voted perceptron on")
     add("--plot", metavar="FILE", help="plot of mistakes and bounds by epoch: .png, .svg, .pdf, ...")
+    parser.inputs += ("held_out",)
     parser.share("threads", "quiet", "json")
     parser.share_file_options()
     return parser
@@ -141,12 +142,8 @@ def _bounds_parser() -> Parser:
 def _measure_bounds(options: Namespace) -> None:
     """Show the table of bounds."""
     if options.plot is not None:
-        check_writable(options.plot)
-        check_apart(options.plot, options.corpus, options.held_out, options.features)
         check_picture(options.plot)
-    shape = FileShape.of(options, options.corpus, others=[options.held_out])
-    corpus = shape.read(options.corpus, options.columns)
-    held_out = shape.read_beside(options.held_out, corpus.columns, options)
+    corpus, held_out, _ = training_data(options, "tag", [options.corpus], options.held_out)
     with watch_epochs(options.quiet) as observer:
         result = study(
             corpus,

@@ -18,6 +18,7 @@ from trellis.corpus.tokens import tokenize
 from trellis.learners.crf import CRF
 from trellis.tasks.tagging.builtin import builtin_file
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.options import Features
 from trellis.tasks.tagging.train import train
 
 HELD_OUT = 10  # one paragraph in so many
@@ -64,7 +65,7 @@ def truecaser() -> tuple[Tagger, Corpus]:
     training, test = corpora()
     learner = CRF(c1=1.0, c2=0.0, epochs=200)
     about = {"text": "the manual of Python, pydoc_data.topics", "licence": "PSF-2.0"}
-    return train(training, target="case", features=FEATURES, learner=learner, min_count=2, info=about), test
+    return train(training, target="case", features=Features(FEATURES, min_count=2), learner=learner, info=about), test
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from test_structured import SENTENCES, Listed, ListedWithCosts, Searched
 from test_tree_parser import AMBIGUOUS, TREES
 
 import trellis
+from trellis.learning.options import grouped
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
@@ -22,6 +23,7 @@ from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.trees.options import TreeOptions
 from trellis.tasks.words.options import WordsOptions
 
+CHAINS = {trellis.Tagger: TaggingOptions, trellis.Segmenter: WordsOptions}
 CHECKPOINT = "a checkpoint of another training"
 PERCEPTRON = trellis.Perceptron(epochs=3)
 
@@ -54,6 +56,7 @@ class Kind:
     no_gold: Any  # data without the right outputs
     corpus: trellis.Corpus  # to predict columns of
     sentences: list[Any]  # the same as inputs
+    apart: Callable[[Any], tuple[Any, Any]]  # data as inputs and outputs
     columns: Callable[[Any], dict[str, list[str]]]  # the predicted columns of an output
     options: Mapping[str, Any] = field(default_factory=dict)  # of training
     learner: Any = PERCEPTRON
@@ -73,10 +76,12 @@ class Kind:
     has_epochs: bool = True
     resumes: bool = True  # whether a warm start is the same as more epochs
 
-    def train(self, data: Any = None, **options: Any) -> Any:
+    def train(self, data: Any = None, y: Any = None, **options: Any) -> Any:
         """A model of the data, with the options of this kind and these."""
         everything = {"learner": self.learner, **self.options, **options}
-        return self.model.train(self.data if data is None else data, **everything)
+        if self.model in CHAINS:  # options of groups by the names of the fields
+            everything = grouped(CHAINS[self.model], everything)
+        return self.model.train(self.data if data is None else data, y, **everything)
 
     def __str__(self) -> str:
         return self.name
@@ -186,6 +191,7 @@ TAGGED: dict[str, Any] = {
     "corpus": trellis.read({"word": [sentence.split() for sentence in WORDS], "label": [["?"], ["?"], [*"???"]]}),
     "sentences": [sentence.split() for sentence in WORDS],
     "columns": lambda labels: {"label": labels},
+    "apart": lambda data: (data.sentences("word"), data.sentences("label")),
     "file_options": ("--columns", "word,label"),
 }
 OF_CORPUS: dict[str, Any] = {"file": ("data.txt", 2 * lines_of(CORPUS, "word", "label")), "words": ("ab", "bc")}
@@ -220,12 +226,15 @@ PARSED: dict[str, Any] = {
     "corpus": treebank(3, 5),
     "sentences": [{name: one[name] for name in ("word", "pos")} for one in treebank(3, 5)],
     "columns": lambda tree: {"head": list(map(str, tree.heads)), "deprel": tree.labels},
+    "apart": lambda data: (
+        [list(zip(one["word"], one["pos"], strict=True)) for one in data],
+        [(np.array(one["head"], np.int64), one["deprel"]) for one in data],
+    ),
     "distinct": dependencies,
     "file": ("data.txt", lines_of(treebank(8, 1), "word", "pos", "head", "deprel")),
     "file_options": ("--columns", "word,pos,head,deprel"),
     "words": ("N/dog", "V/sees"),
-    "no_verbs": ("dump", "report", "calibrate"),
-    "no_answer": ("top_features",),
+    "no_verbs": ("report", "calibrate"),
 }
 SHORT = trellis.PhraseTree("TOP", (trellis.PhraseTree("S", (trellis.PhraseTree("VB", (), "go"),)),))
 PHRASES: dict[str, Any] = {
@@ -249,10 +258,10 @@ PHRASES: dict[str, Any] = {
     "corpus": trellis.read({"word": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]]}),
     "sentences": [["the", "dog", "saw", "a", "cat", "."], ["the"], ["go"]],
     "columns": lambda tree: {"tree": tree.pieces()},
+    "apart": lambda data: ([tree.words for tree in data], data),
     "file": ("data.trees", "".join(f"{tree}\n" for tree in TREES)),
     "words": ("the", "dog", "saw", "a", "cat", "."),
-    "no_verbs": ("dump", "report", "calibrate"),
-    "no_answer": ("top_features",),
+    "no_verbs": ("report", "calibrate"),
 }
 SEGMENTED: dict[str, Any] = {
     "data": [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]],
@@ -269,6 +278,7 @@ SEGMENTED: dict[str, Any] = {
     "corpus": trellis.read({"character": [[*"abcd"], [*"bcd"], ["a"]]}),
     "sentences": ["abcd", "bcd", "a"],
     "columns": lambda words: {"label": [letter for word in words for letter in letters_of(len(word))]},
+    "apart": lambda data: (["".join(words) for words in data], data),
     "no_answer": ("draw",),
     "file": ("data.txt", "a bc\nbc d\nab c\nd\n"),
     "words": ("abcd",),
@@ -280,7 +290,7 @@ OF_CHAINS = {
     "pairs": Change("all", "seen"),
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),
-    "prune": Change(False, trellis.Pruning(0.9)),
+    "prune": Change(False, 0.9),
     "bagging": Change(1, 2, why="a checkpoint has no place beside it"),
 }
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
@@ -299,6 +309,7 @@ STRUCTURED: dict[str, Any] = {
     "corpus": CORPUS,
     "sentences": [],
     "columns": dict,
+    "apart": lambda data: ([x for x, _ in data], [y for _, y in data]),
     "no_answer": ("predict_corpus", "draw"),
     "words": ("the", "dog"),
     "no_verbs": tuple(verb for verb in VERBS if verb not in ("info", "dump", "convert")),
@@ -311,7 +322,13 @@ KINDS = [
         trellis.Tagger,
         TWO,
         TWO.with_column("upos", OTHER.column("label")),
-        **{**TAGGED, "no_data": {name: [] for name in TWO.columns}, "columns": halves, "file_options": OF_TWO},
+        **{
+            **TAGGED,
+            "no_data": {name: [] for name in TWO.columns},
+            "columns": halves,
+            "apart": lambda data: (data.sentences("word"), data.sentences("upos+feats")),
+            "file_options": OF_TWO,
+        },
         file=("data.txt", lines_of(TWO, *TWO.columns)),
         words=("ab", "bc"),
         options={"target": "upos+feats", "features": ["word[0]", "word[-1]"]},
@@ -413,8 +430,6 @@ KINDS = [
         changes={
             **OF_CHAINS,
             "features": Change(["character[0]"], ["character[0]", "character[-1]"]),
-            "label_weights": Change(None, {"S": 2.0}),
-            "label_costs": Change(None, {"S": 2.0}, {"learner": trellis.MIRA(epochs=2)}),
             "segments": Change(False, True),
             "lenient": Change(False, True),
             "metric": Change("auto", "f1", {"dev": SEGMENTED["other"]}),

@@ -13,11 +13,11 @@ from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.features.known import entries
 from trellis.features.vocabulary import Vocabulary
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Decoder
+from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.model import Tagger
 
 
-def decoder_of(vocabulary: Vocabulary) -> Decoder:
+def decoder_of(vocabulary: Vocabulary) -> ChainDecoder:
     """A tagger's decoder over a vocabulary; it has one label and no weights."""
     n_emission, n_edges = (
         1 + max((int(numbers.max(initial=-1)) for _, numbers, _ in entries(vocabulary, on_edge=on_edge)), default=-1)
@@ -31,7 +31,7 @@ def decoder_of(vocabulary: Vocabulary) -> Decoder:
     )
     has_edges = vocabulary.n_emission < len(vocabulary.templates)
     weights = ChainWeights(1, rows, edge_rows if has_edges else None, np.zeros((2, padded(1)), np.float32), None)
-    return Decoder(ChainModel(("X",), "label", 1, vocabulary, weights))
+    return ChainDecoder(ChainModel(("X",), "label", 1, vocabulary, weights))
 
 
 def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragged, Ragged | None]:

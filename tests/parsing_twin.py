@@ -84,7 +84,8 @@ def attributes(
                             break
                         said.append(f"{look}={value}")
                     else:
-                        said.append(f"{look}={'_ROOT' if token == -1 else '_OUTSIDE'}")
+                        beyond = f"_B-{-token}" if token < 0 else f"_B+{token - n + 1}"
+                        said.append(f"{look}={'_ROOT' if token == -1 else beyond}")
             if said is not None:
                 names.add(" & ".join(said) or "bias")
         out.update(names)

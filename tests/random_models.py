@@ -17,7 +17,9 @@ from experiments.reference.loglinear import local_loss
 from trellis.corpus.corpus import Corpus
 from trellis.engine.chain import Tables
 from trellis.engine.weights import Rows
+from trellis.learning.options import grouped
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.options import TaggingOptions
 
 WORDS = ("a", "b", "c")
 TEMPLATES = ("word[0]", "word[-1] & word[0]", "bias")
@@ -55,14 +57,9 @@ def random_tagger(
 ) -> Tagger:
     """A tagger of these labels whose weights mean nothing."""
     rng = np.random.default_rng(seed)
-    trained = trellis.train(
-        corpus_of(labels, seed),
-        target="label",
-        features=list(templates),
-        order=order,
-        learner=trellis.Perceptron(epochs=2, average=False),
-        **options,
-    ).model
+    learner = trellis.Perceptron(epochs=2, average=False)
+    values = {"target": "label", "features": list(templates), "order": order, "learner": learner, **options}
+    trained = trellis.train(corpus_of(labels, seed), **grouped(TaggingOptions, values)).model
     old, n = trained.weights, len(labels)
 
     def fill(shape: tuple[int, ...]) -> np.ndarray:

@@ -13,7 +13,9 @@ import pytest
 import trellis
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Corpus
+from trellis.learning.options import grouped
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.options import TaggingOptions
 
 LETTERS = "aAbB1-."
 
@@ -100,15 +102,10 @@ class Kind:
         return random_corpus(seed, n_sentences, bag=self.bag, parts=self.parts, **sizes)
 
     def train(self, corpus: Corpus | None = None, **options: Any) -> Tagger:
-        """A tagger with whole weights, unless options say otherwise."""
-        learner = options.pop("learner", trellis.Perceptron(epochs=3, average=False))
-        return trellis.train(
-            self.corpus() if corpus is None else corpus,
-            target="label",
-            features=list(self.templates),
-            learner=learner,
-            **{**self.options, **options},
-        )
+        """A tagger with whole weights, unless options say otherwise; those of groups by the names of the fields."""
+        usual = {"learner": trellis.Perceptron(epochs=3, average=False), "features": list(self.templates)}
+        values = grouped(TaggingOptions, {"target": "label", **usual, **self.options, **options})
+        return trellis.train(self.corpus() if corpus is None else corpus, **values)
 
 
 FILES = Path(__file__).parent / "files"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
 import pytest
 
 import trellis
@@ -133,7 +132,6 @@ RIGHT: dict[str, dict[str, Any]] = {
     "write_trees": {"trees": [], "path": "written.mrg"},
     "held_out_lists": {"corpus": CORPUS, "tagger": lambda part: TAGGER, "folds": 2},
     "register_function": {"name": "of_a_test", "function": str.upper, "replace": True},
-    "Tagger.tag_table": {"table": pyarrow.table({"word": [["a", "b"]]})},
     "Tagger.tag_text": {"text": "a b. C"},
     "Tagger.error_analysis": {"corpus": DATA},
     "Tagger.draw": {"sentence": SENTENCE},
@@ -164,7 +162,6 @@ RIGHT: dict[str, dict[str, Any]] = {
     "Corpus.split": {"fraction": 0.5},
     "Corpus.folds": {"k": 2},
     "Hypergraph": {"heads": [1, 1], "tails": [0, 0]},
-    "Hypergraph.from_arrays": {"heads": [1], "tail_starts": [0, 1], "tails": [0]},
     "Hypergraph.tails_of": {"edge": 0},
     **{
         f"Hypergraph.{name}": {"scores": [1, 2]}

@@ -33,7 +33,13 @@ def corpus_of(seed: int, n: int = 40) -> dict[str, list[list[str]]]:
 
 def train(learner: Any, order: int, beam: int | None, **more: Any) -> trellis.Tagger:
     return trellis.train(
-        corpus_of(1), target="letter", features=["seen[0]"], order=order, learner=learner, beam=beam, **more
+        corpus_of(1),
+        target="letter",
+        features=["seen[0]"],
+        order=order,
+        learner=learner,
+        search=trellis.Search(beam=beam),
+        **more,
     )
 
 
@@ -77,7 +83,9 @@ def test_the_best_path_is_the_first_of_the_k_best(seed: int) -> None:
     """Also where labels are allowed; and the k best of a beam are paths with their scores, best first."""
     rng = np.random.default_rng(seed)
     features = [["seen[0]"], ["seen[0]", "label[-2..-1] & seen[0]"]][seed % 2]
-    tagger = trellis.train(corpus_of(seed), target="letter", features=features, order=3 + seed % 3, beam=3)
+    tagger = trellis.train(
+        corpus_of(seed), target="letter", features=features, order=3 + seed % 3, search=trellis.Search(beam=3)
+    )
     weights = tagger.model.weights
     assert weights.ngrams is not None
     noise = rng.normal(0, 2, len(weights.ngrams.weights)).astype(np.float32)
@@ -105,7 +113,14 @@ def test_a_beam_and_rules() -> None:
         "word": [["a", "b", "c", "d"], ["b", "a", "d"], ["c", "c", "a", "b"]] * 5,
         "label": [["B-X", "I-X", "O", "B-Y"], ["O", "B-Y", "I-Y"], ["B-X", "O", "O", "B-X"]] * 5,
     }
-    tagger = trellis.train(data, target="label", features=["word[0]"], order=3, beam=1, scheme="iob2")
+    tagger = trellis.train(
+        data,
+        target="label",
+        features=["word[0]"],
+        order=3,
+        search=trellis.Search(beam=1),
+        labels=trellis.Labels(scheme="iob2"),
+    )
     rng = np.random.default_rng(3)
     for _ in range(100):
         labels = tagger.tag(["abcd"[i] for i in rng.integers(0, 4, 6)])
@@ -132,15 +147,21 @@ def test_threads_streams_checkpoints_and_warm_starts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"order": 3, "learner": trellis.CRF(), "beam": 4}, "beam is for online learners without votes; CRF needs"),
         (
-            {"order": 3, "learner": trellis.Perceptron(vote=True), "beam": 4},
+            {"order": 3, "learner": trellis.CRF(), "search": trellis.Search(beam=4)},
+            "beam is for online learners without votes; CRF needs",
+        ),
+        (
+            {"order": 3, "learner": trellis.Perceptron(vote=True), "search": trellis.Search(beam=4)},
             "beam is for online learners without votes",
         ),
-        ({"order": 3, "learner": trellis.HMSVM(solver="frank-wolfe"), "beam": 4}, "beam is for online learners"),
-        ({"order": 1, "beam": 4}, "beam has an effect only above order 2"),
-        ({"order": 3, "beam": 0}, "beam must be a whole number from 1"),
-        ({"order": 3, "beam": "x"}, "beam must be a whole number from 1"),
+        (
+            {"order": 3, "learner": trellis.HMSVM(solver="frank-wolfe"), "search": trellis.Search(beam=4)},
+            "beam is for online learners",
+        ),
+        ({"order": 1, "search": trellis.Search(beam=4)}, "beam has an effect only above order 2"),
+        ({"order": 3, "search": trellis.Search(beam=0)}, "beam must be a whole number from 1"),
+        ({"order": 3, "search": trellis.Search(beam="x")}, "beam must be a whole number from 1"),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(given: Any, message: str) -> None:

@@ -15,7 +15,6 @@ from command_line import refused
 import trellis
 from experiments import bounds
 from experiments.__main__ import main
-from trellis.tasks import structured
 
 WORDS, TAGS = "abcdefgh", "XYZ"
 
@@ -177,7 +176,7 @@ def test_mistakes_do_not_depend_on_how_many_outputs_there_are(size: int) -> None
     updates: list[int] = []
     examples = [("a", size - 1)] * 5
     learner = trellis.Perceptron(epochs=3, average=False)
-    structured.train(
+    trellis.StructuredModel.train(
         examples, problem=Choice(), learner=learner, observer=lambda event: updates.append(event.updates or 0)
     )
     assert updates == [1, 0, 0]  # R² = 2 = delta², so R² / delta² = 1

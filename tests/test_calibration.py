@@ -57,20 +57,17 @@ def times(tagger: Tagger, factor: float) -> Tagger:
     return Tagger(replace(tagger.model, weights=weights))
 
 
-@pytest.mark.parametrize("by", ["labels", "paths"])
-def test_a_crf_is_calibrated_on_its_own_data(crf: Tagger, corpus: Corpus, by: str) -> None:
-    """Of paths at its optimum, by the penalty's leave; of labels nearly, for the model is not quite the truth."""
-    fitted = crf.calibrated(corpus, loss=by)
-    assert fitted.temperature == pytest.approx(1.0, abs=0.01 if by == "paths" else 0.1)
+def test_a_crf_is_calibrated_on_its_own_data(crf: Tagger, corpus: Corpus) -> None:
+    """Nearly, for the model is not quite the truth."""
+    assert crf.calibrated(corpus).temperature == pytest.approx(1.0, abs=0.1)
     assert crf.reliability(corpus).tokens.ece < 0.02
 
 
-@pytest.mark.parametrize("by", ["labels", "paths"])
 @pytest.mark.parametrize("factor", [0.25, 3.0, 100.0])
-def test_scores_of_another_size(crf: Tagger, corpus: Corpus, by: str, factor: float) -> None:
+def test_scores_of_another_size(crf: Tagger, corpus: Corpus, factor: float) -> None:
     """Multiplied scores need a multiplied temperature, and then say the same."""
-    expected = crf.calibrated(corpus, loss=by)
-    found = times(crf, factor).calibrated(corpus, loss=by)
+    expected = crf.calibrated(corpus)
+    found = times(crf, factor).calibrated(corpus)
     assert found.temperature == pytest.approx(factor * expected.temperature, rel=2e-3)
     sentence = ["w0", "w1", "w2"]
     np.testing.assert_allclose(found.marginals(sentence).node, expected.marginals(sentence).node, atol=1e-3)
@@ -84,33 +81,27 @@ def test_the_loss_is_the_least(name: str) -> None:
     corpus = corpus_of(("P", "Q", "R"), 8, 25)
     corpus = corpus.take([i for i, words in enumerate(corpus.sentences("word")) if len(words) < 4])
 
-    def losses(one: Tagger) -> dict[str, float]:
-        labels, paths, n, n_paths = 0.0, 0.0, 0, 0
+    def loss(one: Tagger) -> float:
+        total, n = 0.0, 0
         for words, gold in zip(corpus.sentences("word"), corpus.sentences("label"), strict=True):
-            shares = all_paths(one, words)
-            may = [z in some for z, some in zip(gold, possible(one, words), strict=True)]
+            shares, may = all_paths(one, words), possible(one, words)
             for t, z in enumerate(gold):
-                if may[t]:
-                    labels -= np.log(sum(p for path, p in shares.items() if path[t] == z))
+                if z in may[t]:
+                    total -= np.log(sum(p for path, p in shares.items() if path[t] == z))
                     n += 1
-            if all(may):
-                paths -= np.log(shares[tuple(gold)])
-                n_paths += 1
-        return {"labels": labels / n, "paths": paths / n_paths}
+        return total / n
 
-    for by in ("labels", "paths"):
-        fitted = tagger.calibrated(corpus, loss=by)
-        kept = fitted.training["calibration"]
-        best = losses(fitted)[by]
-        assert kept["loss"] == pytest.approx(best, rel=1e-6)
-        assert kept["temperature"] == fitted.temperature
-        assert kept["loss_at_temperature_1"] == pytest.approx(
-            losses(Tagger(replace(tagger.model, temperature=1.0)))[by], rel=1e-6
-        )
-        for factor in (0.9, 1.1):
-            other = fitted.temperature * factor
-            if LEAST < other < MOST:
-                assert losses(Tagger(replace(tagger.model, temperature=other)))[by] >= best - 1e-7
+    fitted = tagger.calibrated(corpus)
+    record, best = fitted.training["calibration"], loss(fitted)
+    assert record["loss"] == pytest.approx(best, rel=1e-6)
+    assert record["temperature"] == fitted.temperature
+    assert record["loss_at_temperature_1"] == pytest.approx(
+        loss(Tagger(replace(tagger.model, temperature=1.0))), rel=1e-6
+    )
+    for factor in (0.9, 1.1):
+        other = fitted.temperature * factor
+        if LEAST < other < MOST:
+            assert loss(Tagger(replace(tagger.model, temperature=other))) >= best - 1e-7
 
 
 def test_confidences_of_a_perceptron(corpus: Corpus, tmp_path: Path) -> None:
@@ -136,14 +127,11 @@ def test_impossible_labels_are_left_out() -> None:
     legal = {"word": [["a", "b"], ["c"]], "label": [["B-X", "I-X"], ["O"]]}
     illegal = {"word": [*legal["word"], ["a"]], "label": [*legal["label"], ["I-X"]]}
     foreign = {"word": [*legal["word"], ["a"]], "label": [*legal["label"], ["Z"]]}
-    for by in ("labels", "paths"):
-        expected = tagger.calibrated(legal, loss=by)
-        for more in (illegal, foreign):
-            assert tagger.calibrated(more, loss=by).training["calibration"] == expected.training["calibration"]
-        with pytest.raises(CorpusError, match="no label here that the model can give"):
-            tagger.calibrated({"word": [["a"]], "label": [["Z"]]}, loss=by)
-    with pytest.raises(ValueError, match="loss must be 'labels' or 'paths'"):
-        tagger.calibrated(legal, loss="tokens")
+    expected = tagger.calibrated(legal)
+    for more in (illegal, foreign):
+        assert tagger.calibrated(more).training["calibration"] == expected.training["calibration"]
+    with pytest.raises(CorpusError, match="no label here that the model can give"):
+        tagger.calibrated({"word": [["a"]], "label": [["Z"]]})
 
 
 def test_search() -> None:

@@ -19,7 +19,7 @@ import pytest
 from command_line import COLUMNS, TRAIN, UPOS, Done, conllu, parser_of, refused, shell
 
 import trellis
-from trellis.interfaces.cli import labelled_files
+from trellis.interfaces.cli import pieces
 from trellis.interfaces.cli.main import COMMANDS
 
 
@@ -53,7 +53,7 @@ def test_version_imports_nothing_slow() -> None:
 
 
 def test_help_and_unknown_words(call) -> None:
-    assert all(name in call("--help").out for name in ("train", "predict", "evaluate", "info", "demo"))
+    assert all(name in call("--help").out for name in ("train", "predict", "evaluate", "info", "dump"))
     assert call("nosuch").code == 2
     assert call("predict --nosuch").code == 2
     assert call("--version").out == f"trellis {trellis.__version__}\n"
@@ -104,8 +104,7 @@ def test_tabs_and_comments_are_remembered(here: Path, call) -> None:
 
 
 def test_kbest(chunk: Path, call) -> None:
-    lines = call("predict -m chunk.trellis --kbest 4", given="the DT\n\n").out.splitlines()
-    assert sorted(lines[0].split()[2:]) == sorted([*trellis.load(chunk).labels, "_"])  # three labels, so three paths
+    refused(call("predict -m chunk.trellis --kbest 4", given="the DT\n\n"), "--kbest", "--json")
     record = json.loads(call("predict -m chunk.trellis --kbest 2 --json", given="the DT\ndog NN\nsees VB\n").out)
     assert record["kbest"][0]["labels"] == ["B-NP", "I-NP", "B-VP"]
     assert record["kbest"][0]["score"] > record["kbest"][1]["score"]
@@ -115,8 +114,8 @@ def test_kbest(chunk: Path, call) -> None:
 def test_streaming_is_the_same_as_whole(chunk: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = call("predict -m chunk.trellis test.txt").out
     for piece_bytes in (1, 7, 64, 1000):
-        monkeypatch.setattr(labelled_files, "PIECE_BYTES", piece_bytes)
-        for options in ("", "--kbest 1"):
+        monkeypatch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+        for options in ("", "--decode viterbi"):
             assert call(f"predict -m chunk.trellis test.txt --threads 2 {options}").out == whole
 
 
@@ -174,7 +173,7 @@ def test_output_file(chunk: Path, here: Path, call) -> None:
 def test_nothing_changes_when_tagging_fails(chunk: Path, here: Path, call, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "out.txt").write_text("precious\n")
     (here / "bad.txt").write_text(COLUMNS + "the DT\n")
-    monkeypatch.setattr(labelled_files, "PIECE_BYTES", 16)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 16)
     before = sorted(here.iterdir())
     line = COLUMNS.count("\n") + 1
     refused(call("predict -m chunk.trellis bad.txt --output out.txt"), f"bad.txt:{line}: 2 fields", "word, pos, chunk")
@@ -297,7 +296,6 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),
         ("train train.txt --model m.svg --plot m.svg", ["--plot", "same file"]),
-        ("predict --model chunk.trellis test.txt --kbest 99999999999", ["not enough memory", "--kbest"]),
         ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens in it"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
         ("train train.txt --epochs 0 --model m", ["epochs must be a whole number from 1 on"]),
@@ -307,7 +305,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --dev short.txt --model m", ["short.txt:2"]),
         ("train train.txt --model nosuch/m", ["nosuch/m", "no such folder"]),
         ("train train.txt --model .", ["not a regular file"]),
-        ("predict --model nosuch test.txt", ["nosuch", "No such file"]),
+        ("predict --model nosuch test.txt", ["nosuch: no such file"]),
         ("predict --model train.txt test.txt", ["train.txt: not a trellis model"]),
         ("predict --model chunk.trellis nosuch.txt", ["nosuch.txt: no such file"]),
         ("predict --model chunk.trellis test.txt --output nosuch/out", ["nosuch/out: cannot be written"]),
@@ -328,7 +326,7 @@ def test_errors_are_one_line(chunk: Path, here: Path, call, line: str, words: li
 def test_smoothed_tag_dictionary(here: Path, call) -> None:
     assert call(f"train {TRAIN} --tag-dictionary smoothed --set epochs=1 --model m --quiet").err == ""
     assert trellis.load("m").model.endings is not None
-    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "tag_dictionary", "smooth")
+    refused(call(f"train {TRAIN} --tag-dictionary smooth --model n"), "--tag-dictionary", "smooth")
 
 
 def test_train_options(here: Path, call) -> None:
@@ -433,7 +431,7 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if "epoch 3/" in line:
+            if "epoch 3 of" in line:
                 break
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
@@ -556,6 +554,6 @@ def test_a_log_of_many_epochs_is_short(here: Path, call: Callable[..., Done]) ->
     line = "train train.txt --columns word,pos,chunk --learner perceptron --model m --epochs"
     lines = [text for text in call(f"{line} 300").err.splitlines() if "epoch" in text]
     assert len(lines) < 40
-    assert [text.split(",")[0] for text in lines[:2]] == ["training: epoch 1/300", "training: epoch 2/300"]
-    assert lines[-1].startswith("training: epoch 300/300")
+    assert [text.split(",")[0] for text in lines[:2]] == ["training: epoch 1 of 300", "training: epoch 2 of 300"]
+    assert lines[-1].startswith("training: epoch 300 of 300")
     assert sum("epoch" in text for text in call(f"{line} 15").err.splitlines()) == 15

@@ -73,9 +73,12 @@ LINES = {
     "calibrate": ["--model chunk.m test.txt --output out.m", "--model word.m test.csv --output out.m"],
     "explain": [
         *("-m chunk.m the/DT dog/NN", "--model chunk.m", "--model word.m", "-m chunk.rerank the/DT dog/NN"),
-        *("-m trees.m rain fell", "-m words.m adogsees", "-m heads.parser the/DT dog/NN"),
+        *("-m trees.m rain fell", "-m words.m adogsees", "-m heads.parser the/DT dog/NN", "-m p.parser train.conllu"),
     ],
-    "draw": ["--model chunk.m the/DT dog/NN", "-m trees.m rain fell", "-m heads.parser the/DT dog/NN"],
+    "draw": [
+        *("--model chunk.m the/DT dog/NN", "-m trees.m rain fell", "-m heads.parser the/DT dog/NN"),
+        *("--model chunk.m", "--model word.m", "-m p.parser train.conllu"),
+    ],
     "report": ["--model chunk.m test.txt --output out.html", "--model word.m test.csv --output out.html"],
     "info": ["-m chunk.m", "-m p.parser", "-m trees.m", "-m words.m", "-m chunk.rerank"],
     "dump": ["-m chunk.m", "-m words.m", "-m chunk.rerank"],
@@ -92,7 +95,6 @@ LINES = {
     "learners": ["", "crf"],
     "features": ["", "chunking"],
     "completion": ["bash"],
-    "demo": ["--words 100 --epochs 1 --model out.m"],
 }
 # Values of options that are neither flags nor numbers nor have choices, with the options that they need; those of one
 # command below.
@@ -135,7 +137,6 @@ VALUES = {
     "target": "chunk",
     "title": "mine",
     "token_file": "token.txt",
-    "words": "200",
     "draw --output": "out.svg",
     "evaluate --task": "tag",
     "predict --json": "",

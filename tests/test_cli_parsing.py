@@ -108,7 +108,7 @@ def test_sentences_without_a_tree_are_said(trees: Path, call: Call) -> None:
         ("train --task parse train.conllu --model p.parser --no-projective", "order 1"),
         (
             "train --task parse train.conllu --model p.parser --learner hmm",
-            "HMM with these settings does not train parsers",
+            "HMM trains no parsers; choose perceptron, mira, pa",
         ),
         ("train --task parse train.conllu --model p.parser --features nowhere", "no preset and no file 'nowhere'"),
         ("train --task parse train.conllu --model train.conllu", "would replace"),

@@ -104,7 +104,7 @@ def test_a_background_job_does_not_hear_control_c(here: Path) -> None:
         with subprocess.Popen([*COMMAND, *line.split()], stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for said in process.stderr:
-                if "epoch 2/" in said:
+                if "epoch 2 of" in said:
                     process.send_signal(signal.SIGINT)
             process.wait(60)
     finally:
@@ -225,7 +225,7 @@ def test_training_on_a_terminal_is_one_line(here: Path) -> None:
     assert shown.count("\n") == 3  # the corpus, the progress, the model
     seen = [state for state in states(shown) if state.startswith("training: ")]
     assert seen[0] == "training: extracting features"
-    assert [re.match(r"training: epoch (\d)/3", state)[1] for state in seen[1:]] == ["1", "2", "3"]  # type: ignore[index]
+    assert [re.match(r"training: epoch (\d) of 3", state)[1] for state in seen[1:]] == ["1", "2", "3"]  # type: ignore[index]
     assert all(word in seen[-1] for word in ("dev 100.00", "tokens/s", "0:00 left"))
     assert "(best)" in seen[1]
 

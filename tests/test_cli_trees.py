@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Done, refused
 
-from trellis.tasks.trees import read_trees
+from trellis.corpus.brackets import read_trees
 
 TEXT = """(TOP (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))
 (TOP (S (NP (DT a) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT a) (NN mat)))) (. .)))

@@ -190,7 +190,7 @@ def test_the_dictionary_gives_way() -> None:
         {"word": [*words, ["z"]], "label": [*labels, ["O"]]},
         target="label",
         features=["word[0]"],
-        tag_dictionary=3,
+        search=trellis.Search(tag_dictionary=3),
     )
     assert tagger.tag(["y"]) == ["I-X"]
     kept = tagger.constrained("iob2")
@@ -214,7 +214,12 @@ def test_no_legal_sequence_at_all() -> None:
             iob2.constrained(scheme)
         sentences = {"word": [["a", "b"], ["c"]], "tag": [["B-X|O", ""], ["B-X|I-X"]]}
         with pytest.raises(ConstraintError, match=fits):
-            trellis.train(sentences, target="tag", learner=trellis.CRF(), partial=True, scheme=scheme)
+            trellis.train(
+                sentences,
+                target="tag",
+                learner=trellis.CRF(),
+                labels=trellis.Labels(partial=True, scheme=scheme),
+            )
     with pytest.raises(ConstraintError, match=r"'E-X' is in no legal sequence of iobes with these labels$"):
         random_tagger(0, ("O", "E-X", "S-X")).constrained("iobes")
     with pytest.raises(ArgumentError, match="no scheme 'nonsense'"):
@@ -247,7 +252,12 @@ def legal_corpus(scheme: str, n: int = 30) -> trellis.Corpus:
 def test_training_with_a_scheme(scheme: str, order: int, learner: Any) -> None:
     corpus = legal_corpus(scheme)
     tagger = trellis.train(
-        corpus, target="label", features=["word[0]", "word[-1]"], order=order, scheme=scheme, learner=learner
+        corpus,
+        target="label",
+        features=["word[0]", "word[-1]"],
+        order=order,
+        labels=trellis.Labels(scheme=scheme),
+        learner=learner,
     )
     assert tagger.training["scheme"] == scheme
     for words in corpus.sentences("word"):
@@ -265,7 +275,7 @@ class Spy(trellis.Learner):
 def test_what_the_learner_gets() -> None:
     corpus, spy = legal_corpus("iob2"), Spy()
     with pytest.raises(InterruptedError):
-        trellis.train(corpus, target="label", scheme="iob2", learner=spy)
+        trellis.train(corpus, target="label", labels=trellis.Labels(scheme="iob2"), learner=spy)
     labels = list(dict.fromkeys(corpus.column("label").values))
     edge, end = spy.problem.edge_base, spy.problem.end_base
     assert edge is not None
@@ -294,16 +304,18 @@ def test_illegal_gold_labels(text: str, scheme: str, line: int, message: str, tm
     path.write_text(text)
     corpus = trellis.read(path, columns="word,label")
     with pytest.raises(CorpusError, match=message) as error:
-        trellis.train(corpus, target="label", features=["word[0]"], scheme=scheme)
+        trellis.train(corpus, target="label", features=["word[0]"], labels=trellis.Labels(scheme=scheme))
     assert error.value.line == line
     assert str(path) in str(error.value)
 
 
 def test_illegal_gold_labels_in_memory() -> None:
     with pytest.raises(CorpusError, match=r"token 1 \(counted from 0\): 'I-X' cannot follow 'O'"):
-        trellis.train({"word": [["a", "b"]], "label": [["O", "I-X"]]}, target="label", scheme="iob2")
+        trellis.train(
+            {"word": [["a", "b"]], "label": [["O", "I-X"]]}, target="label", labels=trellis.Labels(scheme="iob2")
+        )
     with pytest.raises(ConstraintError, match="label 'P' is not of the scheme iob2"):
-        trellis.train(corpus_of(("P", "O")), target="label", scheme="iob2")
+        trellis.train(corpus_of(("P", "O")), target="label", labels=trellis.Labels(scheme="iob2"))
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
@@ -314,7 +326,13 @@ def test_dictionary_yields_to_a_scheme(learner: trellis.Learner, order: int) -> 
     """ "old" was only ever inside a phrase, so that the dictionary leaves a sentence that begins with it no path."""
     corpus = {"word": [["the", "old", "man"], ["the", "man"]], "np": [["B-X", "I-X", "I-X"], ["B-X", "I-X"]]}
     tagger = trellis.train(
-        corpus, target="np", learner=learner, features=["word[0]"], order=order, tag_dictionary=1, scheme="iob2"
+        corpus,
+        target="np",
+        learner=learner,
+        features=["word[0]"],
+        order=order,
+        search=trellis.Search(tag_dictionary=1),
+        labels=trellis.Labels(scheme="iob2"),
     )
     sentence = ["old", "man"]
     assert tagger.tag(sentence)[0] == "B-X"

@@ -160,11 +160,10 @@ import threading, time
 import numpy as np
 import trellis
 from trellis import _core
-from trellis.tasks import parsing
 corpus = {"w": [["a", "b", "c"]] * 20, "y": [["A", "B", "A"]] * 20}
 t = trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=1))
 treebank = {"word": [["a", "b"]] * 9, "pos": [["A", "B"]] * 9, "head": [["2", "0"]] * 9, "deprel": [["x", "root"]] * 9}
-p = parsing.train(treebank, learner=trellis.Perceptron(epochs=1))
+p = trellis.Parser.train(treebank, learner=trellis.Perceptron(epochs=1))
 class Value:
     def __float__(self):
         for _ in range(1000): pass
@@ -262,7 +261,6 @@ void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::f
 # Each of the first allocations of a call is refused once, in a child of its own; afterwards the call must succeed.
 REFUSED = """
 import ctypes, os, signal, trellis
-from trellis.tasks import parsing
 library = ctypes.CDLL(os.environ["LD_PRELOAD"])
 refuse = lambda n: library.refuse_new(ctypes.c_long(n))
 corpus = {"w": [["a", "b", "c"]] * 20, "p": [["x", "y", "x"]] * 20, "y": [["A", "B", "A"]] * 20}
@@ -278,7 +276,7 @@ calls = {
     "marginals": lambda: tagger.marginals(sentence),
     "perceptron": lambda: train(trellis.Perceptron(epochs=1)),
     "crf": lambda: train(trellis.CRF(epochs=2)),
-    "parser": lambda: parsing.train(treebank, learner=trellis.Perceptron(epochs=1)),
+    "parser": lambda: trellis.Parser.train(treebank, learner=trellis.Perceptron(epochs=1)),
 }
 for call in calls.values():  # what is imported by a call is imported before
     tagger = trellis.Tagger.from_bytes(data)

@@ -14,7 +14,7 @@ import trellis
 from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import padded
-from trellis.interfaces.cli.learner_options import build_learner
+from trellis.interfaces.cli.training_options import build_learner
 from trellis.learning.descent import Passes
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event

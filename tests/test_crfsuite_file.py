@@ -114,7 +114,7 @@ def test_what_crfsuite_cannot_hold_is_said(tmp_path: Path) -> None:
     corpus = trellis.read({"attributes": X, "label": y})
     for options, why in (
         ({"order": 2}, "three labels"),
-        ({"scheme": "iob2"}, "forbids label pairs"),
+        ({"labels": trellis.Labels(scheme="iob2")}, "forbids label pairs"),
         ({"learner": trellis.MaxEnt()}, "one by one"),
         ({"learner": trellis.Perceptron(vote=True)}, "votes"),
     ):

@@ -161,3 +161,26 @@ def test_a_batch_may_be_any_iterable(tagger: trellis.Tagger, shape: Callable[[An
     assert tagger.kbest_batch(shape(WORDS), 2) == tagger.kbest_batch(WORDS, 2)
     assert tagger.tag_spans_batch(shape(WORDS)) == tagger.tag_spans_batch(WORDS)
     assert tagger.log_partition_batch(shape(WORDS)) == tagger.log_partition_batch(WORDS)
+
+
+def test_numbers_as_labels() -> None:
+    """They would not be equal to what is predicted, so they are rejected with what to do."""
+    words, numbers = [["a", "b"], ["c"]], [[1, 0], [1]]
+    why = r"token 0 of column 'label' is 1: not a string; write numbers as strings: list\(map\(str, ...\)\)"
+    with pytest.raises(trellis.CorpusError, match=why):
+        trellis.train(words, numbers)
+    tagger = trellis.train(words, [list(map(str, one)) for one in numbers])
+    assert tagger.labels == ("1", "0")
+    with pytest.raises(trellis.CorpusError, match=r"not a string$"):
+        trellis.train(words, [[b"1", "0"], ["1"]])
+
+
+def test_frames_with_a_row_per_token() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [0, 0, 1], "word": ["a", "b", "a"], "label": ["A", "B", "A"]})
+    with pytest.raises(trellis.CorpusError, match=r"trellis.read\(table, sentence=NAME, columns=NAMES\)$"):
+        trellis.train(frame)
+    corpus = trellis.read(frame, sentence="id")
+    tagger = trellis.train(corpus)
+    frame["predicted"] = tagger.tag_column(corpus).tolist()
+    assert frame["predicted"].tolist() == ["A", "B", "A"]

@@ -36,7 +36,12 @@ SETTINGS += [(name, order) for name in CASES if "orders" in CASES[name].abilitie
 def trained(name: str, order: int, **options: Any) -> Tagger:
     options |= {} if name == "hmm" else {"features": ["word[0]", "word[-1]"]}
     return trellis.train(
-        legal_corpus("iob2"), target="label", order=order, learner=CASES[name], scheme="iob2", **options
+        legal_corpus("iob2"),
+        target="label",
+        order=order,
+        learner=CASES[name],
+        labels=trellis.Labels(scheme="iob2"),
+        **options,
     )
 
 

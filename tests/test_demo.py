@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import trellis
-import trellis.interfaces.cli.demo
-from trellis.interfaces.cli.demo import NEIGHBOURS, make_typos, measure, mistype
-from trellis.interfaces.cli.main import run
+from examples import typos
+from examples.typos import NEIGHBOURS, main, make_typos, mistype
 
 TEXT = (
     "the object of this module is a list with strings that name every class and function which raises an exception "
@@ -26,7 +25,7 @@ def text(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(3)
     paragraphs = [" ".join(chance.choices(TEXT.split(), k=40)).capitalize() + "." for _ in range(600)]
     topics = {"one": "\n\n".join(paragraphs[:400]), "two": "\n\n".join(paragraphs[350:])}
-    monkeypatch.setattr(trellis.interfaces.cli.demo, "topics", topics)
+    monkeypatch.setattr(typos, "topics", topics)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,7 @@ def place(here: Path) -> Path:
 
 def demo(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as left:
-        run(["demo", "--words", "4000", "--epochs", "3", *arguments])
+        main(["--words", "4000", "--epochs", "3", *arguments])
     assert not left.value.code
     return capsys.readouterr().out
 
@@ -61,12 +60,6 @@ def test_noise_has_the_rate_asked_for() -> None:
     assert all(b in NEIGHBOURS[a] for a, b in wrong)
     assert len(wrong) / len(word) == pytest.approx(0.1, abs=0.01)
     assert mistype(word, 0.0, random.Random(0)) == word
-
-
-def test_figures() -> None:
-    test = [("thr", "the"), ("cat", "cat")]
-    errors = measure(["the", "cut"], test, {"the"})
-    assert (errors.letters, errors.words, errors.new_words) == (1 / 6, 1 / 2, 1.0)
 
 
 def test_same_seed_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +98,6 @@ def test_the_model_is_left_behind(capsys: pytest.CaptureFixture[str], here: Path
     assert demo(capsys, "--quiet", "the strinhs").splitlines()[-6:] == out.splitlines()[-6:]  # its own file is replaced
     trellis.train({"w": [["a"]], "y": [["A"]]}, target="y", features=["w[0]"]).save("demo.trellis")
     with pytest.raises(SystemExit) as left:
-        run(["demo", "--quiet", "--words", "4000"])
+        main(["--quiet", "--words", "4000"])
     assert left.value.code == 2
     assert "not of this demo" in capsys.readouterr().err

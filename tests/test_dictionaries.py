@@ -239,10 +239,10 @@ def test_the_same_bits_for_any_number_of_threads(n_threads: int) -> None:
     "more",
     [
         {"segments": True},
-        {"order": 2, "scheme": "iob2"},
-        {"learner": "crf", "tag_dictionary": 2},
+        {"order": 2, "labels": trellis.Labels(scheme="iob2")},
+        {"learner": "crf", "search": trellis.Search(tag_dictionary=2)},
         {"learner": "mira", "sample_weight": [1.0] * 12, "dev": NAMES},
-        {"learner": "perceptron", "prune": True},
+        {"learner": "perceptron", "search": trellis.Search(prune=True)},
     ],
     ids=str,
 )
@@ -291,7 +291,7 @@ def test_what_a_learned_dictionary_needs() -> None:
     with pytest.raises(CorpusError, match="marks no spans"):
         trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos", features=["begins(word[0])"])
     with pytest.raises(LearnerError, match="so partial has no place"):
-        trellis.train(NAMES, target="name", features=FEATURES, partial=True)
+        trellis.train(NAMES, target="name", features=FEATURES, labels=trellis.Labels(partial=True))
     blocks = trellis.stream(lambda: iter([trellis.read(NAMES)]))
     with pytest.raises(LearnerError, match="so stream has no place"):
         trellis.train(blocks, target="name", features=FEATURES)

@@ -159,11 +159,11 @@ def test_what_is_allowed_is_drawn(tagger: trellis.Tagger) -> None:
 
 def drawn() -> dict[str, Callable[[str], trellis.Picture]]:
     """A picture of each kind, with a text in it."""
-    arcs = [1, 2], [0, 1, 2], [0, 1]
+    arcs: Any = {"heads": [1, 2], "tails": [0, 1]}
     return {
         "dependencies": lambda text: trellis.DependencyTree([text, "b"], [2, 0], ["x", text]).draw(),
         "phrases": lambda text: PhraseTree("S", (PhraseTree("NP", word=text), PhraseTree(text, word="b"))).draw(),
-        "lattice": lambda text: trellis.Hypergraph.from_arrays(*arcs).draw(edge_names=[text, ""]),
+        "lattice": lambda text: trellis.Hypergraph(**arcs).draw(edge_names=[text, ""]),
         "trellis": lambda text: draw_trellis([text], [text], np.ones((1, 1)), None, [0], 1),
         "curve": lambda text: curves_chart([(text, "red", [(1, 0.5)])], text),
     }
@@ -184,7 +184,7 @@ def test_trees_and_lattices_show_themselves() -> None:
     [tree] = parse_trees("(S (NP a) (VP b))").trees
     assert tree._repr_svg_() == tree.draw().svg
     assert str(tree.draw()) == tree.draw().text == "  S\n┌─┴─┐\nNP  VP\n│   │\na   b"
-    graph = trellis.Hypergraph.from_arrays([1, 2], [0, 1, 2], [0, 1])
+    graph = trellis.Hypergraph([1, 2], [0, 1], tail_starts=[0, 1, 2])
     assert graph._repr_svg_() == graph.draw().svg
     dependencies = trellis.DependencyTree(["a"], [0])
     assert dependencies._repr_svg_() == dependencies.draw().svg

@@ -251,7 +251,7 @@ def test_words_are_compared_not_whatever_comes_first() -> None:
 
 def test_labels_that_a_part_lacks_may_be_weighted() -> None:
     rows = {"word": [["a"], ["b"], ["c"], ["d"], ["e"]], "y": [["X"], ["X"], ["Y"], ["X"], ["X"]]}
-    for more in ({"label_weights": {"Y": 3.0}}, {"label_costs": {("Y", "X"): 3.0}}):
+    for more in ({"labels": trellis.Labels(weights={"Y": 3.0})}, {"labels": trellis.Labels(costs={("Y", "X"): 3.0})}):
         assert trellis.train(rows, target="y", documents=True, **more).labels == ("X", "Y")  # type: ignore[arg-type]
 
 

@@ -102,7 +102,7 @@ def test_training_gives_the_weights_of_a_plain_beam(name: str, width: int, updat
     for order in (1, 2) if width == 2 else (1,):
         problem, examples = Steps(FEATURES[name], order), sentences(width)
         moments = plain_training(problem, examples, width, update, 3)
-        given: Any = {"features": FEATURES[name], "order": order, "beam": width}
+        given: Any = {"features": FEATURES[name], "order": order, "search": trellis.Search(beam=width)}
         tagger = train(
             examples, learner=trellis.Perceptron(epochs=3, average=False, update=update, shuffle=False), **given
         )
@@ -141,7 +141,7 @@ def randomised(tagger: trellis.Tagger, seed: int) -> trellis.Tagger:
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_beam_as_wide_as_the_space_is_exact(name: str, seed: int) -> None:
     order, examples = (1, 2, 3, 1)[seed], sentences(seed)
-    tagger = randomised(train(examples, FEATURES[name], order=order, beam=10**5), seed)
+    tagger = randomised(train(examples, FEATURES[name], order=order, search=trellis.Search(beam=10**5)), seed)
     problem, weights = Steps(FEATURES[name], order), weights_of(tagger)
     for x, _ in examples:
         every = {y: plain_score(problem, weights, x, y) for y in itertools.product(LABELS, repeat=len(x))}
@@ -166,7 +166,16 @@ def test_rules_and_allowed_labels_hold_in_every_beam(width: int) -> None:
     gold = [["B-P", "I-P", "O", "B-Q"], ["O", "B-Q", "I-Q"], ["B-P", "O", "O", "B-P"]] * 3
     corpus = {"word": words, "label": gold}
     features = ["word[0]", "label[-2]", "label[any] & word[0]", "label[same]"]
-    tagger = randomised(trellis.train(corpus, target="label", features=features, beam=width, scheme="iob2"), width)
+    tagger = randomised(
+        trellis.train(
+            corpus,
+            target="label",
+            features=features,
+            search=trellis.Search(beam=width),
+            labels=trellis.Labels(scheme="iob2"),
+        ),
+        width,
+    )
     draw = random.Random(width)
     problem, weights = Steps(features, 1, labels), weights_of(tagger)
     for _ in range(30):
@@ -205,7 +214,7 @@ LEARNERS = [
 def test_learners_threads_checkpoints_warm_starts_and_files(learner: Any, tmp_path: Path) -> None:
     """Labels that only the whole history explains: the first of a word is X, every later one Y."""
     examples = [(x, tuple("Y" if w in x[:t] else "X" for t, w in enumerate(x))) for x, _ in sentences(3, 40)]
-    given: Any = {"features": ["word[0]", "label[same]", "label[any] & word[0]"], "beam": 4}
+    given: Any = {"features": ["word[0]", "label[same]", "label[any] & word[0]"], "search": trellis.Search(beam=4)}
     taggers = [train(examples, learner=learner, n_threads=n, **given) for n in (1, 2)]
     tagger = taggers[0]
     assert tagger.to_bytes() == taggers[1].to_bytes()
@@ -234,22 +243,26 @@ def test_learners_threads_checkpoints_warm_starts_and_files(learner: Any, tmp_pa
 
 def test_a_dictionary_parts_and_pruning_combine() -> None:
     examples = sentences(4, 40)
-    for more in ({"tag_dictionary": 1}, {"prune": True}, {"min_count": 2}):
-        given: Any = more
-        tagger = train(examples, ["word[0]", "label[-2] & word[0]", "label[any]"], beam=8, **given)
+    templates = ["word[0]", "label[-2] & word[0]", "label[any]"]
+    for search, features in (
+        (trellis.Search(beam=8, tag_dictionary=1), templates),
+        (trellis.Search(beam=8, prune=True), templates),
+        (trellis.Search(beam=8), trellis.Features(templates, min_count=2)),
+    ):
+        tagger = train(examples, features, search=search)
         assert tagger.tag(["a", "b", "zz"]) == tagger.kbest(["a", "b", "zz"], 2)[0][0]
     xs, ys = corpus_of(examples).values()
     parts = trellis.train(
         {"word": xs, "label": [[f"{z}|n" for z in y] for y in ys]},
         target="label",
         features=["word[0]", "label[-2]"],
-        beam=8,
-        label_parts="|",
+        search=trellis.Search(beam=8),
+        labels=trellis.Labels(parts="|"),
     )
     assert len(parts.tag(["a", "b"])) == 2
 
 
-GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "beam": 4}
+GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "search": trellis.Search(beam=4)}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +274,10 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "beam": 4}
             lambda e: train(e, learner=trellis.Perceptron(vote=True), **GIVEN),
             "beam is for online learners without votes",
         ),
-        (lambda e: train([(("a", "b"), ("X|Y", "X"))], partial=True, **GIVEN), "needs labels that are fully known"),
+        (
+            lambda e: train([(("a", "b"), ("X|Y", "X"))], labels=trellis.Labels(partial=True), **GIVEN),
+            "needs labels that are fully known",
+        ),
         (lambda e: train(e, ["word[0]", "label[-3] & label[-1]"]), "write label\\[-3..-1\\]"),
         (
             lambda e: train(e, ["word[0]", "label[any] & label[-1]"]),
@@ -271,7 +287,7 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "beam": 4}
         (lambda e: train(e, ["word[0]", "label[-3..-2]"]), "write label\\[-3..-1\\]"),
         (lambda e: train(e, ["word[0]", "label[some]"]), "after label\\[ comes a number, any or same, not 'some'"),
         (lambda e: train(e, ["word[0]", "lower(label[any])"]), "stand alone or beside &, not inside a function"),
-        (lambda e: train(e, partial=True, **GIVEN), "needs labels that are fully known"),
+        (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "needs labels that are fully known"),
         (
             lambda e: trellis.train(corpus_of(e), learner=trellis.CRF(), init=train(e, **GIVEN)),
             "the model in init searches by a beam, and CRF needs exact search",
@@ -289,7 +305,11 @@ def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
 
 
 def test_hostile_files_are_rejected(tmp_path: Path) -> None:
-    tagger = train(sentences(1), features=["word[0]", "label[-1] & word[0]", "label[-3]", "label[same]"], beam=4)
+    tagger = train(
+        sentences(1),
+        features=["word[0]", "label[-1] & word[0]", "label[-3]", "label[same]"],
+        search=trellis.Search(beam=4),
+    )
     n_pairs = 4 * 8
 
     def damaged(name: str, at: int, value: float) -> Any:
@@ -317,7 +337,11 @@ def test_hostile_files_are_rejected(tmp_path: Path) -> None:
 
 def test_templates_that_a_cutoff_leaves_nothing_of() -> None:
     examples = sentences(1)
-    tagger = train(examples, features=["word[0]", "label[-4] & word[0] & word[-1] & word[-2]"], beam=4, min_count=5)
+    tagger = train(
+        examples,
+        search=trellis.Search(beam=4),
+        features=trellis.Features(["word[0]", "label[-4] & word[0] & word[-1] & word[-2]"], min_count=5),
+    )
     assert tagger.model.weights.edge_rows is None
     assert len(tagger.tag(["a", "b", "a"])) == 3
 

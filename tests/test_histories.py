@@ -121,7 +121,7 @@ def test_a_stream_gives_the_bytes_of_the_whole(partial: bool) -> None:
     corpus = trellis.read({"word": words, "label": labels})
     stream = trellis.stream(lambda: [corpus[:7], corpus[7:20], corpus[20:]])
     learner = Perceptron(epochs=2, shuffle=False)
-    found = [learnt(train(ALL, learner, given, partial=partial)) for given in (stream, corpus)]
+    found = [learnt(train(ALL, learner, given, labels=trellis.Labels(partial=partial))) for given in (stream, corpus)]
     assert found[0] == found[1]
 
 
@@ -164,7 +164,10 @@ def test_gradients_are_those_of_finite_differences(kind: str, features: list[str
     if kind == "partial":
         labels = [[z if i % 3 else "X|Y" if i % 2 else "" for i, z in enumerate(row)] for row in labels]
     corpus = trellis.read({"word": words, "label": labels})
-    more: dict[str, Any] = {"partial": {"partial": True}, "tag dictionary": {"tag_dictionary": 1}}.get(kind, {})
+    more: dict[str, Any] = {
+        "partial": {"labels": trellis.Labels(partial=True)},
+        "tag dictionary": {"search": trellis.Search(tag_dictionary=1)},
+    }.get(kind, {})
     problem = problem_of(features, corpus, **more)
     parameters = Parameters.of(problem, transitions="seen", start=start, sparse=True)
     assert parameters.edge_rows is not None

@@ -279,11 +279,11 @@ def test_costs_of_labels_move_the_margin() -> None:
     for kernel in ("linear", "poly"):
         for costs, margin in ((None, 1.0), ({"L1": 20.0}, 20.0)):
             learner = trellis.HMSVM(C=100.0, cost="hamming", kernel=kernel)
-            tagger = train(corpus, learner, features=["word[0]"], label_costs=costs)
+            tagger = train(corpus, learner, features=["word[0]"], labels=trellis.Labels(costs=costs))
             won = tagger.score(["a"], ["L1"]) - tagger.score(["a"], ["L0"])
             assert won == pytest.approx(margin, abs=0.05)
     with pytest.raises(LearnerError, match='need cost="hamming"'):
-        train(corpus, trellis.HMSVM(), label_costs={"L0": 2.0})
+        train(corpus, trellis.HMSVM(), labels=trellis.Labels(costs={"L0": 2.0}))
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
@@ -293,13 +293,13 @@ def test_schemes_and_tag_dictionaries(kernel: str, order: int) -> None:
     labels = [["B-X", "I-X", "O"], ["O", "B-X"], ["B-X", "O", "B-X"], ["O"]] * 3
     corpus = trellis.read({"word": words, "label": labels})
     learner = trellis.HMSVM(kernel=kernel)
-    tagger = train(corpus, learner, order=order, scheme="iob2")
+    tagger = train(corpus, learner, order=order, labels=trellis.Labels(scheme="iob2"))
     assert tagger.tag(["b", "c", "a"]) is not None
     for words_of in product("abc", repeat=3):
         found = tagger.tag(list(words_of))
         assert "I-X" not in [b for a, b in zip(["O", *found], found, strict=False) if a == "O"]
         assert tagger.kbest(list(words_of), 3)[0][0] == found
-    tags = train(corpus, learner, order=order, tag_dictionary=2, features=["word[0]"])
+    tags = train(corpus, learner, order=order, search=trellis.Search(tag_dictionary=2), features=["word[0]"])
     assert all(tags.tag(["c", w])[0] == "O" for w in "abc")
     plain = train(corpus, learner, order=order)
     assert plain.constrained("iob2").tag(["b", "c"]) is not None
@@ -328,7 +328,7 @@ def test_what_it_refuses() -> None:
             trellis.HMSVM(**options)  # type: ignore[arg-type]
         assert "\n" not in str(error.value)
     for more, why in (
-        ({"pairs": "seen"}, "leave pairs='seen' out"),
+        ({"features": trellis.Features(pairs="seen")}, "leave pairs='seen' out"),
         ({"features": ["word[0]", "label[-1] & word[0]"]}, "templates of label pairs"),
         ({"init": train(corpus, trellis.Perceptron()), "features": None}, "HMSVM cannot start"),
     ):
@@ -336,7 +336,7 @@ def test_what_it_refuses() -> None:
             train(corpus, trellis.HMSVM(), **more)  # type: ignore[arg-type]
     partial = trellis.read({"word": [["a", "b"]], "label": [["L0", "L1|L0"]]})
     with pytest.raises(LearnerError, match="needs every label"):
-        train(partial, trellis.HMSVM(), partial=True)
+        train(partial, trellis.HMSVM(), labels=trellis.Labels(partial=True))
     with pytest.raises(LearnerError, match="memory allows 0"):
         train(corpus, trellis.HMSVM(kernel=cubic, memory=0.0))
     with pytest.raises(LearnerError, match="cannot start from a kernel model"):

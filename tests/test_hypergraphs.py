@@ -259,11 +259,11 @@ def test_a_lattice_deeper_than_the_stack() -> None:
         (lambda: Hypergraph([1], ["ab"]), "tails must be numbers of nodes"),
         (lambda: Hypergraph([1], [[0], [0]]), "tails must have one entry per edge, 1, not 2"),
         (
-            lambda: Hypergraph.from_arrays([1], [0, 2], [0]),
+            lambda: Hypergraph([1], [0], tail_starts=[0, 2]),
             "tail_starts must be 2 whole numbers from 0 to 1, which never",
         ),
-        (lambda: Hypergraph.from_arrays([1], [0, 1.0], [0]), "tail_starts must be 2 whole numbers"),
-        (lambda: Hypergraph.from_arrays([1, 1], [0, 2, 1], [0]), "tail_starts must be 3 whole numbers"),
+        (lambda: Hypergraph([1], [0], tail_starts=[0, 1.0]), "tail_starts must be 2 whole numbers"),
+        (lambda: Hypergraph([1, 1], [0], tail_starts=[0, 2, 1]), "tail_starts must be 3 whole numbers"),
         (lambda: Hypergraph([1], [[0]], n_nodes=0), "n_nodes must be a whole number from 1"),
         (lambda: Hypergraph([1], [[0]]).best([1, 2]), "one number per edge, 1"),
         (lambda: Hypergraph([1], [[0]]).best(["x"]), "scores must be a list of numbers"),
@@ -293,9 +293,8 @@ def test_flat_arrays_are_the_same() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
         graph = random_hypergraph(rng, "any")
-        flat = Hypergraph.from_arrays(
-            graph.heads, graph.tail_starts, graph.tails, n_nodes=graph.n_nodes, goal=graph.goal
-        )
+        sizes = {"n_nodes": graph.n_nodes, "goal": graph.goal}
+        flat = Hypergraph(graph.heads, graph.tails, tail_starts=graph.tail_starts, **sizes)
         scores = rng.normal(size=graph.n_edges)
         assert flat.best(scores) == graph.best(scores)
 

@@ -60,5 +60,7 @@ def test_known_words_are_not_claimed_where_they_were_left_out() -> None:
 
 def test_a_tag_dictionary_needs_its_words() -> None:
     learner = trellis.CRF(c1=2.0, c2=0.0, epochs=30)
-    tagger = trellis.train(CORPUS, target="label", features=TEMPLATES[0], learner=learner, tag_dictionary=1)
+    tagger = trellis.train(
+        CORPUS, target="label", features=TEMPLATES[0], learner=learner, search=trellis.Search(tag_dictionary=1)
+    )
     assert "idle_strings" not in tagger.training

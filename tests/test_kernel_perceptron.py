@@ -150,7 +150,7 @@ def test_what_it_refuses() -> None:
             trellis.KernelPerceptron(**options)  # type: ignore[arg-type]
     corpus = random_corpus(0)
     with pytest.raises(LearnerError, match="no place for label_costs"):
-        train(corpus, trellis.KernelPerceptron(), label_costs={"L0": 2.0})
+        train(corpus, trellis.KernelPerceptron(), labels=trellis.Labels(costs={"L0": 2.0}))
     with pytest.raises(LearnerError, match="KernelPerceptron cannot start"):
         train(corpus, trellis.KernelPerceptron(), init=train(corpus, trellis.Perceptron()), features=None)
 

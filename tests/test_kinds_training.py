@@ -15,7 +15,7 @@ from kinds import CORPUS, DECLARED, KINDS, Change, Kind, model_of
 
 import trellis
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError, TrellisError
-from trellis.learning.options import options_of
+from trellis.learning.options import flat_options_of
 from trellis.learning.run import interrupts_raise
 
 __all__ = ["kind", "model"]
@@ -241,17 +241,17 @@ def learnt(model: trellis.Model) -> Any:
 
 @pytest.mark.parametrize("declared", DECLARED, ids=str)
 def test_every_option_is_changed_once(declared: Kind) -> None:
-    assert {*changes_of(declared), "checkpoint"} == {*options_of(declared.table)}
+    assert {*changes_of(declared), "checkpoint"} == {*flat_options_of(declared.table)}
 
 
 @pytest.mark.parametrize(
     ("declared", "name"),
-    [(kind, name) for kind in DECLARED for name in options_of(kind.table) if name != "checkpoint"],
+    [(kind, name) for kind in DECLARED for name in flat_options_of(kind.table) if name != "checkpoint"],
     ids=str,
 )
 def test_every_option_is_in_the_digest_of_a_checkpoint(declared: Kind, name: str, tmp_path: Path) -> None:
     """With one option changed it is rejected; or epochs are the same, and so is the model."""
-    change, option = changes_of(declared)[name], options_of(declared.table)[name]
+    change, option = changes_of(declared)[name], flat_options_of(declared.table)[name]
     same = {**change.beside, "checkpoint": tmp_path / "checkpoint"}
     first = declared.train(**{**same, name: change.first})
     if option.role == "run" or not change.why:

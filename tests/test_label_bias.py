@@ -27,7 +27,9 @@ def samples(n: int, seed: int, labels: dict[str, list[str]] | dict[str, str]) ->
 
 
 def trained(learner: trellis.Learner, corpus: trellis.Corpus, scheme: str | None = None) -> trellis.Tagger:
-    return trellis.train(corpus, target="state", features=["letter[0]"], order=1, learner=learner, scheme=scheme)
+    return trellis.train(
+        corpus, target="state", features=["letter[0]"], order=1, learner=learner, labels=trellis.Labels(scheme=scheme)
+    )
 
 
 MEMM = trellis.MaxEnt(c2=0.01, transitions="all")
@@ -95,7 +97,12 @@ def test_the_normaliser_leaves_forbidden_labels_out() -> None:
     for learner in (trellis.MaxEnt(c2=0.3), trellis.MaxEnt(c2=0.3, transitions="all", solver="gis", epochs=50)):
         for order in (1, 2):
             tagger = trellis.train(
-                chunks, target="tag", features=["word[0]"], order=order, learner=learner, scheme="iob2"
+                chunks,
+                target="tag",
+                features=["word[0]"],
+                order=order,
+                learner=learner,
+                labels=trellis.Labels(scheme="iob2"),
             )
             for word in ("a", "ca", "bac"):
                 total = 0.0

@@ -98,7 +98,7 @@ def test_a_missing_first_part_is_no_label(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"bare.conllu:3: no label in column 'upos\+feats'"):
         trellis.train(tmp_path / "bare.conllu", target="upos+feats")
     with pytest.raises(LearnerError, match="partial labels"):
-        trellis.train(tmp_path / "bare.conllu", target="upos+feats", partial=True)
+        trellis.train(tmp_path / "bare.conllu", target="upos+feats", labels=trellis.Labels(partial=True))
 
 
 def test_the_command_line_fills_both_columns(file: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_rare_label_learns_from_its_parts(name: str) -> None:
     more = {"word": [["ws"]], "label": [["W|n=2"]]}
     both = trellis.read({key: corpus.sentences(key) + more[key] for key in more})
     settings: Any = {"target": "label", "features": ["prefix(word[0], 1)", "suffix(word[0], 1)"], "order": 0}
-    tagger = trellis.train(both, learner=ABLE[name], label_parts="|", **settings)
+    tagger = trellis.train(both, learner=ABLE[name], labels=trellis.Labels(parts="|"), **settings)
     assert tagger.tag(["ws"]) == ["W|n=2"]
     assert tagger.evaluate(both).part_accuracy
     # What parts say is the same for all labels that have them: W and n=2 are for W|n=2 what they are for others.
@@ -206,14 +206,22 @@ def test_learners_without_parts_say_so(learner: trellis.Learner) -> None:
 def test_what_has_no_effect_is_an_error() -> None:
     corpus = {"word": [["a", "b"]], "label": [["X|1", "Y|2"]]}
     with pytest.raises(LearnerError, match="no two labels share a part"):
-        trellis.train(corpus, target="label", label_parts="|")
+        trellis.train(corpus, target="label", labels=trellis.Labels(parts="|"))
     with pytest.raises(LearnerError, match="partial labels"):
-        trellis.train(corpus, target="label", label_parts="|", partial=True)
+        trellis.train(
+            corpus,
+            target="label",
+            labels=trellis.Labels(parts="|", partial=True),
+        )
     shared = {"word": [["a", "b", "c"]], "label": [["X|1", "Y|1", ""]]}
-    assert trellis.train(shared, target="label", label_parts="|", partial="missing").labels == ("X|1", "Y|1")
+    assert trellis.train(
+        shared,
+        target="label",
+        labels=trellis.Labels(parts="|", partial="missing"),
+    ).labels == ("X|1", "Y|1")
     for wrong in ("", 3):
         with pytest.raises(ArgumentError, match="label_parts must be what separates"):
-            trellis.train(corpus, target="label", label_parts=wrong)  # type: ignore[arg-type]
+            trellis.train(corpus, target="label", labels=trellis.Labels(parts=wrong))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("pairs", ["seen", "all"])
@@ -233,7 +241,7 @@ def test_warm_starts_score_as_the_older_model(name: str, pairs: Any) -> None:
         def fit(self, problem: Any, observer: Any = None) -> Any:
             return learner.begin(problem).weights(), []
 
-    started = trellis.train(new, learner=BeforeTheFirstStep(), init=older, pairs=pairs)
+    started = trellis.train(new, learner=BeforeTheFirstStep(), init=older, features=trellis.Features(pairs=pairs))
     assert len(started.labels) > len(older.labels)
     assert len(started.model.row_names) > len(older.model.row_names)
     for sentence in zip(words, pos, strict=True):
@@ -242,10 +250,10 @@ def test_warm_starts_score_as_the_older_model(name: str, pairs: Any) -> None:
         for one, other in zip(before.tokens, now.tokens, strict=True):
             for label, score in one.scores.items():
                 assert other.scores[label] == pytest.approx(score, abs=1e-4)
-    again = trellis.train(new, learner=learner, init=older, pairs=pairs)
+    again = trellis.train(new, learner=learner, init=older, features=trellis.Features(pairs=pairs))
     assert again.model.weights.parts is not None
     with pytest.raises(LearnerError, match=r"the older model has parts of labels by '\|', not '/'"):
-        trellis.train(new, learner=learner, init=older, label_parts="/")
+        trellis.train(new, learner=learner, init=older, labels=trellis.Labels(parts="/"))
 
 
 def test_checkpoints_keep_parts(tmp_path: Path) -> None:
@@ -276,7 +284,7 @@ def test_a_stream_of_blocks_gives_the_same_bytes(tmp_path: Path) -> None:
     file = tmp_path / "train.jsonl"
     trellis.write(corpus.with_column("upos", upos).with_column("feats", feats), file)
     models = [
-        trellis.train(source, target="upos+feats", features=["word[0]", "word[-1]"], label_parts="|")
+        trellis.train(source, target="upos+feats", features=["word[0]", "word[-1]"], labels=trellis.Labels(parts="|"))
         for source in (trellis.read(file), trellis.stream(file, block_bytes=300))
     ]
     assert learnt(models[0]) == learnt(models[1])
@@ -340,4 +348,4 @@ def test_figures_of_two_columns_have_their_names(file: Path, call: Any, monkeypa
 
 def test_a_separator_has_a_character() -> None:
     with pytest.raises(trellis._support.errors.ArgumentError, match=r"such as '\|', not ''"):
-        trellis.train({"word": [["a"]], "label": [["A|b"]]}, target="label", label_parts="")
+        trellis.train({"word": [["a"]], "label": [["A|b"]]}, target="label", labels=trellis.Labels(parts=""))

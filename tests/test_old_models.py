@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import trellis
-from trellis.tasks import reranking
 
 FOLDER = Path(__file__).parent / "files" / "models"
 WORDS = [["the", "man", "saw", "the", "Dog"], ["Ann", "saw", "it"], ["two", "dögs", "barked"], []]
@@ -25,19 +24,25 @@ FAR: dict[str, Any] = {"features": ["word[0]", "label[-2] & word[0]", "label[any
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "perceptron": (trellis.Perceptron(epochs=3), PLAIN),
     "perceptron-voted": (trellis.Perceptron(epochs=2, vote=True), PLAIN),
-    "perceptron-dictionary": (trellis.Perceptron(epochs=2), {**PLAIN, "order": 2, "tag_dictionary": 2}),
+    "perceptron-dictionary": (
+        trellis.Perceptron(epochs=2),
+        {**PLAIN, "order": 2, "search": trellis.Search(tag_dictionary=2)},
+    ),
     "perceptron-smoothed": (
         trellis.Perceptron(epochs=2),
-        {**PLAIN, "tag_dictionary": "smoothed", "prune": trellis.Pruning(0.99)},
+        {
+            **PLAIN,
+            "search": trellis.Search(tag_dictionary="smoothed", prune=0.99),
+        },
     ),
     "perceptron-histories": (trellis.Perceptron(epochs=2), HISTORIES),
-    "perceptron-far": (trellis.Perceptron(epochs=2), {**FAR, "beam": 4}),
+    "perceptron-far": (trellis.Perceptron(epochs=2), {**FAR, "search": trellis.Search(beam=4)}),
     "perceptron-attributes": (trellis.Perceptron(epochs=2), {"features": "attributes"}),
     "passive-aggressive": (trellis.PassiveAggressive(epochs=2), PLAIN),
     "mira": (trellis.MIRA(epochs=2, k=2), EDGES),
     "arow": (trellis.AROW(epochs=2), PLAIN),
     "crf": (trellis.CRF(epochs=5), {**PLAIN, "order": 2}),
-    "crf-scheme": (trellis.CRF(epochs=5), {**EDGES, "scheme": "iob2"}),
+    "crf-scheme": (trellis.CRF(epochs=5), {**EDGES, "labels": trellis.Labels(scheme="iob2")}),
     "maxent": (trellis.MaxEnt(epochs=5), PLAIN),
     "exponential": (trellis.ExponentialLoss(epochs=5), PLAIN),
     "boost": (trellis.SequenceBoost(epochs=8), PLAIN),
@@ -72,7 +77,9 @@ def answers(tagger: trellis.Tagger) -> dict[str, Any]:
 
 def write_reranker(folder: Path) -> None:
     data = {"word": WORDS[:3] * 2, "chunk": LABELS[:3] * 2}
-    reranker = reranking.train(data, tagger=lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3)
+    reranker = trellis.Reranker.train(
+        data, tagger=lambda part: trellis.train(part, target="chunk", **PLAIN), k=5, folds=3
+    )
     reranker.save(folder / "reranker.rerank")
     (folder / "reranker.json").write_text(json.dumps([reranker.kbest(words) for words in NEW]) + "\n", "utf-8")
 

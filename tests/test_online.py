@@ -19,7 +19,7 @@ from experiments import reference
 from trellis import AROW, MIRA, PassiveAggressive, Perceptron
 from trellis._support.errors import LearnerError, ModelError
 from trellis.engine.weights import Rows, padded
-from trellis.interfaces.cli.learner_options import build_learner
+from trellis.interfaces.cli.training_options import build_learner
 from trellis.learning.online import OnlineRun
 from trellis.tasks.tagging.model import Tagger
 
@@ -201,7 +201,9 @@ def test_votes_keep_to_what_is_allowed(rules: str | None) -> None:
     gold = [["B", "I", "O"], ["O", "B"], ["B", "O", "B", "I"], ["O"], ["B", "I", "I"]]
     data = {"word": sentences, "tag": gold}
     learner = Perceptron(epochs=3, vote=True)
-    tagger = trellis.train(data, target="tag", features=["word[0]"], learner=learner, scheme=rules)
+    tagger = trellis.train(
+        data, target="tag", features=["word[0]"], learner=learner, labels=trellis.Labels(scheme=rules)
+    )
     model, n = tagger.model, len(tagger.labels)
     votes, n_rows, stride = model.weights.votes, model.weights.rows.n_attributes, padded(n)
     assert votes is not None
@@ -274,7 +276,7 @@ def test_steps_of_mira_meet_their_conditions() -> None:
         for i in range(given.problem.n_sentences):
             twin.w, n_steps = flat(run.weights(), twin), len(twin.steps)
             twin.epoch([i])
-            run.native.epoch(np.array([i], np.int64), given.problem)
+            run.epoch(np.array([i], np.int64), given.problem)
             if len(twin.steps) == n_steps:
                 continue
             before, d, costs = twin.steps[-1]
@@ -312,12 +314,12 @@ def test_restored_runs_go_on_to_the_same_bits(name: str, order: int, kind: str) 
         return OnlineRun(given.problem, average=True, vote=name == "voted", **settings)
 
     first, second = run(), run()
-    first.native.epoch(all_of_them, given.problem)
-    second.native.epoch(all_of_them[:7], given.problem)  # what it did before does not matter
+    first.epoch(all_of_them, given.problem)
+    second.epoch(all_of_them[:7], given.problem)  # what it did before does not matter
     state = {key: array.copy() for key, array in first.state().items()}
     second.restore(state)
     for _ in range(2):
-        counts = [run.native.epoch(all_of_them, given.problem) for run in (first, second)]
+        counts = [run.epoch(all_of_them, given.problem) for run in (first, second)]
         assert counts[0] == counts[1]
         one, other = first.state(), second.state()
         assert one.keys() == other.keys()
@@ -406,7 +408,12 @@ def test_batches_of_labels_with_parts_have_the_same_bits_on_any_number_of_thread
     words = [[f"w{draw.randrange(40)}" for _ in range(12)] for _ in range(100)]
     labels = [["|".join(draw.choice(f"{i}ab") + str(i) for i in range(4)) for _ in sentence] for sentence in words]
     corpus, learner = trellis.read({"word": words, "label": labels}), Perceptron(epochs=2, batch=16)
-    settings: Any = {"target": "label", "features": ["word[0]", "word[-1]", "word[1]"], "order": 0, "label_parts": "|"}
+    settings: Any = {
+        "target": "label",
+        "features": ["word[0]", "word[-1]", "word[1]"],
+        "order": 0,
+        "labels": trellis.Labels(parts="|"),
+    }
     one, four = (trellis.train(corpus, learner=learner, n_threads=n, **settings).model.weights.rows for n in (1, 4))
     assert np.array_equal(one.labels, four.labels)
     assert np.array_equal(one.weights, four.weights)

@@ -9,7 +9,7 @@ from kinds import CHECKPOINT, DECLARED, Kind
 
 import trellis
 from trellis._support.errors import ArgumentError, LearnerError
-from trellis.learning.options import TrainingOptions, markdown_table, options_of
+from trellis.learning.options import TrainingOptions, flat_options_of, options_of
 from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.trees.options import TreeOptions
 
@@ -24,16 +24,14 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def test_options_are_declared_once(kind: Kind) -> None:
     declared = options_of(kind.table)
     assert {*TrainingOptions.__annotations__} <= {*declared}
-    table = markdown_table(kind.table).splitlines()
-    assert len(table) == 2 + len(declared)
-    for option in declared.values():
+    for option in (*declared.values(), *flat_options_of(kind.table).values()):
         assert option.help
         assert not option.help.endswith(".")
         assert option.role in ("setting", "data", "run")
 
 
 def test_the_record_has_options_that_are_not_their_defaults(kind: Kind) -> None:
-    declared = options_of(kind.table)
+    declared = flat_options_of(kind.table)
     for name, change in kind.changes.items():
         if declared[name].role != "setting" or change.why != CHECKPOINT:
             continue
@@ -78,14 +76,47 @@ def test_wrong_options_are_one_line(kind: Kind) -> None:
 
 
 def test_texts_of_the_command_line() -> None:
-    declared = options_of(TaggingOptions)
+    declared = flat_options_of(TaggingOptions)
     texts = {"order": "2", "tag_dictionary": "smoothed", "prune": "off", "segments": "8", "label_weights": "A=B=2.5"}
     values = {"order": 2, "tag_dictionary": "smoothed", "prune": False, "segments": trellis.Segments(8)}
     values["label_weights"] = ("A=B", 2.5)
     assert {name: declared[name].parse(text) for name, text in texts.items()} == values
-    assert declared["prune"].parse("0.9,0.8") == trellis.Pruning((0.9, 0.8))
+    assert declared["prune"].parse("0.9,0.8") == (0.9, 0.8)
     assert declared["tag_dictionary"].parse("3") == 3
     assert options_of(TreeOptions)["prune"].parse("0.5") == 0.5
     assert [name for name, option in declared.items() if option.metavar == "N"] == [
-        *("order", "min_count", "beam", "bagging", "patience", "checkpoint_every", "n_threads")
+        *("min_count", "order", "beam", "bagging", "patience", "checkpoint_every", "n_threads")
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"epochs": 3}, "epochs is a parameter of the learner: learner=trellis.MIRA(epochs=3)"),
+        ({"c2": 0.1, "learner": trellis.CRF()}, "c2 is a parameter of the learner: learner=trellis.CRF(c2=0.1)"),
+        ({"beam": 8}, "give search=trellis.Search(beam=8)"),
+        ({"label_parts": "|"}, "give labels=trellis.Labels(parts='|')"),
+        ({"sentence": "id"}, "sentence is an option of reading: train on trellis.read(data, sentence='id')"),
+    ],
+)
+def test_options_of_another_place(options: dict[str, Any], hint: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        trellis.train({"word": [["a"]], "label": [["A"]]}, **options)
+    name = next(name for name in options if name != "learner")
+    assert str(caught.value) == f"no option {name!r}; {hint}"
+
+
+def test_groups_are_checked() -> None:
+    data: Any = {"word": [["a"]], "label": [["A"]]}
+    for wrong in ({"search": 8}, {"labels": "iob2"}):
+        [(name, value)] = wrong.items()
+        kind = "Search" if name == "search" else "Labels"
+        with pytest.raises(LearnerError, match=rf"^{name} must be a trellis\.{kind}, not {value!r}$"):
+            trellis.train(data, **wrong)
+    with pytest.raises(trellis.TrellisError):
+        trellis.train(data, features=[])
+    plain, grouped = (
+        trellis.train(data, features=["word[0]"]),
+        trellis.train(data, features=trellis.Features(["word[0]"])),
+    )
+    assert plain == grouped

@@ -98,16 +98,18 @@ def segment_model() -> Any:
 
 
 def parser_model() -> Any:
-    from trellis.tasks import parsing
 
     corpus = trellis.read({"word": WORDS, "head": HEADS})
-    return parsing.train(corpus, features=["backwards(word[head]) & word[dep]", "word[dep]"], order=1, filter=None)
+    return trellis.Parser.train(
+        corpus, features=["backwards(word[head]) & word[dep]", "word[dep]"], order=1, filter=None
+    )
 
 
 def tree_model() -> Any:
-    from trellis.tasks import trees
 
-    return trees.train(trees.parse_trees("\n".join(TREES)).trees, features=["backwards(word[first])", "length"])
+    return trellis.TreeParser.train(
+        trellis.parse_trees("\n".join(TREES)).trees, features=["backwards(word[first])", "length"]
+    )
 
 
 MODELS: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [

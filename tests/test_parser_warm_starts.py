@@ -11,7 +11,6 @@ from test_parsing import TEMPLATES, inputs, treebank
 import trellis
 from trellis._support.errors import TrellisError
 from trellis.learning.problem import Problem
-from trellis.tasks import parsing, trees
 
 # More looks than a key has bits for: keys of the first ones are folded.
 LONG = " & ".join(f"word[head{i:+d}]" for i in range(-12, 13) if i)
@@ -24,7 +23,7 @@ TEXT = """
 ( (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NP (DT a) (NN cat)) (PP (IN on) (NP (DT the) (NN mat))))) (. .)))
 ( (S (NP (DT the) (NN man)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (NP (NN eyes)))) (. .)))
 """
-TREES = [tree for one in trees.parse_trees(TEXT) if (tree := one.clean()) is not None]
+TREES = [tree for one in trellis.parse_trees(TEXT) if (tree := one.clean()) is not None]
 
 
 @pytest.fixture
@@ -58,11 +57,11 @@ def test_a_parser_without_mistakes_stays_as_it_is(order: int, projective: bool) 
     corpus, others = treebank(12, 3, longest=4), treebank(30, 4)
     learner = trellis.Perceptron(epochs=30, shuffle=False)
     options = {**PARSING, "order": order, "projective": projective}
-    older = parsing.train(corpus, learner=learner, **options)
+    older = trellis.Parser.train(corpus, learner=learner, **options)
     known = [i for i in range(len(corpus)) if older.evaluate(corpus.take([i])).all.las == 1.0]
     assert len(known) > 2
     part = corpus.take(known[::-1][:3])
-    newer = parsing.train(part, learner=trellis.Perceptron(epochs=2, shuffle=False), init=older, **options)
+    newer = trellis.Parser.train(part, learner=trellis.Perceptron(epochs=2, shuffle=False), init=older, **options)
     assert newer.training["history"][0]["updates"] == 0
     assert sorted(newer.weights["values"].tolist()) == sorted(older.weights["values"].tolist())
     for i in range(len(others)):
@@ -75,17 +74,17 @@ def test_a_parser_without_mistakes_stays_as_it_is(order: int, projective: bool) 
 def test_the_first_objective_of_a_parser_is_that_of_the_older_weights(order: int, problems: list[Problem]) -> None:
     corpus, more = treebank(20, 0), treebank(10, 9)
     learner = trellis.CRF(epochs=20, c2=0.5)
-    older = parsing.train(corpus, learner=learner, order=order, **PARSING)
+    older = trellis.Parser.train(corpus, learner=learner, order=order, **PARSING)
     weights = dict(older.weights)
-    newer = parsing.train(corpus, learner=learner, order=order, init=older, **PARSING)
+    newer = trellis.Parser.train(corpus, learner=learner, order=order, init=older, **PARSING)
     vector: Any = problems[-1].flat_vector()  # type: ignore[attr-defined]
-    assert all(np.array_equal(a, weights[name]) for name, a in vector.weights(vector.start()).arrays.items())
+    assert all(np.array_equal(a, weights[name]) for name, a in vector.weights(vector.start()).items())
     last = older.training["history"][-1]["objective"]
     assert objective(problems[-1], 0.5) == pytest.approx(last, rel=1e-5)
     assert newer.training["history"][0]["objective"] <= last * (1 + 1e-6)
     # Other trees come first, so that all numbers change; those of the older corpus have the same loss.
     united = joined(more, corpus)
-    parsing.train(united, learner=learner, order=order, init=older, **PARSING)
+    trellis.Parser.train(united, learner=learner, order=order, init=older, **PARSING)
     vector = problems[-1].flat_vector()  # type: ignore[attr-defined]
     assert np.count_nonzero(vector.start()) == np.count_nonzero(weights["values"][: -n_filtered(older)])
 
@@ -99,9 +98,9 @@ def n_filtered(parser: Any) -> int:
 def test_older_weights_help_on_few_trees() -> None:
     corpus, few, test = treebank(120, 0), treebank(4, 1), treebank(60, 0)
     learner = trellis.MIRA(epochs=1, shuffle=False)
-    older = parsing.train(corpus, learner=trellis.MIRA(epochs=5, shuffle=False), **PARSING)
-    plain = parsing.train(few, learner=learner, **PARSING).evaluate(test).all.las
-    warm = parsing.train(few, learner=learner, init=older, **PARSING).evaluate(test).all.las
+    older = trellis.Parser.train(corpus, learner=trellis.MIRA(epochs=5, shuffle=False), **PARSING)
+    plain = trellis.Parser.train(few, learner=learner, **PARSING).evaluate(test).all.las
+    warm = trellis.Parser.train(few, learner=learner, init=older, **PARSING).evaluate(test).all.las
     assert warm > plain + 0.1
 
 
@@ -110,26 +109,29 @@ def test_older_weights_help_on_few_trees() -> None:
 )
 def test_online_learners_start_from_a_parser_with_other_labels(learner: trellis.Learner) -> None:
     corpus = treebank(20, 5)
-    older = parsing.train(corpus, learner=learner, **PARSING)
+    older = trellis.Parser.train(corpus, learner=learner, **PARSING)
     columns = {name: [list(s[name]) for s in treebank(10, 6)] for name in ("word", "pos", "head", "deprel")}
     columns["deprel"] = [["new" if label == "mod" else label for label in labels] for labels in columns["deprel"]]
     columns["word"][0][0] = "Unseen"
-    newer = parsing.train(columns, learner=learner, init=older, **PARSING)
+    newer = trellis.Parser.train(columns, learner=learner, init=older, **PARSING)
     assert set(newer.labels) == {"root", "mod", "obj", "new"}
     assert newer.evaluate(trellis.read(columns)).all.las > 0
 
 
 def test_what_parsers_cannot_start_from() -> None:
-    older = parsing.train(treebank(5, 0), learner=trellis.Perceptron(epochs=1), **PARSING)
-    phrases = trees.train(TREES, learner=trellis.Perceptron(epochs=1))
+    older = trellis.Parser.train(treebank(5, 0), learner=trellis.Perceptron(epochs=1), **PARSING)
+    phrases = trellis.TreeParser.train(TREES, learner=trellis.Perceptron(epochs=1))
     for call, message in (
-        (lambda: parsing.train(treebank(5, 0), features=TEMPLATES, init=older), "init has other features"),
-        (lambda: parsing.train(treebank(5, 0), order=1, init=older, **PARSING), "init has other features, order"),
-        (lambda: parsing.train(treebank(5, 0), init=phrases, **PARSING), "init must be a Parser"),  # type: ignore[arg-type]
-        (lambda: trees.train(TREES, features="rules", init=phrases), "init has other features"),
-        (lambda: trees.train(TREES, vertical=2, init=phrases), "another vertical or horizontal"),
-        (lambda: trees.train(TREES, init=older), "init must be a TreeParser"),  # type: ignore[arg-type]
-        (lambda: trees.train(TREES, learner="pcfg", init=phrases), "init has no effect"),
+        (lambda: trellis.Parser.train(treebank(5, 0), features=TEMPLATES, init=older), "init has other features"),
+        (
+            lambda: trellis.Parser.train(treebank(5, 0), order=1, init=older, **PARSING),
+            "init has other features, order",
+        ),
+        (lambda: trellis.Parser.train(treebank(5, 0), init=phrases, **PARSING), "init must be a Parser"),  # type: ignore[arg-type]
+        (lambda: trellis.TreeParser.train(TREES, features="rules", init=phrases), "init has other features"),
+        (lambda: trellis.TreeParser.train(TREES, vertical=2, init=phrases), "another vertical or horizontal"),
+        (lambda: trellis.TreeParser.train(TREES, init=older), "init must be a TreeParser"),  # type: ignore[arg-type]
+        (lambda: trellis.TreeParser.train(TREES, learner="pcfg", init=phrases), "init has no effect"),
     ):
         with pytest.raises(TrellisError, match=message) as caught:
             call()  # type: ignore[no-untyped-call]
@@ -138,24 +140,24 @@ def test_what_parsers_cannot_start_from() -> None:
 
 def test_a_checkpoint_is_of_one_warm_start(tmp_path: Any) -> None:
     corpus, path = treebank(8, 0), tmp_path / "checkpoint"
-    older = parsing.train(corpus, learner=trellis.Perceptron(epochs=1), **PARSING)
+    older = trellis.Parser.train(corpus, learner=trellis.Perceptron(epochs=1), **PARSING)
     learner = trellis.Perceptron(epochs=2)
-    whole = parsing.train(corpus, learner=learner, init=older, **PARSING)
-    parsing.train(corpus, learner=trellis.Perceptron(epochs=1), init=older, checkpoint=path, **PARSING)
-    resumed = parsing.train(corpus, learner=learner, init=older, checkpoint=path, **PARSING)
+    whole = trellis.Parser.train(corpus, learner=learner, init=older, **PARSING)
+    trellis.Parser.train(corpus, learner=trellis.Perceptron(epochs=1), init=older, checkpoint=path, **PARSING)
+    resumed = trellis.Parser.train(corpus, learner=learner, init=older, checkpoint=path, **PARSING)
     assert all(np.array_equal(a, whole.weights[name]) for name, a in resumed.weights.items())
     with pytest.raises(trellis.ModelError, match="another training"):
-        parsing.train(corpus, learner=learner, checkpoint=path, **PARSING)
+        trellis.Parser.train(corpus, learner=learner, checkpoint=path, **PARSING)
 
 
 @pytest.mark.parametrize("markov", [{}, {"vertical": 2, "horizontal": 1}])
 @pytest.mark.parametrize("learner", [trellis.Perceptron(epochs=20, shuffle=False), trellis.AROW(epochs=5)])
 def test_a_tree_parser_starts_from_all_that_the_trees_have(learner: trellis.Learner, markov: dict[str, int]) -> None:
     """Trees in another order have other numbers of attributes and rules; nothing is lost of the same trees."""
-    older = trees.train(TREES, learner=learner, **markov)
+    older = trellis.TreeParser.train(TREES, learner=learner, **markov)
     again = trellis.Perceptron(epochs=1, shuffle=False)
     assert older.evaluate(TREES).f1 == 1.0
-    newer = trees.train(TREES[::-1], learner=again, init=older, **markov)
+    newer = trellis.TreeParser.train(TREES[::-1], learner=again, init=older, **markov)
     assert newer.training["history"][0]["updates"] == 0
     ours, theirs = newer.model.rows, older.model.rows
     assert sorted(ours.weights.tolist()) == sorted(theirs.weights.tolist())
@@ -168,17 +170,20 @@ def test_a_tree_parser_starts_from_all_that_the_trees_have(learner: trellis.Lear
 
 def test_the_first_objective_of_a_tree_parser_is_that_of_the_older_weights(problems: list[Problem]) -> None:
     learner = trellis.CRF(epochs=20, c2=0.5)
-    older = trees.train(TREES, learner=learner)
+    older = trellis.TreeParser.train(TREES, learner=learner)
     last = older.training["history"][-1]["objective"]
     for order in (TREES, TREES[::-1]):
-        newer = trees.train(order, learner=learner, init=older)
+        newer = trellis.TreeParser.train(order, learner=learner, init=older)
         assert objective(problems[-1], 0.5) == pytest.approx(last, rel=1e-5)
         assert newer.training["history"][0]["objective"] <= last * (1 + 1e-6)
 
 
 def test_older_weights_help_on_few_phrases() -> None:
-    older = trees.train(TREES, learner=trellis.Perceptron(epochs=10, shuffle=False), prune=0.0)
+    older = trellis.TreeParser.train(TREES, learner=trellis.Perceptron(epochs=10, shuffle=False), prune=0.0)
     options: dict[str, Any] = {"learner": trellis.Perceptron(epochs=1, shuffle=False), "prune": 0.0}
-    cold, warm = trees.train(TREES[4:], **options), trees.train(TREES[4:], init=older, **options)
+    cold, warm = (
+        trellis.TreeParser.train(TREES[4:], **options),
+        trellis.TreeParser.train(TREES[4:], init=older, **options),
+    )
     assert cold.training["history"][0]["mistakes"] > 0
     assert warm.training["history"][0]["mistakes"] == 0

@@ -17,11 +17,9 @@ from parsing_twin import all_trees, attributes, crosses, sibling
 import trellis
 from trellis import _core
 from trellis._support.tensor_file import read_tensors, write_tensors
-from trellis.features.arc_presets import UD_COLUMNS
-from trellis.features.arcs import arc_templates, arc_vocabulary
+from trellis.evaluation.attachment import attachment
+from trellis.features.arcs import UD_COLUMNS, arc_templates, arc_vocabulary
 from trellis.features.templates import parse_template
-from trellis.tasks import parsing
-from trellis.tasks.parsing.file import FORMAT
 
 TEMPLATES = [
     "pos[head] & pos[dep] & direction",
@@ -75,7 +73,7 @@ SHAPES = [(1, True), (2, True), (1, False)]
 
 def parser_of(learner: trellis.Learner, order: int, projective: bool, **more: Any) -> trellis.Parser:
     corpus = treebank(25, 1, projective=projective)
-    return parsing.train(
+    return trellis.Parser.train(
         corpus, features=TEMPLATES, learner=learner, order=order, projective=projective, filter=None, **more
     )
 
@@ -104,6 +102,21 @@ def test_learners_fit_small_treebanks(learner: trellis.Learner, order: int, proj
     report = parser_of(learner, order, projective).evaluate(corpus)
     assert report.uas > max(0.55, before - 0.25)
     assert report.las <= report.uas
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_names_of_weights(labelled: bool) -> None:
+    """Unpacked from keys, they are those that explanations have, which are made of sentences."""
+    long = " & ".join(f"word[head{i:+d}]" for i in range(-12, 13) if i)  # more than a key has bits for
+    features = [*TEMPLATES, long, "word[dep-3] & distance", "label & word[head-1]"]
+    parser = trellis.Parser.train(treebank(8, 1), features=features, labelled=labelled)
+    weights = {term.feature: term.weight for term in parser.top_features(None)}
+    shown = {}
+    for x in treebank(8, 1):
+        shown |= {term.feature: term.weight for term in parser.explain(x).terms if term.weight}
+    assert shown
+    assert {name: weights[name] for name in shown} == shown
+    assert any("_ROOT" in name and "_B+2" in name for name in weights)
 
 
 @pytest.mark.parametrize(("order", "projective"), [(1, True), (1, False)])
@@ -204,7 +217,7 @@ def test_probabilities_of_scores_far_apart(projective: bool, factor: float) -> N
     columns = {name: [example[name] for example in examples] for name in ("word", "pos", "head")}
     features = [template for template in TEMPLATES if "label" not in template]
     learner = trellis.Perceptron(epochs=5)
-    parser = parsing.train(
+    parser = trellis.Parser.train(
         trellis.read(columns), features=features, learner=learner, order=1, projective=projective, filter=None
     )
     parser = replace(parser, weights={**parser.weights, "values": parser.weights["values"] * np.float32(factor)})
@@ -294,7 +307,7 @@ def test_a_step_of_the_perceptron_is_gold_minus_best() -> None:
         }
     )
     learner = trellis.Perceptron(epochs=1, average=False)
-    parser = parsing.train(corpus, features=TEMPLATES, learner=learner, order=2, filter=None)
+    parser = trellis.Parser.train(corpus, features=TEMPLATES, learner=learner, order=2, filter=None)
     x, templates = inputs(corpus, 0), parser.vocabulary.templates
 
     def phi(heads: tuple[int, ...], labels: tuple[str, ...]) -> Counter[str]:
@@ -340,24 +353,24 @@ def test_the_same_bits_for_any_number_of_threads(learner: trellis.Learner) -> No
 def test_training_resumes_from_a_checkpoint(tmp_path: Path, learner: trellis.Learner) -> None:
     corpus, dev = treebank(20, 8), treebank(10, 9)
     options: dict[str, Any] = {"features": TEMPLATES, "learner": learner, "dev": dev, "order": 2}
-    whole = parsing.train(corpus, **options)
+    whole = trellis.Parser.train(corpus, **options)
 
     def stop(event: trellis.Event) -> None:
         if event.epoch == 2:
             raise trellis.StopTrainingError
 
     file = tmp_path / "training.checkpoint"
-    parsing.train(corpus, checkpoint=file, observer=stop, **options)
-    resumed = parsing.train(corpus, checkpoint=file, **options)
+    trellis.Parser.train(corpus, checkpoint=file, observer=stop, **options)
+    resumed = trellis.Parser.train(corpus, checkpoint=file, **options)
     assert resumed.training["history"] == whole.training["history"]
     for name, array in whole.weights.items():
         assert np.array_equal(array, resumed.weights[name])
     with pytest.raises(trellis.ModelError, match="another training"):
-        parsing.train(treebank(20, 1), checkpoint=file, **options)
+        trellis.Parser.train(treebank(20, 1), checkpoint=file, **options)
     with pytest.raises(trellis.ModelError, match="another training"):
-        parsing.train(corpus, checkpoint=file, **{**options, "dev": treebank(10, 1)})
+        trellis.Parser.train(corpus, checkpoint=file, **{**options, "dev": treebank(10, 1)})
     with pytest.raises(trellis.ModelError, match="another training"):
-        parsing.train(corpus, checkpoint=file, metric="uas", **options)
+        trellis.Parser.train(corpus, checkpoint=file, metric="uas", **options)
 
 
 def test_a_parser_is_one_file(tmp_path: Path) -> None:
@@ -365,7 +378,7 @@ def test_a_parser_is_one_file(tmp_path: Path) -> None:
     clusters.write_text("00\tdog\n01\tsees\n")
     templates = [*TEMPLATES, f'cluster(word[head], "{clusters}") & pos[dep]']
     corpus = treebank(20, 1)
-    parser = parsing.train(corpus, features=templates, learner=trellis.CRF(epochs=5), info={"mine": 1})
+    parser = trellis.Parser.train(corpus, features=templates, learner=trellis.CRF(epochs=5), info={"mine": 1})
     clusters.unlink()
     parser.save(tmp_path / "p.parser")
     again = trellis.Parser.load(tmp_path / "p.parser")
@@ -396,7 +409,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
                 damaged[name] = flat.astype(np.float64)
             elif len(flat):
                 flat[int(rng.integers(len(flat)))] = -7 if array.dtype.kind == "i" else 200
-            write_tensors(tmp_path / "damaged", FORMAT, damaged, text)
+            write_tensors(tmp_path / "damaged", trellis.Parser.format, damaged, text)
             try:
                 found = trellis.Parser.load(tmp_path / "damaged")
                 found.parse_batch(treebank(3, 2))
@@ -413,7 +426,9 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
 
 def test_words_that_training_did_not_see_have_their_views() -> None:
     corpus = treebank(30, 1)
-    parser = parsing.train(corpus, features=["suffix(word[dep], 2) & direction", "pos[head] & pos[dep]"], order=1)
+    parser = trellis.Parser.train(
+        corpus, features=["suffix(word[dep], 2) & direction", "pos[head] & pos[dep]"], order=1
+    )
     known = {"word": ["dog", "sees"], "pos": ["N", "V"]}
     other = {"word": ["frog", "trees"], "pos": ["N", "V"]}
     assert [t.feature for t in parser.explain_arc(known, 1, 2)] == [t.feature for t in parser.explain_arc(other, 1, 2)]
@@ -422,7 +437,7 @@ def test_words_that_training_did_not_see_have_their_views() -> None:
 
 def test_a_filter_leaves_arcs_out_but_never_all_trees() -> None:
     corpus = trellis.read({"word": [["a", "b"]] * 5, "pos": [["A", "B"]] * 5, "head": [["2", "0"]] * 5})
-    parser = parsing.train(corpus, order=1, features=["pos[head] & pos[dep]"])
+    parser = trellis.Parser.train(corpus, order=1, features=["pos[head] & pos[dep]"])
     arcs = parser.probabilities({"word": ["a", "b"], "pos": ["A", "B"]})
     assert arcs.tolist() == [[0, 1], [0, 0], [1, 0]]  # only arcs like those of training are left
     for tags in itertools.product("ABC", repeat=3):
@@ -435,7 +450,7 @@ def test_projective_training_lifts_crossing_arcs() -> None:
 
     def train(*heads: int, **options: Any) -> trellis.Parser:
         columns = {"word": [list("abcd")] * 3, "pos": [list("ABCD")] * 3, "head": [[str(head) for head in heads]] * 3}
-        return parsing.train(columns, order=1, features=["pos[head] & pos[dep]"], filter=None, **options)
+        return trellis.Parser.train(columns, order=1, features=["pos[head] & pos[dep]"], filter=None, **options)
 
     x = {"word": list("abcd"), "pos": list("ABCD")}
     assert train(3, 0, 2, 1, projective=False).parse(x).heads == [3, 0, 2, 1]
@@ -463,16 +478,16 @@ def test_scores_count_by_hand() -> None:
     words = [["A", "dog", "."], ["Go", "!"]]
     gold = [([2, 0, 2], ["det", "root", "punct"]), ([0, 1], ["root", "punct"])]
     found = [([2, 0, 1], ["det:x", "root", "punct"]), ([0, 1], ["obj", "punct"])]
-    report = parsing.attachment(words, gold, found)
+    report = attachment(words, gold, found)
     assert (report.n_words, report.all.heads, report.all.both) == (5, 4, 2)
     assert (report.no_punctuation.support, report.no_punctuation.heads, report.no_punctuation.both) == (3, 3, 1)
     assert (report.sentences.uas, report.sentences.las) == (0.5, 0.0)
     assert report.rows["punct"].uas == 0.5
-    assert parsing.attachment(words, gold, found, subtypes=False).all.both == 3
+    assert attachment(words, gold, found, subtypes=False).all.both == 3
     assert "UAS" in str(report)
     assert report.to_dict()["all_words"]["uas"] == report.uas == report.figure("uas") == 0.8
     with pytest.raises(trellis.ArgumentError, match="same sentences"):
-        parsing.attachment(words, gold[:1], found)
+        attachment(words, gold[:1], found)
 
 
 @pytest.mark.parametrize(
@@ -492,10 +507,10 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
     file.write_text(good + "".join(f"w W {head}\n" for head in heads) + "\n" + good)
     corpus = trellis.read(file, columns="word,pos,head")
     with pytest.raises(trellis.CorpusError, match=why) as caught:
-        parsing.train(corpus, order=1)
+        trellis.Parser.train(corpus, order=1)
     assert caught.value.line is not None
     assert 4 <= caught.value.line <= 6
-    assert parsing.train(corpus, order=1, lenient=True).training["skipped"] == 1
+    assert trellis.Parser.train(corpus, order=1, lenient=True).training["skipped"] == 1
 
 
 @pytest.mark.parametrize(
@@ -503,8 +518,8 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
     [
         ({"order": 3}, "order must be"),
         ({"projective": False}, "train at order 1"),
-        ({"learner": trellis.HMM()}, "does not train parsers"),
-        ({"learner": trellis.Perceptron(vote=True)}, "does not train parsers"),
+        ({"learner": trellis.HMM()}, "trains no parsers"),
+        ({"learner": trellis.Perceptron(vote=True)}, "trains no parsers"),
         ({"learner": trellis.MIRA(update="early")}, "beam"),
         ({"learner": trellis.CRF(c1=0.1)}, "without an L1 penalty"),
         ({"features": ["word[0]"]}, "looks at tokens"),
@@ -524,7 +539,7 @@ def test_what_is_no_tree_is_said_with_its_line(tmp_path: Path, heads: list[str],
 )
 def test_wrong_settings_are_one_line(options: dict[str, Any], why: str) -> None:
     with pytest.raises(trellis.TrellisError, match=why):
-        parsing.train(treebank(5, 1), **options)
+        trellis.Parser.train(treebank(5, 1), **options)
 
 
 def test_default_features_without_tags() -> None:
@@ -532,8 +547,8 @@ def test_default_features_without_tags() -> None:
     with pytest.raises(
         trellis.TemplateError, match=r"default features need words and their tags: .* reads column 'pos'"
     ):
-        parsing.train(corpus)
-    assert parsing.train(corpus, features=["word[head] & word[dep]"], filter=None, order=1).parse(["a", "b"])
+        trellis.Parser.train(corpus)
+    assert trellis.Parser.train(corpus, features=["word[head] & word[dep]"], filter=None, order=1).parse(["a", "b"])
 
 
 def test_wrong_questions_are_one_line() -> None:
@@ -554,7 +569,7 @@ def test_wrong_questions_are_one_line() -> None:
     long = {"word": ["a"] * 401, "pos": ["N"] * 401}
     tree = {"head": [str(h) for h in range(401)], "deprel": ["x"] * 401}
     with pytest.raises(trellis.CorpusError, match="more than 400 words, the limit of a parser of order 2; split it"):
-        parsing.train(trellis.read([{**long, **tree}]), order=2, learner=trellis.Perceptron(epochs=1))
+        trellis.Parser.train(trellis.read([{**long, **tree}]), order=2, learner=trellis.Perceptron(epochs=1))
     with pytest.raises(trellis.TemplateError, match="about arcs of trees"):
         trellis.train(treebank(5, 1), target="pos", features=["word[head]"])
 
@@ -562,13 +577,13 @@ def test_wrong_questions_are_one_line() -> None:
 def test_sentence_weights_of_zero_leave_sentences_out() -> None:
     corpus = treebank(20, 1)
     kept = np.arange(20) % 2 == 0
-    some = parsing.train(
+    some = trellis.Parser.train(
         corpus.take(np.flatnonzero(kept)),
         features=TEMPLATES,
         filter=None,
         learner=trellis.MIRA(epochs=2, average=False, shuffle=False),
     )
-    weighted = parsing.train(
+    weighted = trellis.Parser.train(
         corpus,
         features=TEMPLATES,
         filter=None,
@@ -586,14 +601,14 @@ def test_default_templates_follow_the_columns() -> None:
     learner = trellis.Perceptron(epochs=1)
 
     def templates(columns: dict[str, Any], **options: Any) -> set[str]:
-        parser = parsing.train(columns, learner=learner, **options)
+        parser = trellis.Parser.train(columns, learner=learner, **options)
         return {str(template) for template in parser.vocabulary.templates.all}
 
     assert templates(words) == templates(words, features="mst")
     assert templates(words | more | {"xpos": [["c", "d"]]}) == templates(words | more, features="ud")
     found = templates(words | more)
     assert found == {text for text in templates(words | more, features="ud") if "xpos" not in text}
-    assert parsing.train(words | more, learner=learner).columns == ["word", "pos", "lemma", "feats"]
+    assert trellis.Parser.train(words | more, learner=learner).columns == ["word", "pos", "lemma", "feats"]
     labelled = templates({**words, "deprel": more["deprel"]})
     assert labelled > templates(words | more, features="mst")
     assert not any(name in text for text in labelled for name in UD_COLUMNS)
@@ -614,7 +629,7 @@ def test_a_wrong_label_costs_one() -> None:
         {"word": [["a"], ["b"]], "pos": [["X"], ["X"]], "head": [["0"], ["0"]], "deprel": [["x"], ["y"]]}
     )
     learner = trellis.MIRA(epochs=1, C=1.0, average=False)
-    parser = parsing.train(corpus, features=["pos[head]", "label & word[dep]"], order=1, learner=learner)
+    parser = trellis.Parser.train(corpus, features=["pos[head]", "label & word[dep]"], order=1, learner=learner)
     for word, label in (("a", "x"), ("b", "y")):
         sentence = {"word": [word], "pos": ["X"]}
         [term] = parser.explain_arc(sentence, 1)  # the step is loss / |d|², 1 / 2
@@ -623,7 +638,7 @@ def test_a_wrong_label_costs_one() -> None:
 
 def test_trees_have_words_whatever_templates_read_first() -> None:
     """TEMPLATES begin with tags; the words of a tree are those of the sentence, and so is its punctuation."""
-    parser = parsing.train(treebank(8, 1), features=TEMPLATES, learner=trellis.Perceptron(epochs=1))
+    parser = trellis.Parser.train(treebank(8, 1), features=TEMPLATES, learner=trellis.Perceptron(epochs=1))
     assert parser.columns == ["pos", "word"]
     sentence = {"word": ["dog", "."], "pos": ["N", "V"]}
     assert parser.parse(sentence).words == parser.kbest(sentence, 1)[0][0].words == ["dog", "."]
@@ -636,12 +651,33 @@ def test_trees_have_words_whatever_templates_read_first() -> None:
 def test_dev_trees_without_a_label_of_training() -> None:
     dev = {"word": [["dog"]], "pos": [["N"]], "head": [["0"]], "deprel": [["other"]]}
     with pytest.raises(trellis.CorpusError, match=r"no label of the dev corpus \(other\) occurs in training"):
-        parsing.train(treebank(8, 1), dev=dev)
-    assert parsing.train(treebank(8, 1), dev=dev, metric="uas", learner=trellis.MIRA(epochs=1)).labels
+        trellis.Parser.train(treebank(8, 1), dev=dev)
+    assert trellis.Parser.train(treebank(8, 1), dev=dev, metric="uas", learner=trellis.MIRA(epochs=1)).labels
 
 
 def test_probabilities_of_an_empty_sentence() -> None:
     for options in ({}, {"order": 1, "projective": False, "features": TEMPLATES[:8]}):
-        parser = parsing.train(treebank(8, 1), **{"features": TEMPLATES, **options})
+        parser = trellis.Parser.train(treebank(8, 1), **{"features": TEMPLATES, **options})
         assert parser.parse([], probabilities=True).probabilities == []
         assert parser.probabilities([]).shape == (1, 0)
+
+
+def test_heads_as_whole_numbers() -> None:
+    """In a column or apart, Python's and NumPy's, with labels or without; and as trees."""
+    texts = treebank(6, 1)
+    columns = {name: texts.sentences(name) for name in texts.columns}
+    numbers = [[int(head) for head in heads] for heads in columns["head"]]
+    parser = trellis.Parser.train(texts, features=TEMPLATES)
+    assert trellis.Parser.train({**columns, "head": numbers}, features=TEMPLATES) == parser
+    x = {name: columns[name] for name in texts.columns if name not in ("head", "deprel")}
+    arrays = [(np.array(heads), labels) for heads, labels in zip(numbers, columns["deprel"], strict=True)]
+    trees = [trellis.DependencyTree(w, *z) for w, z in zip(columns["word"], arrays, strict=True)]
+    for y in (arrays, trees):
+        assert trellis.Parser.train(x, y, features=TEMPLATES).training["digest"] == parser.training["digest"]
+        assert trellis.Parser.train(x, y, features=TEMPLATES, dev=(x, y)).training["dev_score"] > 0.5
+        assert parser.evaluate(x, y).las == parser.evaluate(texts).las
+    assert not trellis.Parser.train(x, numbers, features=TEMPLATES).labels
+    for wrong in ([[2.5] * len(one) for one in numbers], [[True] * len(one) for one in numbers], numbers[1:], 3):
+        with pytest.raises((trellis.CorpusError, trellis.ArgumentError)) as error:
+            trellis.Parser.train(x, wrong, features=TEMPLATES)
+        assert "\n" not in str(error.value)

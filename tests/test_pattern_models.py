@@ -159,7 +159,10 @@ def test_a_pattern_file_of_wapiti_is_a_file_of_templates() -> None:
     rows = [[line.split() for line in block.splitlines()] for block in blocks]
     columns = {name: [[row[i] for row in one] for one in rows] for i, name in enumerate(("word", "pos", "label"))}
     tagger = trellis.train(
-        columns, target="label", features=FILES / "wapiti.pattern", learner=trellis.CRF(), pairs="all"
+        columns,
+        target="label",
+        features=trellis.Features(FILES / "wapiti.pattern", pairs="all"),
+        learner=trellis.CRF(),
     )
     imported = trellis.load(FILES / "wapiti.model")
     names = [str(template) for template in imported.model.vocabulary.templates]

@@ -107,7 +107,7 @@ def test_stopped_and_resumed_gives_the_same_bits(stop: int) -> None:
     second, _ = begin(2, 2.5)
     second.restore({name: array.copy() for name, array in first.state().items()})
     run(second, function, 12)
-    assert second.evaluations == whole.evaluations
+    assert second.iteration == whole.iteration
     for name, array in whole.state().items():
         assert np.array_equal(array, second.state()[name]), name
 

@@ -48,7 +48,7 @@ def gold_of(tagger: trellis.Tagger, of: trellis.Corpus) -> list[int]:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=order, prune=trellis.Pruning(0.9))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=order, search=trellis.Search(prune=0.9))
     sets = candidates(tagger, DEV)
     sizes = np.diff(sets.starts)
     assert sizes.min() >= 1
@@ -64,7 +64,7 @@ def test_pruned_tagger_keeps_to_candidates(order: int) -> None:
 
 
 def test_candidates_are_the_labels_within_the_margin() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.95))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=0.95))
     model, decoder = tagger.model, tagger._decoder
     assert model.filter is not None
     starts, ids, _ = decoder.attribute_lists(decoder.encode(DEV))
@@ -88,13 +88,13 @@ def test_same_bits_for_any_number_of_threads(learner: trellis.Learner, tmp_path:
     files = [tmp_path / f"{n}.model" for n in (1, 3)]
     for n, file in zip((1, 3), files, strict=True):
         trellis.train(
-            TRAIN, target="tag", features=FEATURES, learner=learner, prune=trellis.Pruning(0.95), n_threads=n
+            TRAIN, target="tag", features=FEATURES, learner=learner, search=trellis.Search(prune=0.95), n_threads=n
         ).save(file)
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_save_and_load(tmp_path: Path) -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=2, prune=trellis.Pruning(0.95))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, order=2, search=trellis.Search(prune=0.95))
     tagger.save(tmp_path / "m")
     again = trellis.load(tmp_path / "m")
     assert isinstance(again.model.filter, LabelFilter)
@@ -103,12 +103,15 @@ def test_save_and_load(tmp_path: Path) -> None:
 
 
 def test_without_pruning_nothing_changes() -> None:
-    without, automatic = (trellis.train(TRAIN, target="tag", features=FEATURES, prune=how) for how in (False, "auto"))
+    without, automatic = (
+        trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=how))
+        for how in (False, "auto")
+    )
     assert learnt(without) == learnt(automatic)
 
 
 def test_pruning_can_be_turned_off_and_changed() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=0.9))
     assert tagger.pruned(None).model.filter is None
     assert (np.diff(candidates(tagger.pruned(1e9), DEV).starts) == tagger.model.filter.most).all()  # type: ignore[union-attr]
     assert np.diff(candidates(tagger.pruned(0), DEV).starts).max() == 1
@@ -185,7 +188,12 @@ def test_labels_that_are_not_known_are_not_pruned() -> None:
 
 
 def test_pruning_keeps_to_the_tag_dictionary() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.95), tag_dictionary=3)
+    tagger = trellis.train(
+        TRAIN,
+        target="tag",
+        features=FEATURES,
+        search=trellis.Search(prune=0.95, tag_dictionary=3),
+    )
     words, sets = tagger.model.dictionary, candidates(tagger, DEV)
     assert words is not None
     column = DEV.column("word")
@@ -197,21 +205,19 @@ def test_pruning_keeps_to_the_tag_dictionary() -> None:
 
 
 def test_what_a_caller_allows_overrules_the_filter() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=0.9))
     words = DEV[0]["word"]
     assert tagger.tag(words, allowed={0: "L69"})[0] == "L69"
 
 
 @pytest.mark.parametrize("prune", [-0.5, 1.5, 0, "yes", float("nan"), (), (0.9, 1.5)])
 def test_share_is_checked(prune: Any) -> None:
-    with pytest.raises(LearnerError, match="survival is the share of gold labels to survive, above 0"):
-        trellis.Pruning(prune)
-    with pytest.raises(LearnerError, match=r"prune must be 'auto', True, False or a trellis\.Pruning, not"):
-        trellis.train(TRAIN, target="tag", features=FEATURES, prune=prune)
+    with pytest.raises(LearnerError, match=r"prune must be 'auto', True, False, a share above 0 and at most 1, or"):
+        trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=prune))
 
 
 def test_info_says_how_labels_are_pruned() -> None:
-    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, prune=trellis.Pruning(0.9))
+    tagger = trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=0.9))
     facts = facts_of(tagger, 0)
     assert tagger.model.filter is not None
     assert facts["prune"] == tagger.model.filter.header
@@ -223,9 +229,11 @@ def test_info_says_how_labels_are_pruned() -> None:
 def test_an_older_model_has_its_candidates() -> None:
     older = trellis.train(TRAIN, target="tag", features=FEATURES)
     with pytest.raises(LearnerError, match="older model"):
-        trellis.train(TRAIN, init=older, prune=True)
+        trellis.train(TRAIN, init=older, search=trellis.Search(prune=True))
     with pytest.raises(LearnerError, match="prunes labels"):
-        trellis.train(TRAIN, init=trellis.train(TRAIN, target="tag", features=FEATURES, prune=True))
+        trellis.train(
+            TRAIN, init=trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=True))
+        )
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -236,7 +244,7 @@ def test_sums_by_lists_are_those_over_all_labels(order: int, monkeypatch: pytest
         monkeypatch.setattr("trellis.learning.chain_problem.LISTED_PAIR", pair)
         events: list[trellis.Event] = []
         learner = trellis.CRF(epochs=6, precision="double")
-        given = {"target": "tag", "features": FEATURES, "order": order, "prune": trellis.Pruning(0.95)}
+        given = {"target": "tag", "features": FEATURES, "order": order, "search": trellis.Search(prune=0.95)}
         tagger = trellis.train(TRAIN, learner=learner, observer=events.append, **given)
         assert trellis.Tagger.from_bytes(tagger.to_bytes()).tag_column(DEV).codes.tolist()
         found.append([event.objective for event in events])
@@ -271,7 +279,7 @@ def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytes
     NotedFilter.made.clear()
     monkeypatch.setattr(_core, "Filter", NotedFilter)
     corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}
-    assert trellis.train(corpus, target="label", prune=trellis.Pruning(0.9)).model.filter is not None
+    assert trellis.train(corpus, target="label", search=trellis.Search(prune=0.9)).model.filter is not None
     whole, *others = sorted(NotedFilter.made, key=lambda one: len(one.asked))
     everything = set(range(12))
     assert (whole.learnt, whole.asked) == (everything, set())  # the one that the model keeps
@@ -292,14 +300,20 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
     assert (has_too_many_labels(2000, 1), has_too_many_labels(2001, 1)) == (False, True)
     assert (has_too_many_labels(200, 2), has_too_many_labels(201, 3)) == (False, True)
     assert not has_too_many_labels(9999, 0)  # where nothing is decoded
-    assert learnt(train()) == learnt(train(prune=False))
+    assert learnt(train()) == learnt(train(search=trellis.Search(prune=False)))
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.TOO_MANY", (2, 3))
-    automatic, asked = train(), train(prune=True)
+    automatic, asked = train(), train(search=trellis.Search(prune=True))
     assert automatic.training.pop("prune") == "auto"
     assert learnt(automatic) == learnt(asked)
     assert automatic.model.filter is not None
-    others = [{"prune": False}, {"order": 2}, {"order": 0}, {"tag_dictionary": True}, {"learner": "hmm"}]
-    for options in (*others, {"init": train(prune=False), "learner": trellis.Perceptron()}):
+    others = [
+        {"search": trellis.Search(prune=False)},
+        {"order": 2},
+        {"order": 0},
+        {"search": trellis.Search(tag_dictionary=True)},
+        {"learner": "hmm"},
+    ]
+    for options in (*others, {"init": train(search=trellis.Search(prune=False)), "learner": trellis.Perceptron()}):
         tagger = train(**options)
         assert tagger.model.filter is None
         assert "prune" not in tagger.training

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,16 +17,16 @@ import trellis
 from trellis import _core
 from trellis._support.arrays import LabelSets, Lists
 from trellis._support.errors import ArgumentError, LearnerError
-from trellis.engine.chain import Chains
+from trellis.engine.chain import Chains, Tables
 from trellis.interfaces.cli.info import facts_of, facts_text
 from trellis.tasks.tagging.training.pruning import learn_filter
 
-LEVELS = {2: trellis.Pruning((0.95, 0.95)), 3: trellis.Pruning((0.95, 0.97, 0.95))}
+LEVELS = {2: (0.95, 0.95), 3: (0.95, 0.97, 0.95)}
 
 
 def trained(order: int, prune: Any = None, **more: Any) -> trellis.Tagger:
     given = {"target": "tag", "features": FEATURES, "order": order, **more}
-    return trellis.train(TRAIN, prune=LEVELS[order] if prune is None else prune, **given)
+    return trellis.train(TRAIN, search=trellis.Search(prune=LEVELS[order] if prune is None else prune), **given)
 
 
 @cache
@@ -52,7 +53,11 @@ def lattice_paths(sets: LabelSets, begin: int, end: int) -> list[list[int]]:
 
 def chains_of(tagger: trellis.Tagger, sentences: list[list[str]]) -> Chains:
     decoder = tagger._decoder
-    return decoder.chains(decoder.encode(sentences), None, 1).doubles
+    chains = decoder.chains(decoder.encode(sentences), None, 1)
+    emit, edge, tri, end, ngrams, own = chains.tables
+    own = None if own is None else (own[0], own[1], own[2].astype(np.float64))
+    tri, end = (None if table is None else table.astype(np.float64) for table in (tri, end))
+    return chains._replace(tables=Tables(emit.astype(np.float64), edge.astype(np.float64), tri, end, ngrams, own))
 
 
 @pytest.mark.parametrize("order", LEVELS)
@@ -82,29 +87,34 @@ def test_answers_are_those_over_the_paths_that_are_left(order: int) -> None:
         np.testing.assert_allclose(edge, pairs, atol=1e-9)
 
 
+def with_margins(tagger: trellis.Tagger, *margins: float) -> trellis.Tagger:
+    """The tagger with other margins of levels; those without one are left out."""
+    label_filter = tagger.model.filter
+    assert label_filter is not None
+    levels = tuple(level._replace(margin=margin) for level, margin in zip(label_filter.levels, margins, strict=False))
+    return trellis.Tagger(replace(tagger.model, filter=replace(label_filter, levels=levels)))
+
+
 def test_a_wide_margin_prunes_no_run() -> None:
     tagger = usual(3)
     label_filter = tagger.model.filter
     assert label_filter is not None
-    alone = tagger.pruned([label_filter.margin])
+    alone = with_margins(tagger)
     assert alone.model.filter is not None
     assert alone.model.filter.levels == ()
-    wide = tagger.pruned([label_filter.margin, 1e9, 1e9])
+    wide = with_margins(tagger, 1e9, 1e9)
     assert wide.tag_column(DEV).codes.tolist() == alone.tag_column(DEV).codes.tolist()
     assert wide.kbest(DEV[0]["word"], 5) == alone.kbest(DEV[0]["word"], 5)
-    pairs = tagger.pruned([label_filter.margin, label_filter.levels[0].margin])
+    pairs = with_margins(tagger, label_filter.levels[0].margin)
     assert len(pairs.model.filter.levels) == 1  # type: ignore[union-attr]
-    narrow = [tagger.pruned([label_filter.margin, *others]) for others in ([0.0], [0.0, 0.0])]
+    narrow = [with_margins(tagger, *others) for others in ([0.0], [0.0, 0.0])]
     for one in narrow:  # the best path of a level is left always
         sets = chains_of(one, [DEV[0]["word"]]).allowed
         assert sets is not None
         assert [one.labels[z] for z in lattice_paths(sets, 0, len(DEV[0]["word"]))[0]] == one.tag(DEV[0]["word"])
-    with pytest.raises(ArgumentError, match="4 numbers"):
-        tagger.pruned([1, 2, 3, 4])
-    with pytest.raises(ArgumentError, match="margin"):
-        tagger.pruned([1, -2])
-    with pytest.raises(ArgumentError, match="margin"):
-        tagger.pruned([])
+    for wrong in (-2, [1, 2]):
+        with pytest.raises(ArgumentError, match="margin"):
+            tagger.pruned(wrong)  # type: ignore[arg-type]
     assert tagger.pruned(9).model.filter.levels == label_filter.levels  # type: ignore[union-attr]
 
 
@@ -202,7 +212,7 @@ def test_crf_sums_over_what_is_left() -> None:
 
 
 def test_one_share_is_as_before(tmp_path: Path) -> None:
-    for name, prune in (("a", trellis.Pruning(0.95)), ("b", trellis.Pruning((0.95,)))):
+    for name, prune in (("a", 0.95), ("b", (0.95,))):
         trained(2, prune).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -221,14 +231,19 @@ def test_rules_of_a_scheme_and_levels() -> None:
     tags = [["B-X" if w == "a" else "I-X" if w == "b" else "O" for w in sentence] for sentence in words]
     corpus = trellis.read({"word": words, "tag": tags})
     tagger = trellis.train(
-        corpus, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9)), scheme="iob2"
+        corpus,
+        target="tag",
+        features=["word[0]"],
+        order=2,
+        search=trellis.Search(prune=(0.9, 0.9)),
+        labels=trellis.Labels(scheme="iob2"),
     )
     for sentence in (["b", "b", "c", "b"], ["c", "b"], ["b"]):
         found = tagger.tag(sentence)
         assert found[0] != "I-X"
         assert all(not (z == "I-X" and y == "O") for y, z in pairwise(found))
     later = trellis.train(
-        corpus, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9))
+        corpus, target="tag", features=["word[0]"], order=2, search=trellis.Search(prune=(0.9, 0.9))
     ).constrained("iob2")
     assert later.tag(["c", "b"])[1] != "I-X"
 
@@ -236,11 +251,19 @@ def test_rules_of_a_scheme_and_levels() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 1}, "order 1 takes at most 1"),
-        ({"prune": trellis.Pruning((0.9,) * 3), "order": 2}, "order 2 takes at most 2"),
-        ({"prune": [0.9, 0.9], "order": 2}, "prune must be"),
-        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 2, "beam": 4}, "leave beam out"),
-        ({"prune": trellis.Pruning((0.9, 0.9)), "order": 2, "learner": trellis.SequenceBoost()}, "takes one share"),
+        ({"search": trellis.Search(prune=(0.9, 0.9)), "order": 1}, "order 1 takes at most 1"),
+        ({"search": trellis.Search(prune=(0.9,) * 3), "order": 2}, "order 2 takes at most 2"),
+        (
+            {
+                "search": trellis.Search(prune=(0.9, 0.9), beam=4),
+                "order": 2,
+            },
+            "leave beam out",
+        ),
+        (
+            {"search": trellis.Search(prune=(0.9, 0.9)), "order": 2, "learner": trellis.SequenceBoost()},
+            "takes one share",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(given: dict[str, Any], message: str) -> None:
@@ -252,7 +275,12 @@ def test_labels_must_be_known_where_runs_are_pruned() -> None:
     some = trellis.read({"word": [["a", "b"], ["b", "a"]], "tag": [["A", ""], ["B", "A"]]})
     with pytest.raises(LearnerError, match="fully known"):
         trellis.train(
-            some, target="tag", features=["word[0]"], order=2, prune=trellis.Pruning((0.9, 0.9)), partial=True
+            some,
+            target="tag",
+            features=["word[0]"],
+            order=2,
+            search=trellis.Search(prune=(0.9, 0.9)),
+            labels=trellis.Labels(partial=True),
         )
 
 

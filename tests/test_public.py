@@ -63,7 +63,6 @@ def test_what_functions_return_can_be_named() -> None:
         "FeatureWeights",
         "Problem",
         "ArcVocabulary",
-        "ColumnReader",
     }
     assert unnamed <= private
 

@@ -14,7 +14,7 @@ from command_line import TRAIN, refused
 from test_display import NASTY, Checked
 
 import trellis
-from trellis.tasks.tagging.decoding import Decoder
+from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.errors_found import find_errors
 
 WORDS = [["the", "dog", NASTY], ["Ann", "ran"], ["a", "cat", "ran", "a", "cat", "ran"]]
@@ -54,13 +54,13 @@ def test_the_corpus_is_decoded_once_for_labels_and_once_for_marginals(
     assert found.calibration == tagger.reliability(corpus)
     calls = Counter[str]()
     for name in ("best_codes", "_encoded"):
-        method = getattr(Decoder, name)
+        method = getattr(ChainDecoder, name)
 
         def counted(decoder: Any, *options: Any, name: str = name, method: Any = method) -> Any:
             calls[name] += 1
             return method(decoder, *options)
 
-        monkeypatch.setattr(Decoder, name, counted)
+        monkeypatch.setattr(ChainDecoder, name, counted)
     find_errors(tagger, corpus, decode=decode)
     assert calls == ({"best_codes": 1, "_encoded": 2} if decode == "viterbi" else {"best_codes": 2, "_encoded": 3})
     monkeypatch.setattr("trellis.tasks.tagging.decoding.PIECE_BYTES", 1)
@@ -97,7 +97,7 @@ def test_nothing_wrong(tagger: trellis.Tagger) -> None:
 def test_models_without_marginals_have_a_page_too() -> None:
     corpus = {"word": WORDS, "chunk": GOLD}
     features = ["word[0]", "label[any] & word[0]"]
-    tagger = trellis.train(corpus, target="chunk", features=features, beam=4)
+    tagger = trellis.train(corpus, target="chunk", features=features, search=trellis.Search(beam=4))
     assert find_errors(tagger, corpus).calibration is None
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import trellis
+from trellis.corpus.brackets import parse_trees
 from trellis.evaluation.attachment import attachment
 from trellis.evaluation.brackets import evaluate_trees
 from trellis.evaluation.error_analysis import error_analysis
 from trellis.evaluation.report import StructuredReport
 from trellis.evaluation.tagging import RerankingReport, evaluate
 from trellis.evaluation.words import compare_words
-from trellis.tasks.trees import parse_trees
 
 SPANS = [["B-NP", "I-NP", "O"], ["B-VP"]], [["B-NP", "O", "O"], ["B-VP"]]
 TAGS = [["D", "N", "V"], ["N"]], [["D", "N", "N"], ["N"]]

@@ -16,9 +16,8 @@ from command_line import COLUMNS, Done, refused
 import trellis
 from trellis._support.tensor_file import read_tensors, write_tensors
 from trellis.corpus.schemes import spans
-from trellis.tasks import reranking, structured
 from trellis.tasks.reranking.features import GlobalFeatures
-from trellis.tasks.reranking.lists import Candidate, KBestList, cost_named, kbest_lists, segments_of
+from trellis.tasks.reranking.lists import Candidate, KBestList, cost_named, kbest_lists, report, segments_of
 from trellis.tasks.reranking.model import FORMAT
 
 Call = Callable[..., Done]
@@ -51,7 +50,7 @@ LEARNERS = [
 
 @pytest.fixture(scope="module")
 def lists() -> list[KBestList]:
-    return reranking.held_out_lists(one_verb(200, 0), by_words, k=8, folds=4)
+    return trellis.held_out_lists(one_verb(200, 0), by_words, k=8, folds=4)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +73,9 @@ def test_whole_sequences_tell_what_words_do_not(
 def test_counts_are_what_helps(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     """With the score alone the tagger's choice stays; one verb outweighs none and two."""
     test = trellis.read(one_verb(50, 1))
-    alone = reranking.fit(tagger, lists, k=8, features=["score"])
+    alone = trellis.Reranker.train(lists, tagger=tagger, k=8, features=["score"])
     assert alone.tag_batch(test) == tagger.tag_batch(test)
-    model = reranking.fit(tagger, lists, k=8, features=["score", "counts"]).model
+    model = trellis.Reranker.train(lists, tagger=tagger, k=8, features=["score", "counts"]).model
     assert model["counts: V=1"] > max(model["counts: V=2"], 0)
     assert model["score"] > 0
 
@@ -86,14 +85,13 @@ def test_scores_are_in_units_of_the_typical_gap(lists: list[KBestList], tagger: 
     gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
     gap = sum(gaps) / len(gaps)
     assert not 0.9 < gap < 1.1
-    reranker = reranking.fit(tagger, lists, features=["score"])
+    reranker = trellis.Reranker.train(lists, tagger=tagger, features=["score"])
     assert reranker.problem.scale == pytest.approx(gap)
-    features = reranker.problem.features.of(lists[0], reranker.problem.scale)
-    assert features.own[1]["score"] == pytest.approx(
-        (lists[0].candidates[1].score - lists[0].candidates[0].score) / gap
-    )
+    first, second = lists[0].candidates[:2]
+    features = features_of(reranker.problem.features, lists[0], reranker.problem.scale, 1)
+    assert features["score"] == pytest.approx((second.score - first.score) / gap)
     alone = [replace(one, candidates=one.candidates[:1]) for one in lists]
-    assert reranking.fit(tagger, alone, features=["score"]).problem.scale == 1.0
+    assert trellis.Reranker.train(alone, tagger=tagger, features=["score"]).problem.scale == 1.0
 
 
 def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, lists: list[KBestList]) -> None:
@@ -101,19 +99,22 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
     held_out = kbest_lists(tagger, dev, 8, dev.sentences("tag"))
     how: dict[str, Any] = {"k": 8, "features": ["score", "types", "counts"]}
     epochs = [
-        reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=n, average=False), **how) for n in range(1, 6)
+        trellis.Reranker.train(lists, tagger=tagger, learner=trellis.Perceptron(epochs=n, average=False), **how)
+        for n in range(1, 6)
     ]
-    scores = [reranking.report(held_out, one.choose(held_out)) for one in epochs]
+    scores = [report(held_out, one.choose(held_out)) for one in epochs]
     shares = [one.token_accuracy for one in scores if one is not None]
-    kept = reranking.fit(tagger, lists, learner=trellis.Perceptron(epochs=5, average=False), dev=held_out, **how)
+    kept = trellis.Reranker.train(
+        lists, tagger=tagger, learner=trellis.Perceptron(epochs=5, average=False), dev=held_out, **how
+    )
     assert [event["dev_score"] for event in kept.model.training["history"]] == pytest.approx(shares)
     assert kept.choose(held_out) == epochs[shares.index(max(shares))].choose(held_out)
-    again = reranking.train(
+    again = trellis.Reranker.train(
         one_verb(40, 0), tagger=by_words, learner=trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1
     )
     assert len(again.model.training["history"]) < 9
     with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
-        reranking.fit(tagger, lists, dev=[])
+        trellis.Reranker.train(lists, tagger=tagger, dev=[])
 
 
 # ------------------------------------------------------------ lists
@@ -139,7 +140,7 @@ def test_no_list_comes_from_a_tagger_that_saw_its_sentence() -> None:
         seen.append({word for sentence in part.sentences("word") for word in sentence})
         return by_words(part)
 
-    found = reranking.held_out_lists(corpus, noted, k=2, folds=3)
+    found = trellis.held_out_lists(corpus, noted, k=2, folds=3)
     assert [one.candidates[0].sentence["word"] for one in found] == corpus.sentences("word")
     assert [one.gold for one in found] == [tuple(labels) for labels in corpus.sentences("tag")]
     everything = {f"w{i}" for i in range(7)}
@@ -156,13 +157,13 @@ def test_segments_are_spans_and_single_tokens() -> None:
 
 
 def test_the_oracle_is_the_cheapest_candidate_of_every_list() -> None:
-    found = reranking.held_out_lists(CHUNKS[:3], chunker, k=6, folds=3)
+    found = trellis.held_out_lists(CHUNKS[:3], chunker, k=6, folds=3)
     right = missed = false = 0
     for one in found:
         gold = set(spans(one.gold or ()))
         best = min((set(spans(z.labels)) for z in one.candidates), key=lambda z: len(gold ^ z))
         right, missed, false = right + len(gold & best), missed + len(gold - best), false + len(best - gold)
-    told = reranking.report(found)
+    told = report(found)
     assert told.oracle.has_spans
     assert told.oracle.f1 == pytest.approx(2 * right / (2 * right + missed + false))
     assert told.oracle.headline > told.first.headline
@@ -188,7 +189,7 @@ def naive(z: Candidate, scale: float, best: float) -> Counter[str]:
     """Some of the default features, read off their definition."""
     n = len(z.labels)
     words = list(z.sentence["word"])
-    line = [reranking.Segment("<s>", 0, 0)] * 2 + list(z.segments) + [reranking.Segment("</s>", n, n)] * 2
+    line = [trellis.Segment("<s>", 0, 0)] * 2 + list(z.segments) + [trellis.Segment("</s>", n, n)] * 2
     out: Counter[str] = Counter()
     for i in range(2, len(line) - 2):
         types = [one.type for one in line]
@@ -205,16 +206,26 @@ def naive(z: Candidate, scale: float, best: float) -> Counter[str]:
     return out
 
 
+def features_of(features: GlobalFeatures, found: KBestList, scale: float, rank: int) -> Counter[str]:
+    """All features of a candidate: its own, and those on the edges that it shares with others."""
+    parts = features.parts(found.candidates, scale)
+    edge = parts.graph.n_edges - len(found.candidates) + rank
+    out: Counter[str] = Counter()
+    for e in (edge, *parts.graph.tails_of(edge)):
+        out.update(parts.features[e])  # type: ignore[arg-type]
+    return out
+
+
 def test_features_differ_between_candidates_as_their_definition_says() -> None:
     chosen = ["score", "type[-2..2]", "type[0] & word[0]", "type[2]"]
     chosen.append("type[0] & last(column[-1]) & column[0] & first(column[1])")
     features = GlobalFeatures(chosen, ("word",))
     for one in kbest_lists(chunker(CHUNKS), CHUNKS[:3], 12):
-        found = features.of(one, 2.0)
+        found = [features_of(features, one, 2.0, rank) for rank in range(len(one.candidates))]
         full = [naive(z, 2.0, one.candidates[0].score) for z in one.candidates]
         for rank in range(1, len(one.candidates)):
-            for name in {*found.of(0), *found.of(rank), *full[0], *full[rank]}:
-                ours = found.of(0).get(name, 0.0) - found.of(rank).get(name, 0.0)
+            for name in {*found[0], *found[rank], *full[0], *full[rank]}:
+                ours = found[0][name] - found[rank][name]
                 assert ours == pytest.approx(full[0][name] - full[rank][name]), name
 
 
@@ -228,7 +239,7 @@ class Unpacked:
         return list(range(len(x.candidates)))
 
     def features(self, x: KBestList, y: int) -> dict[str, float]:
-        return self.given.of(x, self.scale).of(y)
+        return dict(features_of(self.given, x, self.scale, y))
 
     def cost(self, x: KBestList, y: Any, z: int) -> float:
         return self.of(y, x.candidates[z])
@@ -238,9 +249,11 @@ class Unpacked:
 def test_a_packed_list_teaches_what_its_candidates_teach(
     lists: list[KBestList], tagger: trellis.Tagger, learner: trellis.Learner
 ) -> None:
-    packed = reranking.fit(tagger, lists[:40], learner=learner, k=8, features=["score", "types", "counts"])
+    packed = trellis.Reranker.train(
+        lists[:40], tagger=tagger, learner=learner, k=8, features=["score", "types", "counts"]
+    )
     problem = Unpacked(packed.problem.features, packed.problem.scale)
-    plain = structured.train([(one, one.gold) for one in lists[:40]], problem=problem, learner=learner)
+    plain = trellis.StructuredModel.train([(one, one.gold) for one in lists[:40]], problem=problem, learner=learner)
     assert set(plain.names) == set(packed.model.names)
     for one in lists[40:60]:
         ours = dict(packed.model.kbest(one, 8))
@@ -252,7 +265,7 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     def verbs(candidate: Candidate) -> dict[str, float]:
         return {"how many": candidate.labels.count("V"), "one": candidate.labels.count("V") == 1}
 
-    reranker = reranking.fit(tagger, lists, k=8, features=["score", verbs])
+    reranker = trellis.Reranker.train(lists, tagger=tagger, k=8, features=["score", verbs])
     assert reranker.model["verbs: one"] > 0
     test = trellis.read(one_verb(50, 1))
     reranker.save(tmp_path / "m")
@@ -288,13 +301,13 @@ def test_functions_of_one_name_are_an_error(
     lists: list[KBestList], tagger: trellis.Tagger, features: Any, name: str
 ) -> None:
     with pytest.raises(trellis.ArgumentError, match=f"two feature functions have the name {name}; give one of them"):
-        reranking.fit(tagger, lists[:9], features=features)
+        trellis.Reranker.train(lists[:9], tagger=tagger, features=features)
 
 
 def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trellis.Tagger, tmp_path: Path) -> None:
     noun, verb = Has("N"), Has("V")
     noun.__name__, verb.__name__ = "noun", "verb"  # type: ignore[attr-defined]
-    found = reranking.fit(tagger, lists, k=8, features=[noun, verb, noun])
+    found = trellis.Reranker.train(lists, tagger=tagger, k=8, features=[noun, verb, noun])
     assert {"noun: N", "verb: V"} == set(found.model.names)
     found.save(tmp_path / "m")
     assert trellis.Reranker.load(tmp_path / "m", functions=[verb, noun]).model["verb: V"] == found.model["verb: V"]
@@ -322,7 +335,7 @@ def test_a_function_gives_names_or_a_dict(lists: list[KBestList], tagger: trelli
         return gives if candidate.rank == 1 else []
 
     with pytest.raises(trellis.TrellisError, match=why) as told:
-        reranking.fit(tagger, lists[:9], features=["score", broken])
+        trellis.Reranker.train(lists[:9], tagger=tagger, features=["score", broken])
     assert "broken" in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -331,11 +344,11 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
     data = one_verb(9, 0)
     other = trellis.train({"w": data["word"], "tag": data["tag"]}, target="tag", features=["w[0]"])
     with pytest.raises(trellis.ArgumentError, match="lists must have the columns of the tagger; 0 has word, not w"):
-        reranking.fit(other, lists)
+        trellis.Reranker.train(lists, tagger=other)
     corpus = trellis.read({"w": data["word"], "tag": data["tag"]})
     dev = kbest_lists(other, corpus, 2, corpus.sentences("tag"))
     with pytest.raises(trellis.ArgumentError, match="dev must have the columns of the tagger; 0 has w, not word"):
-        reranking.fit(tagger, lists, dev=dev)
+        trellis.Reranker.train(lists, tagger=tagger, dev=dev)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +366,7 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
 )
 def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tagger, features: Any, why: str) -> None:
     with pytest.raises(trellis.TrellisError, match=r".") as told:
-        reranking.fit(tagger, lists[:2], features=features)
+        trellis.Reranker.train(lists[:2], tagger=tagger, features=features)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -362,9 +375,9 @@ def test_features_that_make_no_sense(lists: list[KBestList], tagger: trellis.Tag
 
 
 def test_k_best_and_explanations_agree(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    reranker = reranking.fit(tagger, lists, k=8)
+    reranker = trellis.Reranker.train(lists, tagger=tagger, k=8)
     sentence = ["w9", "w8", "w1", "w2", "w3"]
-    best = reranker.kbest(sentence)
+    best = reranker.kbest(sentence, 8)
     assert best[0][0] == reranker.tag(sentence) == ["V", "N", "N", "N", "N"]
     assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
     assert sorted(labels for labels, _ in best) == sorted(labels for labels, _ in tagger.kbest(sentence, 8))
@@ -384,7 +397,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
     def two_columns(part: trellis.Corpus) -> trellis.Tagger:
         return trellis.train(part, target="tag", features=["word[0]", "pos[0]"])
 
-    reranker = reranking.train(data, tagger=two_columns, k=3, folds=2)
+    reranker = trellis.Reranker.train(data, tagger=two_columns, k=3, folds=2)
     assert any("pos[0]" in name for name in reranker.model.names)
     wanted = reranker.tag([("a", "x"), ("b", "y")])
     assert reranker.tag({"word": ["a", "b"], "pos": ["x", "y"]}) == wanted
@@ -398,7 +411,7 @@ def test_sentences_are_given_as_to_the_tagger() -> None:
 def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
     files = []
     for n in (1, 2, 3):
-        reranker = reranking.train(
+        reranker = trellis.Reranker.train(
             CHUNKS,
             tagger=chunker,
             learner=trellis.Perceptron(epochs=3, shuffle=True, seed=7),
@@ -409,7 +422,7 @@ def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
         reranker.save(tmp_path / "m")
         files.append((tmp_path / "m").read_bytes())
     assert files[0] == files[1] == files[2]
-    reranker = reranking.train(
+    reranker = trellis.Reranker.train(
         CHUNKS, tagger=chunker, learner=trellis.Perceptron(epochs=3, shuffle=True, seed=8), k=6, folds=3
     )
     reranker.save(tmp_path / "m")
@@ -417,7 +430,7 @@ def test_the_same_bits_on_any_number_of_threads(tmp_path: Path) -> None:
 
 
 def test_a_file_has_all_of_it(tmp_path: Path) -> None:
-    reranker = reranking.train(CHUNKS, tagger=chunker, k=6, folds=3)
+    reranker = trellis.Reranker.train(CHUNKS, tagger=chunker, k=6, folds=3)
     reranker.save(tmp_path / "m")
     again = trellis.Reranker.load(tmp_path / "m")
     assert again.tag_batch(CHUNKS) == reranker.tag_batch(CHUNKS)
@@ -456,7 +469,7 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
 
 @pytest.mark.parametrize(("why", "change"), HOSTILE)
 def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[..., object]) -> None:
-    reranker = reranking.train(CHUNKS, tagger=chunker, k=3, folds=2, features=["score", "types"])
+    reranker = trellis.Reranker.train(CHUNKS, tagger=chunker, k=3, folds=2, features=["score", "types"])
     reranker.save(tmp_path / "m")
     opened = read_tensors(tmp_path / "m", "a reranker")
     tensors, text = dict(opened.tensors), json.loads(opened.text)
@@ -476,7 +489,7 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
         ({"folds": 1}, "folds must be a whole number from 2 on, not 1"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
         ({"cost": "f1"}, "cost must be 'auto' or 'tokens' or 'spans', not 'f1'"),
-        ({"learner": trellis.MaxEnt()}, "MaxEnt(solver='lbfgs') learns chains only"),
+        ({"learner": trellis.MaxEnt()}, "MaxEnt learns chains only"),
         ({"learner": "hmm"}, "HMM learns chains only"),
         ({"learner": "svm"}, "no learner 'svm'"),
         ({"learner": 3}, "learner must be a learner"),
@@ -496,7 +509,7 @@ def test_settings_that_make_no_sense_are_told_before_any_training(settings: dict
         raise AssertionError
 
     with pytest.raises(trellis.TrellisError) as told:
-        reranking.train(CHUNKS, **{"tagger": untrained, "folds": 2, **settings})
+        trellis.Reranker.train(CHUNKS, **{"tagger": untrained, "folds": 2, **settings})
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -517,13 +530,13 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
         return chunker(part)
 
     with pytest.raises(trellis.TrellisError, match=why):
-        reranking.train(CHUNKS, tagger=counted, folds=2, **settings)
+        trellis.Reranker.train(CHUNKS, tagger=counted, folds=2, **settings)
     assert calls == [6]
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
-        reranking.train(one_verb(9, 0), tagger=lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
+        trellis.Reranker.train(one_verb(9, 0), tagger=lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
     assert calls == [6, 0]
     with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
-        reranking.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
+        trellis.Reranker.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
 
 
 def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) -> None:
@@ -532,22 +545,24 @@ def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) 
 
 
 def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    named, given = (reranking.fit(tagger, lists[:20], learner=one, k=8).model for one in ("mira", trellis.MIRA()))
+    named, given = (
+        trellis.Reranker.train(lists[:20], tagger=tagger, learner=one, k=8).model for one in ("mira", trellis.MIRA())
+    )
     assert named.names == given.names
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
     assert (
-        reranking.train(CHUNKS, tagger=chunker, learner="arow", k=2, folds=2).model.training["learner"]["name"]
+        trellis.Reranker.train(CHUNKS, tagger=chunker, learner="arow", k=2, folds=2).model.training["learner"]["name"]
         == "AROW"
     )
 
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
-        reranking.fit(tagger, lists, cost="spans")
+        trellis.Reranker.train(lists, tagger=tagger, cost="spans")
     with pytest.raises(trellis.ArgumentError, match="right labels"):
-        reranking.report(kbest_lists(tagger, [["w1"]], 2))
+        report(kbest_lists(tagger, [["w1"]], 2))
     with pytest.raises(trellis.ArgumentError, match="right labels"):
-        reranking.fit(tagger, [])
+        trellis.Reranker.train([], tagger=tagger)
 
 
 # ------------------------------------------------------------ the command line
@@ -608,12 +623,12 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
 @pytest.mark.parametrize(
     ("options", "name", "value"),
     [
-        ("--order 3 --beam 3", "beam", 3),
+        ("--order 3 --beam 3", "search", trellis.Search(beam=3)),
         ("--segments 4 --learner crf", "segments", trellis.Segments(4)),
-        ("--prune 0.9", "prune", trellis.Pruning(0.9)),
-        ("--tag-dictionary 2", "tag_dictionary", 2),
-        ("--pairs seen", "pairs", "seen"),
-        ("--label-parts -", "label_parts", "-"),
+        ("--prune 0.9", "search", trellis.Search(prune=(0.9,))),
+        ("--tag-dictionary 2", "search", trellis.Search(tag_dictionary=2)),
+        ("--pairs seen", "features", trellis.Features(pairs="seen")),
+        ("--label-parts -", "labels", trellis.Labels(parts="-")),
         ("--shuffle --seed 4 --set batch=2", "learner", trellis.MIRA(epochs=2, shuffle=True, seed=4, batch=2)),
     ],
 )
@@ -649,4 +664,4 @@ def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path)
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")
     refused(call(f"{train} --model no/where"), "no such folder")
     refused(call(f"{train} --model r --patience 2"), "patience")
-    refused(call("predict --model absent test.txt"), "cannot read absent")
+    refused(call("predict --model absent test.txt"), "absent: no such file")

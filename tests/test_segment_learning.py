@@ -15,7 +15,6 @@ from trellis.features.templates import parse_template
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import ALL_ABILITIES, Ability
 from trellis.learning.parameters import Parameters
-from trellis.tasks import structured
 
 WORDS = [["a", "b", "a", "c"], ["b", "c"], ["c", "a", "a"], ["a"], ["b", "b", "c", "a", "a"]]
 SPANS = [
@@ -83,7 +82,13 @@ def test_the_loss_is_that_of_all_segmentations() -> None:
 def test_adagrad_and_lbfgs_come_to_the_same_weights() -> None:
     learners = [trellis.CRF(c2=1.0, tolerance=1e-7), trellis.CRF(c2=1.0, solver="adagrad", epochs=400)]
     taggers = [
-        trellis.train(CORPUS, target="label", features=FEATURES, learner=one, segments=True, pairs="seen")
+        trellis.train(
+            CORPUS,
+            target="label",
+            features=trellis.Features(FEATURES, pairs="seen"),
+            learner=one,
+            segments=True,
+        )
         for one in learners
     ]
     first, second = ({(w.feature, w.label): w.weight for w in tagger.top_features(1000)} for tagger in taggers)
@@ -134,7 +139,7 @@ class Twin:
                 names.update(self.segment_names(x, begin, end))
         return names
 
-    def lattice(self, x: list[str]) -> tuple[structured.Parts, list[tuple[int, int, str, str]]]:
+    def lattice(self, x: list[str]) -> tuple[trellis.Parts, list[tuple[int, int, str, str]]]:
         known, nodes = self.known(), {("start",): 0}
         heads, tails, features, what = list[int](), list[int](), list[dict[str, float]](), list[Any]()
         first = sorted(self.labels.index(label) for label in ("O", "B-N", "B-P"))
@@ -174,9 +179,9 @@ class Twin:
         for y in range(len(self.labels)):
             add(("done",), ("after", len(x) - 1, y), [], None)
         graph = Hypergraph(np.array(heads, np.int32), np.array(tails, np.int32))
-        return structured.Parts(graph, features), what
+        return trellis.Parts(graph, features), what
 
-    def parts(self, x: list[str]) -> structured.Parts:
+    def parts(self, x: list[str]) -> trellis.Parts:
         return self.lattice(x)[0]
 
     def edges(self, x: list[str], y: list[Span]) -> list[int]:
@@ -203,7 +208,7 @@ class Twin:
 def test_the_same_model_as_parts_of_a_lattice_has_the_same_weights() -> None:
     learner = trellis.Perceptron(epochs=3, average=False)
     tagger = trellis.train(CORPUS, target="label", features=FEATURES, learner=learner, segments=True)
-    model = structured.train(list(zip(WORDS, SPANS, strict=True)), problem=Twin(), learner=learner)
+    model = trellis.StructuredModel.train(list(zip(WORDS, SPANS, strict=True)), problem=Twin(), learner=learner)
     types = {"N": "B-N", "P": "B-P", "O": "O"}
     mine = {f"{w.feature} {types.get(w.label, w.label)}": w.weight for w in tagger.top_features(1000)}
     theirs = {name: model[name] for name in model.names}
@@ -256,7 +261,11 @@ def test_attributes_are_what_templates_say(tmp_path: Any) -> None:
     words = [["A", "b", "a"], ["b", "A", "c"]]
     corpus = {"word": words, "label": [["B-N", "I-N", "O"], ["B-N", "I-N", "B-N"]]}
     tagger = trellis.train(
-        corpus, target="label", features=["word[0]", *templates], segments=True, learner=trellis.CRF(), pairs="all"
+        corpus,
+        target="label",
+        features=trellis.Features(["word[0]", *templates], pairs="all"),
+        segments=True,
+        learner=trellis.CRF(),
     )
     decoder = tagger._decoder
     assert decoder.segments is not None

@@ -147,8 +147,11 @@ def test_arguments(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
         trellis.Segmenter.train(tmp_path / "nowhere.txt")
     with pytest.raises(CorpusError, match="no sentences"):
         trellis.Segmenter.train([])
-    with pytest.raises(ArgumentError, match="no option 'scheme'"):
-        trellis.Segmenter.train(LINES, scheme="iob2")
+    least = trellis.Segmenter.train(LINES, features=trellis.Features(min_count=2))
+    usual = trellis.Segmenter.train(LINES, features=trellis.Features("segmentation", min_count=2))
+    assert least.tagger.model.vocabulary.templates == usual.tagger.model.vocabulary.templates
+    with pytest.raises(ArgumentError, match="no option 'labels'"):
+        trellis.Segmenter.train(LINES, labels=trellis.Labels(scheme="iob2"))
     with pytest.raises(ArgumentError, match="a text is a string"):
         segmenter.segment(b"abc")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="a list of strings"):
@@ -296,3 +299,24 @@ def test_epochs_are_compared_by_words() -> None:
     assert (usual["dev_score"], usual["history"]) == (trained.training["dev_score"], trained.training["history"])
     with pytest.raises(LearnerError, match="metric must be 'auto' or 'f1', not 'token'"):
         trellis.Segmenter.train(LINES, dev=dev, metric="token")
+
+
+def test_a_corpus_or_a_table_of_words() -> None:
+    lines = [["a", "bc"], ["bc", "d"], ["ab", "c"], ["d"]]
+    segmenter, corpus = trellis.Segmenter.train(lines), trellis.read({"word": lines})
+    pandas = pytest.importorskip("pandas")
+    for data in (corpus, pandas.DataFrame({"word": lines})):
+        assert trellis.Segmenter.train(data) == segmenter
+        scored = trellis.Segmenter.train(lines, dev=data)
+        assert scored.training["dev_score"] == scored.evaluate(lines).headline
+        assert segmenter.evaluate(data).to_dict() == segmenter.evaluate(lines).to_dict()
+    with pytest.raises(trellis.CorpusError, match="no column 'word'"):
+        trellis.Segmenter.train(trellis.read({"character": lines}))
+
+
+def test_the_score_on_dev_is_that_of_words_where_all_have_one_character() -> None:
+    dev = [["a", "d"], ["d"]]
+    for metric in ("auto", "f1"):
+        segmenter = trellis.Segmenter.train([["a", "bc"], ["bc", "d"], ["d"]], dev=dev, metric=metric)
+        assert segmenter.training["dev_score"] == segmenter.evaluate(dev).headline
+        assert segmenter.training["metric"] == metric

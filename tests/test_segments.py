@@ -290,7 +290,7 @@ def test_the_scheme_is_that_of_the_label_sequences(rows: list[str], scheme: str)
 )
 def test_labels_that_the_scheme_does_not_allow_are_rejected(rows: list[str], scheme: str | None, why: str) -> None:
     with pytest.raises((CorpusError, ConstraintError), match=why):
-        train_on(rows, scheme=scheme)
+        train_on(rows, labels=trellis.Labels(scheme=scheme))
 
 
 def test_weights_of_segments_are_named_by_their_types() -> None:
@@ -391,14 +391,14 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"order": 2}, "segments have order 1, not 2"),
         ({"segments": 8}, "segments must be True, False or a trellis.Segments"),
-        ({"partial": True}, "partial has no place in a model of segments"),
-        ({"tag_dictionary": True}, "tag_dictionary has no place"),
-        ({"prune": True}, "prune has no place"),
+        ({"labels": trellis.Labels(partial=True)}, "partial has no place in a model of segments"),
+        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary has no place"),
+        ({"search": trellis.Search(prune=True)}, "prune has no place"),
         ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
         ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
         ({"segments": False, "features": ["word[0]", "word[segment]"]}, "is about a segment; train with segments=True"),
         ({"features": ["word[0]", "label[any] & word[0]"]}, "further back have no place"),
-        ({"beam": 4}, "beam has no place"),
+        ({"search": trellis.Search(beam=4)}, "beam has no place"),
         ({"features": ["word[segment]"]}, "all templates are about whole segments"),
         ({"features": ["word[0]", "pos[segment]"]}, "reads another column than those that templates of tokens read"),
     ],

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from starlette.testclient import TestClient
 
 import trellis
-from trellis.interfaces.serve import Limits, Models, make_app, questions
+from trellis.interfaces.serve import App, Limits, Models, questions
 from trellis.interfaces.serve.batching import Batcher
 from trellis.interfaces.serve.messages import Request
 
@@ -52,7 +52,7 @@ def ner(folder: Path) -> trellis.Tagger:
 
 def app(folder: Path, **how: Any) -> Any:
     names = ("ner.trellis", "pairs.v1.trellis", "bags.trellis")
-    return make_app(Models([str(folder / name) for name in names]), **how)
+    return App(Models([str(folder / name) for name in names]), **how)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_a_span_has_one_spelling(tmp_path: Path, learner: str) -> None:
     """In Python, in JSON of the command and of the server, whatever the learner; ends are not included."""
     tagger = trellis.train(CORPUS, target="ner", learner=learner)
     tagger.save(tmp_path / "m.trellis")
-    with TestClient(make_app(Models([str(tmp_path / "m.trellis")]))) as client:
+    with TestClient(App(Models([str(tmp_path / "m.trellis")]))) as client:
         [spans] = client.post("/v1/spans", json={"sentence": SENTENCE}).json()["spans"]
         placed = client.post("/v1/spans", json={"text": TEXT}).json()["spans"]
     assert spans == [{**span._asdict(), "confidence": p} for span, p in tagger.tag_spans(SENTENCE)]
@@ -332,7 +332,7 @@ def test_too_many_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return kbest(self, *some, **more)
 
     monkeypatch.setattr(trellis.Tagger, "kbest_batch", slow)
-    with TestClient(app(folder, limits=Limits(in_flight=2))) as client, ThreadPoolExecutor(2) as pool:
+    with TestClient(app(folder, limits=Limits(requests=2))) as client, ThreadPoolExecutor(2) as pool:
         busy = [pool.submit(client.post, "/v1/kbest", json={"sentence": ["Ann"]}) for _ in range(2)]
         for _ in busy:
             assert inside.acquire(timeout=10)

@@ -18,11 +18,11 @@ from test_serve import BODIES
 from test_structured import SENTENCES, Listed
 
 import trellis
-from trellis.interfaces.serve import Limits, Models, make_app
+from trellis import parse_trees
+from trellis.interfaces.serve import App, Limits, Models
 from trellis.interfaces.serve.questions import QUESTIONS
 from trellis.interfaces.studio.app import make_studio
 from trellis.tasks.explanation import plain_output
-from trellis.tasks.trees import parse_trees
 
 TREES = parse_trees("(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat)))) (S (NP (N cats)) (VP (V sleep)))" * 3)
 CORPUS = {"word": [["a", "b"], ["b", "a"], ["a"], ["c", "a"]], "label": [[*"AB"], [*"BA"], ["A"], [*"CA"]]}
@@ -64,7 +64,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def client(paths: dict[str, str]) -> Iterator[TestClient]:
-    with TestClient(make_app(Models(list(paths.values())))) as made:
+    with TestClient(App(Models(list(paths.values())))) as made:
         yield made
 
 
@@ -176,7 +176,7 @@ def test_models_have_their_task(client: TestClient) -> None:
 
 def test_a_long_sentence_is_too_much_work_for_a_parser(paths: dict[str, str]) -> None:
     """Time grows with the cube of a sentence's length, and nothing can end native code."""
-    with TestClient(make_app(Models(list(paths.values())), limits=Limits(values=2_000))) as client:
+    with TestClient(App(Models(list(paths.values())), limits=Limits(values=2_000))) as client:
         for task, token in (("parse", ["N", "dog"]), ("trees", "dog")):
             for name in ("predict", "kbest", "explain"):
                 assert "2,000 values" in rejected(client, name, 413, model=task, sentence=[token] * 30)

@@ -342,9 +342,12 @@ def test_parameters_of_learners_by_name_and_of_ones_own() -> None:
 def test_parameters_are_the_options_of_training() -> None:
     options = options_of(TaggingOptions)
     parameters = inspect.signature(SequenceTagger).parameters
-    assert {"learner", "features", "order", "tag_dictionary", "scheme"} <= set(parameters)
-    for name in set(parameters) - {"learner", "columns", "n_jobs", "random_state"}:
+    assert {"learner", "features", "order", "search", "labels"} <= set(parameters)
+    groups = {"features", "search", "labels"}
+    for name in set(parameters) - {"learner", "columns", "n_jobs", "random_state", *groups}:
         assert parameters[name].default == options[name].default
+    assert all(parameters[name].default is None for name in groups)
+    assert SequenceTagger(labels=trellis.Labels(scheme="iob2")).get_params()["labels"] == trellis.Labels(scheme="iob2")
     assert SequenceTagger(order=0).fit(WORDS, Y).tagger_.order == 0
     with pytest.raises(trellis.TrellisError, match="order"):
         SequenceTagger(order="many").fit(WORDS, Y)

@@ -35,7 +35,11 @@ def test_sentences_are_tagged_one_by_one() -> None:
     """Where spaCy knows their boundaries; a name is one at the beginning of a sentence here."""
     corpus = {"word": [["Ann", "slept"], ["he", "saw", "Ann"]] * 3, "label": [["B-PER", "O"], ["O", "O", "O"]] * 3}
     tagger = trellis.train(
-        corpus, target="label", features=["word[0] & is_first", "word[0]"], learner="crf", scheme="iob2"
+        corpus,
+        target="label",
+        features=["word[0] & is_first", "word[0]"],
+        learner="crf",
+        labels=trellis.Labels(scheme="iob2"),
     )
     component = TrellisTagger(name="ner")
     component.tagger = tagger

@@ -13,7 +13,6 @@ import pytest
 from beam_oracle import plain_beams, plain_score, plain_training
 
 import trellis
-from trellis.tasks import structured
 from trellis.tasks.structured.beam import BeamSearch, violations
 
 UPDATES = ("standard", "early", "max-violation")
@@ -74,7 +73,7 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
     moments = plain_training(problem, examples, width, update, 3)
     for average in (False, True):
         learner = trellis.Perceptron(epochs=3, average=average, update=update, shuffle=False)
-        model = structured.train(examples, problem=problem, learner=learner, beam=width)
+        model = trellis.StructuredModel.train(examples, problem=problem, learner=learner, beam=width)
         for f in moments[-1]:
             mean = sum(weights.get(f, 0.0) for weights in moments) / len(moments)
             assert model[f] == pytest.approx(mean if average else moments[-1][f], abs=1e-6 if average else 0)
@@ -83,9 +82,9 @@ def test_training_gives_the_weights_of_a_plain_beam(make: Any, width: int, updat
                 assert model.predict(x) == plain_beams(problem, moments[-1], x, width)[-1][0]
 
 
-def random_model(problem: Any, examples: Any, seed: int, beam: int, *, whole: bool) -> structured.StructuredModel:
+def random_model(problem: Any, examples: Any, seed: int, beam: int, *, whole: bool) -> trellis.StructuredModel:
     draw = random.Random(seed)
-    model = structured.train(examples, problem=problem, beam=beam)
+    model = trellis.StructuredModel.train(examples, problem=problem, beam=beam)
     values = [draw.randrange(-2, 3) if whole else draw.gauss(0, 1) for _ in model.names]
     return replace(model, weights=replace(model.weights, values=np.array(values, np.float32)))
 
@@ -134,7 +133,7 @@ def test_early_and_max_violation_updates_are_violations(make: Any, update: str) 
     for seed in range(4):
         problem, examples = make(), sentences(seed)
         model = random_model(problem, examples, seed, 2, whole=False)
-        weights = structured.Weights({name: i for i, name in enumerate(model.names)}, _dot(model))
+        weights = trellis.Weights({name: i for i, name in enumerate(model.names)}, _dot(model))
         for x, y in examples:
             begun, others = violations(BeamSearch(problem, 2), x, y, weights, update=update, k=1, augmented=False)
             for z in others:
@@ -146,7 +145,7 @@ def test_early_and_max_violation_updates_are_violations(make: Any, update: str) 
     assert (fewer > 0) == (update == "standard")
 
 
-def _dot(model: structured.StructuredModel) -> Any:
+def _dot(model: trellis.StructuredModel) -> Any:
     return lambda ids, amounts: float(model.weights.values[ids].astype(float) @ amounts)
 
 
@@ -170,7 +169,7 @@ def test_online_learners_learn_by_a_beam(learner: Any, tmp_path: Path) -> None:
     """Labels that only the whole history explains: the first of a word is A, every later one B."""
     xs = [x for x, _ in sentences(5, 30)]
     examples = [(x, tuple("B" if word in x[:t] else "A" for t, word in enumerate(x))) for x in xs]
-    model = structured.train(examples, problem=Merged(), learner=learner, beam=4)
+    model = trellis.StructuredModel.train(examples, problem=Merged(), learner=learner, beam=4)
     assert sum(model.predict(x) == y for x, y in examples) >= 29
     assert model.beam == 4
     assert model.training["update"] == (learner.update or "max-violation")
@@ -210,47 +209,60 @@ class Odd(History):
     ("call", "message"),
     [
         (
-            lambda: structured.train(sentences(1), problem=History()),
+            lambda: trellis.StructuredModel.train(sentences(1), problem=History()),
             "is searched by a beam; give its width, such as beam=8",
         ),
-        (lambda: structured.train(sentences(1), problem=History(), beam=0), "beam must be a whole number from 1"),
         (
-            lambda: structured.train([("a", "A")], problem=Listed(), beam=4),
+            lambda: trellis.StructuredModel.train(sentences(1), problem=History(), beam=0),
+            "beam must be a whole number from 1",
+        ),
+        (
+            lambda: trellis.StructuredModel.train([("a", "A")], problem=Listed(), beam=4),
             "beam has an effect only where a problem has choices",
         ),
         (
-            lambda: structured.train([("a", "A")], problem=Listed(), learner=trellis.Perceptron(update="early")),
+            lambda: trellis.StructuredModel.train(
+                [("a", "A")], problem=Listed(), learner=trellis.Perceptron(update="early")
+            ),
             "update has an effect only with a beam from left to right",
         ),
         (lambda: trellis.Perceptron(update="late"), "update must be 'standard' or 'early' or 'max-violation'"),  # type: ignore[arg-type]
         (
-            lambda: structured.train([("ab", "AX")], problem=History(), beam=4),
+            lambda: trellis.StructuredModel.train([("ab", "AX")], problem=History(), beam=4),
             "example 0: step 1 of y .*, 'X', is not among",
         ),
-        (lambda: structured.train([("ab", "A")], problem=History(), beam=4), "example 0: y is not complete"),
         (
-            lambda: structured.train([("ab", 5)], problem=History(), beam=4),
+            lambda: trellis.StructuredModel.train([("ab", "A")], problem=History(), beam=4),
+            "example 0: y is not complete",
+        ),
+        (
+            lambda: trellis.StructuredModel.train([("ab", 5)], problem=History(), beam=4),
             "example 0: y must be a sequence of choices, not 5",
         ),
         (
-            lambda: structured.train(sentences(1), problem=History(), learner=trellis.CRF(), beam=4),
+            lambda: trellis.StructuredModel.train(sentences(1), problem=History(), learner=trellis.CRF(), beam=4),
             "is searched by a beam; .* AROW",
         ),
-        (lambda: structured.train([("ab", "AB")], problem=Odd(choices=None), beam=4), "example 0: choices.* not None"),
         (
-            lambda: structured.train([("ab", "AB")], problem=Odd(choices=5), beam=4),
+            lambda: trellis.StructuredModel.train([("ab", "AB")], problem=Odd(choices=None), beam=4),
+            "example 0: choices.* not None",
+        ),
+        (
+            lambda: trellis.StructuredModel.train([("ab", "AB")], problem=Odd(choices=5), beam=4),
             "example 0: choices.* must give a list.* not 5",
         ),
         (
-            lambda: structured.train(sentences(1), problem=Odd(signature=[]), beam=4),
+            lambda: trellis.StructuredModel.train(sentences(1), problem=Odd(signature=[]), beam=4),
             "example \\d+: signature.* hashable.* not \\[\\]",
         ),
         (
-            lambda: structured.train([("ab", "AB")], problem=Odd(value="x"), beam=4),
+            lambda: trellis.StructuredModel.train([("ab", "AB")], problem=Odd(value="x"), beam=4),
             "example 0: feature 'f' must have a number",
         ),
         (
-            lambda: structured.train(sentences(1), problem=History(), beam=4, dev=sentences(1), metric="token"),  # type: ignore[arg-type]
+            lambda: trellis.StructuredModel.train(
+                sentences(1), problem=History(), beam=4, dev=sentences(1), metric="token"
+            ),  # type: ignore[arg-type]
             "metric must be a function of outputs and right outputs, not 'token'",
         ),
     ],
@@ -263,8 +275,8 @@ def test_what_makes_no_sense_is_one_clear_line(call: Any, message: str) -> None:
 
 def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
     listed, steps = (
-        structured.train([("a", "A")], problem=Listed()),
-        structured.train(sentences(1), problem=History(), beam=4),
+        trellis.StructuredModel.train([("a", "A")], problem=Listed()),
+        trellis.StructuredModel.train(sentences(1), problem=History(), beam=4),
     )
     for model, other, message in (
         (listed, History(), "with the method candidates, and this has choices"),

@@ -51,11 +51,11 @@ def test_blocks_give_the_bytes_of_the_whole(name: str, order: int, cuts: tuple[i
     [
         {"features": [*FEATURES, "label[-1] & word[0]", "rare_suffix(word[0], 2)"]},
         {"features": "default"},
-        {"min_count": 2},
+        {"features": trellis.Features(min_count=2)},
         {"dev": random_corpus(2, 6)},
         {"dev": random_corpus(2, 6), "patience": 1, "metric": "token"},
-        {"learner": trellis.MIRA(epochs=2, shuffle=False), "label_costs": {"L0": 3.0}},
-        {"pairs": "all", "n_threads": 1},
+        {"learner": trellis.MIRA(epochs=2, shuffle=False), "labels": trellis.Labels(costs={"L0": 3.0})},
+        {"features": trellis.Features(pairs="all"), "n_threads": 1},
         {"order": 0},
         {"order": 3},
     ],
@@ -69,23 +69,28 @@ def test_partial_labels() -> None:
     labels = [["A", ""], ["", "B|C"], ["C", "A"], ["B", "B"]]
     corpus = trellis.read({"word": [["x", "y"], ["y", "z"], ["z", "x"], ["x", "x"]], "label": labels})
     features = ["word[0]", "label[-1] & word[0]"]
-    whole, streamed = both(corpus, 2, features=features, partial=True)
+    whole, streamed = both(corpus, 2, features=features, labels=trellis.Labels(partial=True))
     assert streamed == whole
 
 
 def test_label_parts() -> None:
     labels = [["N|Nom", "V"], ["N|Acc", "A|Nom"], ["V", "A|Acc"]]
     corpus = trellis.read({"word": [["x", "y"], ["y", "z"], ["z", "x"]], "label": labels})
-    whole, streamed = both(corpus, 1, 2, features=["word[0]"], label_parts="|")
+    whole, streamed = both(corpus, 1, 2, features=["word[0]"], labels=trellis.Labels(parts="|"))
     assert streamed == whole
 
 
 def test_schemes_hold_in_every_block() -> None:
     corpus = trellis.read({"word": [["a", "b"]] * 3, "label": [["B-X", "I-X"], ["O", "B-X"], ["O", "I-X"]]})
-    whole, streamed = both(corpus[:2], 1, features=["word[0]"], scheme="iob2")
+    whole, streamed = both(corpus[:2], 1, features=["word[0]"], labels=trellis.Labels(scheme="iob2"))
     assert streamed == whole
     with pytest.raises(CorpusError, match="'I-X' cannot follow 'O' in iob2"):
-        trellis.train(trellis.stream(blocks_of(corpus, 2)), target="label", features=["word[0]"], scheme="iob2")
+        trellis.train(
+            trellis.stream(blocks_of(corpus, 2)),
+            target="label",
+            features=["word[0]"],
+            labels=trellis.Labels(scheme="iob2"),
+        )
 
 
 def test_shuffling_is_within_blocks() -> None:
@@ -188,11 +193,16 @@ def test_command_line(here: Path, call: Any) -> None:
         ({"learner": trellis.CRF()}, "CRF needs the whole corpus in memory"),
         ({"learner": trellis.KernelPerceptron()}, "KernelPerceptron needs the whole corpus in memory"),
         ({"sample_weight": [1.0] * 12}, "sample_weight needs the whole corpus"),
-        ({"tag_dictionary": True}, "tag_dictionary needs the whole corpus"),
-        ({"pairs": "seen"}, "pairs needs the whole corpus"),
+        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary needs the whole corpus"),
+        ({"features": trellis.Features(pairs="seen")}, "pairs needs the whole corpus"),
         ({"init": trellis.train(random_corpus(1), target="label")}, "init needs the whole corpus"),
-        ({"features": ["label[-1] & word[0]"], "min_count": 2}, "min_count on templates of label pairs"),
-        ({"min_count": 1000}, "leaves no feature"),
+        (
+            {
+                "features": trellis.Features(["label[-1] & word[0]"], min_count=2),
+            },
+            "min_count on templates of label pairs",
+        ),
+        ({"features": trellis.Features(min_count=1000)}, "leaves no feature"),
     ],
 )
 def test_what_needs_the_whole_corpus_is_rejected(more: dict[str, Any], said: str) -> None:

@@ -16,8 +16,7 @@ import pytest
 import trellis
 from experiments import reference
 from trellis._support import tensor_file
-from trellis.tasks import structured
-from trellis.tasks.structured import Parts, Weights
+from trellis.tasks.structured.problem import Parts, Weights
 
 WORDS = [
     ["the", "dog", "barks"],
@@ -151,18 +150,18 @@ STRUCTURES: dict[str, Any] = {
 }
 
 
-def fit(problem: Any, learner: Any, update: str | None = None) -> structured.StructuredModel:
+def fit(problem: Any, learner: Any, update: str | None = None) -> trellis.StructuredModel:
     """Of steps with a beam as wide as the space."""
     if not isinstance(problem, Stepwise):
-        return structured.train(SENTENCES, problem=problem, learner=learner)
-    return structured.train(
+        return trellis.StructuredModel.train(SENTENCES, problem=problem, learner=learner)
+    return trellis.StructuredModel.train(
         SENTENCES, problem=problem, learner=replace(learner, update=update) if update else learner, beam=3
     )
 
 
 @pytest.mark.parametrize(("problem", "cost"), [(ListedWithCosts(), 3 / 3), (Listed(), None)])
 def test_a_report_has_the_mean_cost_where_there_is_one(problem: Any, cost: float | None) -> None:
-    model, (x, y) = structured.train(SENTENCES, problem=problem), SENTENCES[0]
+    model, (x, y) = trellis.StructuredModel.train(SENTENCES, problem=problem), SENTENCES[0]
     report = model.evaluate([(x, y), SENTENCES[2], (x, tuple("VVD"))])  # nothing of D N V is right in the last one
     assert (report.n_examples, report.accuracy, report.mean_cost) == (3, 2 / 3, cost)
 
@@ -215,7 +214,7 @@ def test_every_learner_learns_every_structure_that_answers_it(name: str, structu
 def test_structures_agree(name: str) -> None:
     """The same outputs packed in other ways give the same weights."""
     models = {
-        key: structured.train(SENTENCES, problem=make(), learner=LEARNERS[name])
+        key: trellis.StructuredModel.train(SENTENCES, problem=make(), learner=LEARNERS[name])
         for key, make in STRUCTURES.items()
         if key in ("lattice", "hypergraph")
     }
@@ -233,7 +232,9 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
         trellis.CRF(solver="adagrad"),
     ):
         digests = {
-            structured.train(SENTENCES, problem=Lattice(), learner=learner, n_threads=n).weights.values.tobytes()
+            trellis.StructuredModel.train(
+                SENTENCES, problem=Lattice(), learner=learner, n_threads=n
+            ).weights.values.tobytes()
             for n in (1, 2, 5)
         }
         assert len(digests) == 1
@@ -277,7 +278,7 @@ def test_a_chain_as_a_problem_gives_the_weights_of_the_reference(structure: str)
     golds = [[LABELS.index(label) for label in y] for _, y in SENTENCES]
     final, averaged = reference.perceptron(tokens, golds, len(words) + len(ends), 3, 1, 4)
     for average, wanted in ((False, final), (True, averaged)):
-        model = structured.train(
+        model = trellis.StructuredModel.train(
             SENTENCES,
             problem=STRUCTURES[structure](),
             learner=trellis.Perceptron(epochs=4, average=average, shuffle=False),
@@ -323,7 +324,9 @@ def test_figure_2_by_hand(average: bool) -> None:
 
 
 def test_the_objective_of_a_crf_is_that_of_all_outputs() -> None:
-    model = structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(c2=0.3, tolerance=1e-10, warm_up=0))
+    model = trellis.StructuredModel.train(
+        SENTENCES, problem=Lattice(), learner=trellis.CRF(c2=0.3, tolerance=1e-10, warm_up=0)
+    )
     values = {name: float(model[name]) for name in model.names}
     loss = 0.3 * sum(w * w for w in values.values())
     gradient = {name: 0.6 * w for name, w in values.items()}
@@ -347,8 +350,8 @@ def test_costs_of_edges_and_of_candidates() -> None:
             return [0.0 if e in right else 2.0 for e in range(len(self._edges(x)))]
 
     learner = trellis.MIRA(epochs=1, C=100.0, average=False)
-    single = structured.train(SENTENCES[:1], problem=Lattice(), learner=learner)
-    double = structured.train(SENTENCES[:1], problem=Dear(), learner=learner)
+    single = trellis.StructuredModel.train(SENTENCES[:1], problem=Lattice(), learner=learner)
+    double = trellis.StructuredModel.train(SENTENCES[:1], problem=Dear(), learner=learner)
     for name in single.names:
         assert double[name] == pytest.approx(2 * single[name], abs=1e-5)
 
@@ -359,7 +362,7 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
             return [y for y in super().candidates(x) if y != ("D", "N", "V")]
 
     example = [(("the", "dog", "barks"), ("D", "N", "V"))]
-    model = structured.train(
+    model = trellis.StructuredModel.train(
         example, problem=Rerank(), learner=trellis.Perceptron(epochs=50, average=False, shuffle=False)
     )
     assert sum(a != b for a, b in zip(model.predict(example[0][0]), example[0][1], strict=True)) == 1
@@ -368,7 +371,7 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
         cost = None  # type: ignore[assignment]
 
     with pytest.raises(trellis.LearnerError, match="example 0: y is not among its candidates"):
-        structured.train(example, problem=NoCosts())
+        trellis.StructuredModel.train(example, problem=NoCosts())
 
 
 def test_votes_are_those_of_all_moments() -> None:
@@ -382,15 +385,15 @@ def test_votes_are_those_of_all_moments() -> None:
 
 
 def test_sample_weights_count() -> None:
-    twice = structured.train(
+    twice = trellis.StructuredModel.train(
         [*SENTENCES, SENTENCES[0]], problem=Lattice(), learner=trellis.CRF(tolerance=1e-9, warm_up=0)
     )
-    weighted = structured.train(
+    weighted = trellis.StructuredModel.train(
         SENTENCES, problem=Lattice(), learner=trellis.CRF(tolerance=1e-9, warm_up=0), sample_weight=[2, 1, 1, 1]
     )
     for name in twice.names:
         assert weighted[name] == pytest.approx(twice[name], abs=1e-3)
-    without = structured.train(SENTENCES, problem=Lattice(), sample_weight=[0, 0, 1, 0])
+    without = trellis.StructuredModel.train(SENTENCES, problem=Lattice(), sample_weight=[0, 0, 1, 0])
     assert without["the|D"] == 0
 
 
@@ -413,51 +416,66 @@ class Odd(Lattice):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: structured.train(SENTENCES, problem=object()), "problem needs the methods features and candidates, f"),
-        (lambda: structured.train([], problem=Lattice()), "examples must be a list of pairs"),
-        (lambda: structured.train(5, problem=Lattice()), "examples must be a list of pairs"),  # type: ignore[arg-type]
-        (lambda: structured.train([1], problem=Lattice()), "example 0 must be a pair"),  # type: ignore[list-item]
-        (lambda: structured.train(SENTENCES, problem=Lattice(), learner="best"), "no learner 'best'"),  # type: ignore[arg-type]
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.HMM()),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=object()),
+            "problem needs the methods features and candidates, f",
+        ),
+        (lambda: trellis.StructuredModel.train(SENTENCES), "problem is missing.* give problem="),
+        (
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice),
+            r"an object, not a class; give Lattice\(\)",
+        ),
+        (lambda: trellis.StructuredModel.train([], problem=Lattice()), "examples must be a list of pairs"),
+        (lambda: trellis.StructuredModel.train(5, problem=Lattice()), "examples must be a list of pairs"),  # type: ignore[arg-type]
+        (lambda: trellis.StructuredModel.train([1], problem=Lattice()), "example 0 must be a pair"),  # type: ignore[list-item]
+        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner="best"), "no learner 'best'"),  # type: ignore[arg-type]
+        (
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.HMM()),
             "HMM learns chains only; choose an online",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.HMSVM()),
-            "HMSVM\\(solver='dual'\\) learns chains only",
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.HMSVM()),
+            "HMSVM learns chains only",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.MaxEnt()),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.MaxEnt()),
             "MaxEnt.* learns chains only",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(transitions="all")),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(transitions="all")),
             "transitions='all' is for chains; omit it",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(precision="single")),
+            lambda: trellis.StructuredModel.train(
+                SENTENCES, problem=Lattice(), learner=trellis.CRF(precision="single")
+            ),
             "is for chains",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
             "sample_weight needs one number per example, 4",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Odd(parts=5)),
-            "example 0: parts\\(x\\) must give trellis.tasks.structured.Parts, not int",
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(parts=5)),
+            "example 0: parts\\(x\\) must give trellis.Parts, not int",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Odd(parts=Parts(trellis.Hypergraph([1], [0]), []))),
+            lambda: trellis.StructuredModel.train(
+                SENTENCES, problem=Odd(parts=Parts(trellis.Hypergraph([1], [0]), []))
+            ),
             "each of the 1 edges, not for 0",
         ),
         (
-            lambda: structured.train(SENTENCES, problem=Odd(edges=[0])),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges=[0])),
             "example 0: edges\\(x, y\\) has no edge into node",
         ),
-        (lambda: structured.train(SENTENCES, problem=Odd(edges=[99])), "example 0: edges\\(x, y\\) gives edge 99"),
-        (lambda: structured.train(SENTENCES, problem=Odd(edges="ab")), "must give numbers of edges"),
         (
-            lambda: structured.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(batch=4)),
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges=[99])),
+            "example 0: edges\\(x, y\\) gives edge 99",
+        ),
+        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges="ab")), "must give numbers of edges"),
+        (
+            lambda: trellis.StructuredModel.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(batch=4)),
             "batch has an effect only where",
         ),
     ],
@@ -478,11 +496,11 @@ def test_features_are_finite_numbers(value: Any) -> None:
         trellis.ArgumentError,
         match="example 0, edge 0: feature 'f' must have a number from -1e\\+12 to 1e\\+12 as its value",
     ):
-        structured.train(SENTENCES, problem=Bad())
+        trellis.StructuredModel.train(SENTENCES, problem=Bad())
 
 
 def test_files_that_are_no_model(tmp_path: Path) -> None:
-    model = structured.train(SENTENCES, problem=Lattice(), learner=trellis.Perceptron(vote=True))
+    model = trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.Perceptron(vote=True))
     model.save(tmp_path / "m")
     data = (tmp_path / "m").read_bytes()
     (tmp_path / "cut").write_bytes(data[:-4])
@@ -513,7 +531,7 @@ def share_of_right(outputs: list[Any], right: list[Any]) -> float:
     return sum(map(tuple.__eq__, outputs, right)) / len(right)
 
 
-def right_share(model: structured.StructuredModel, pairs: Sequence[Any]) -> float:
+def right_share(model: trellis.StructuredModel, pairs: Sequence[Any]) -> float:
     return sum(model.predict(x) == y for x, y in pairs) / len(pairs)
 
 
@@ -521,17 +539,19 @@ def right_share(model: structured.StructuredModel, pairs: Sequence[Any]) -> floa
 def test_the_best_epoch_on_held_out_pairs_is_kept(kind: type) -> None:
     dev = [*SENTENCES, *NOISY[-1:]]
     epochs = [
-        structured.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=n, average=False))
+        trellis.StructuredModel.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=n, average=False))
         for n in range(1, 7)
     ]
     shares = [right_share(model, dev) for model in epochs]
     assert len(set(shares)) > 1
     best = shares.index(max(shares))
     assert best < 5
-    kept = structured.train(NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev)
+    kept = trellis.StructuredModel.train(
+        NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev
+    )
     assert [event["dev_score"] for event in kept.training["history"]] == pytest.approx(shares)
     assert {name: kept[name] for name in epochs[best].names} == {n: epochs[best][n] for n in epochs[best].names}
-    tired = structured.train(
+    tired = trellis.StructuredModel.train(
         NOISY, problem=kind(), learner=trellis.Perceptron(epochs=6, average=False), dev=dev, patience=1
     )
     falls = next((i for i in range(1, 6) if shares[i] <= max(shares[:i])), 5)
@@ -545,7 +565,9 @@ def test_a_metric_of_ones_own() -> None:
         seen.append(len(outputs))
         return sum(a == b for y, z in zip(outputs, right, strict=True) for a, b in zip(y, z, strict=True)) / 100
 
-    model = structured.train(SENTENCES, problem=Listed(), learner=trellis.CRF(epochs=3), dev=SENTENCES, metric=tokens)
+    model = trellis.StructuredModel.train(
+        SENTENCES, problem=Listed(), learner=trellis.CRF(epochs=3), dev=SENTENCES, metric=tokens
+    )
     assert seen == [4] * len(model.training["history"])
     assert model.training["history"][-1]["dev_score"] == pytest.approx(0.15)
 
@@ -564,7 +586,7 @@ def test_a_metric_of_ones_own() -> None:
 )
 def test_held_out_pairs_that_make_no_sense(given: dict[str, Any], why: str) -> None:
     with pytest.raises(trellis.TrellisError) as told:
-        structured.train(SENTENCES, problem=Listed(), **given)
+        trellis.StructuredModel.train(SENTENCES, problem=Listed(), **given)
     assert why in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -592,7 +614,7 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
     learner: trellis.Learner, held_out: bool, tmp_path: Path
 ) -> None:
     how: dict[str, Any] = {"dev": SENTENCES[:3]} if held_out else {}
-    whole = structured.train(NOISY, problem=ListedWithCosts(), learner=learner, **how)
+    whole = trellis.StructuredModel.train(NOISY, problem=ListedWithCosts(), learner=learner, **how)
     whole.save(tmp_path / "whole")
 
     class KilledError(Exception):
@@ -604,9 +626,11 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
 
     file = tmp_path / "checkpoint"
     with pytest.raises(KilledError):
-        structured.train(NOISY, problem=ListedWithCosts(), learner=learner, checkpoint=file, observer=kill, **how)
+        trellis.StructuredModel.train(
+            NOISY, problem=ListedWithCosts(), learner=learner, checkpoint=file, observer=kill, **how
+        )
     seen = []
-    again = structured.train(
+    again = trellis.StructuredModel.train(
         NOISY,
         problem=ListedWithCosts(),
         learner=learner,
@@ -622,7 +646,9 @@ def test_a_training_that_was_stopped_resumes_to_the_same_bits(
 def test_frank_wolfe_continues_with_more_epochs(tmp_path: Path) -> None:
     def fit(epochs: int, **options: Any) -> list[float]:
         learner = trellis.HMSVM(solver="frank-wolfe", epochs=epochs, tolerance=0.5)
-        return structured.train(NOISY, problem=ListedWithCosts(), learner=learner, **options).weights.values.tolist()
+        return trellis.StructuredModel.train(
+            NOISY, problem=ListedWithCosts(), learner=learner, **options
+        ).weights.values.tolist()
 
     for epochs in range(1, 6):
         fit(epochs, checkpoint=tmp_path / str(epochs))
@@ -632,7 +658,7 @@ def test_frank_wolfe_continues_with_more_epochs(tmp_path: Path) -> None:
 def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
     file = tmp_path / "checkpoint"
     dev: dict[str, Any] = {"dev": SENTENCES[:2], "metric": share_of_right}
-    structured.train(
+    trellis.StructuredModel.train(
         NOISY,
         problem=ListedWithCosts(),
         learner=trellis.Perceptron(epochs=2),
@@ -655,26 +681,30 @@ def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
         given = {"problem": ListedWithCosts(), "examples": NOISY, "learner": trellis.Perceptron(epochs=2), **dev}
         given |= other
         with pytest.raises(trellis.ModelError, match="a checkpoint of another training"):
-            structured.train(given.pop("examples"), problem=given.pop("problem"), checkpoint=file, **given)
+            trellis.StructuredModel.train(given.pop("examples"), problem=given.pop("problem"), checkpoint=file, **given)
     with pytest.raises(trellis.LearnerError, match="needs a problem with candidates"):
-        structured.train(NOISY, problem=Searched(), checkpoint=file)
+        trellis.StructuredModel.train(NOISY, problem=Searched(), checkpoint=file)
     with pytest.raises(trellis.LearnerError, match="it needs a checkpoint"):
-        structured.train(NOISY, problem=Listed(), checkpoint_every=2)
-    more = structured.train(
+        trellis.StructuredModel.train(NOISY, problem=Listed(), checkpoint_every=2)
+    more = trellis.StructuredModel.train(
         NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), checkpoint=file, patience=9, **dev
     )
-    whole = structured.train(NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), patience=9, **dev)
+    whole = trellis.StructuredModel.train(
+        NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), patience=9, **dev
+    )
     assert np.array_equal(more.weights.values, whole.weights.values)
     assert more.info == whole.info
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(trellis.ModelError, match="checkpoint"):
-        structured.train(NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=2), checkpoint=file, **dev)
+        trellis.StructuredModel.train(
+            NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=2), checkpoint=file, **dev
+        )
 
 
 def test_a_state_that_is_none_is_an_error() -> None:
     from trellis.tasks.structured.encoding import Encoder
 
-    encoded = Encoder(ListedWithCosts()).encode(NOISY, None, 1)
+    encoded = Encoder(ListedWithCosts()).encode(NOISY)
     for learner in (trellis.Perceptron(vote=True), trellis.HMSVM(solver="frank-wolfe", epochs=2)):
         work = learner.begin(encoded)  # type: ignore[arg-type]
         work.step(1)
@@ -683,7 +713,6 @@ def test_a_state_that_is_none_is_an_error() -> None:
             for bad in (array[:-1], np.full_like(array, 2**30), array.astype(np.int16)):
                 if name in (
                     "dual",
-                    "solved",
                     "table.weights",
                     "table.sums",
                     "log.changes",
@@ -708,7 +737,7 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
             return {"a\ud800": 1.0, **phi(x, y)}
 
     with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': no file can hold half a surrogate pair"):
-        structured.train(SENTENCES, problem=Halved())
+        trellis.StructuredModel.train(SENTENCES, problem=Halved())
 
 
 @pytest.mark.parametrize(
@@ -732,11 +761,13 @@ def test_settings_are_checked_before_features_are_asked_for(settings: dict[str, 
             raise AssertionError
 
     with pytest.raises(trellis.TrellisError, match=why):
-        structured.train(SENTENCES, problem=Unasked(), **settings)
+        trellis.StructuredModel.train(SENTENCES, problem=Unasked(), **settings)
 
 
 def test_a_learner_by_its_name() -> None:
-    named, given = (structured.train(SENTENCES, problem=Listed(), learner=one) for one in ("mira", trellis.MIRA()))
+    named, given = (
+        trellis.StructuredModel.train(SENTENCES, problem=Listed(), learner=one) for one in ("mira", trellis.MIRA())
+    )
     assert [named[name] for name in named.names] == [given[name] for name in given.names]
 
 
@@ -749,7 +780,7 @@ class Sized(Listed):
 
 def test_models_are_equal_by_what_their_problems_are() -> None:
     def trained(problem: Any) -> trellis.StructuredModel:
-        return structured.train(SENTENCES, problem=problem, learner=trellis.Perceptron(epochs=1))
+        return trellis.StructuredModel.train(SENTENCES, problem=problem, learner=trellis.Perceptron(epochs=1))
 
     costs = np.arange(3.0)
     assert trained(Sized(1)) == trained(Sized(1))
@@ -760,3 +791,19 @@ def test_models_are_equal_by_what_their_problems_are() -> None:
     named.name = "named"  # type: ignore[attr-defined]
     assert trained(Sized(1)) != trained(named)
     assert trained(named) != trained(Sized(1))
+
+
+def test_a_file_needs_an_object_as_its_problem(tmp_path: Path) -> None:
+    model = trellis.StructuredModel.train(SENTENCES, problem=Listed())
+    model.save(tmp_path / "model")
+    for needs, why in (({}, "problem="), ({"problem": None}, "problem="), ({"problem": Listed}, "give Listed")):
+        with pytest.raises(trellis.ModelError, match=why) as error:
+            trellis.load(tmp_path / "model", **needs)
+        assert "\n" not in str(error.value)
+
+
+def test_epochs_count_outputs_or_parts() -> None:
+    for problem, unit, n in ((Listed(), "outputs", 4), (Searched(), "outputs", 4), (Lattice(), "parts", None)):
+        event = trellis.StructuredModel.train(SENTENCES, problem=problem).training["history"][0]
+        assert event["unit"] == unit
+        assert n is None or event["tokens"] == n

@@ -14,8 +14,8 @@ pytest.importorskip("uvicorn")
 from studio_browser import check_access, launched, opened, shot, studio
 
 import trellis
+from trellis.corpus.brackets import parse_trees
 from trellis.interfaces.studio.workbook import Workbook
-from trellis.tasks.trees import parse_trees
 
 SENTENCES = [["Ann", "lives", "in", "Rome", "."], ["Bob", "saw", "New", "York", "."], ["Rome", "is", "old", "."]]
 NAMES = [["B-PER", "O", "O", "B-LOC", "O"], ["B-PER", "O", "B-LOC", "I-LOC", "O"], ["B-LOC", "O", "O", "O"]]

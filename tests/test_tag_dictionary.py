@@ -34,9 +34,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dictionary, "ENOUGH", 2)
 
 
-def train(**more: Any) -> trellis.Tagger:
-    corpus = trellis.read(SENTENCES, columns=["word", "tag"])
-    return trellis.train(corpus, target="tag", features=FEATURES, tag_dictionary="smoothed", **more)
+def train(prune: Any = "auto", **more: Any) -> trellis.Tagger:
+    corpus, search = trellis.read(SENTENCES, columns=["word", "tag"]), trellis.Search(None, prune, "smoothed")
+    return trellis.train(corpus, target="tag", features=FEATURES, search=search, **more)
 
 
 def allowed(tagger: trellis.Tagger, words: list[str]) -> list[set[str]]:
@@ -75,7 +75,7 @@ def test_smoothed_dictionary_is_that_of_the_docs() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_endings_are_in_the_file(tmp_path: Path) -> None:
-    tagger = train(prune=trellis.Pruning(0.9))
+    tagger = train(prune=0.9)
     tagger.save(tmp_path / "m")
     again, words = trellis.load(tmp_path / "m"), ["hms", "zs", "q", "the", "frög"]
     assert allowed(again, words) == allowed(tagger, words)
@@ -98,4 +98,4 @@ def test_without_enough_rare_words_there_are_no_endings() -> None:
 def test_what_a_dictionary_may_be(given: Any) -> None:
     corpus = trellis.read(SENTENCES, columns=["word", "tag"])
     with pytest.raises(LearnerError, match="tag_dictionary"):
-        trellis.train(corpus, target="tag", features=FEATURES, tag_dictionary=given)
+        trellis.train(corpus, target="tag", features=FEATURES, search=trellis.Search(tag_dictionary=given))

@@ -10,8 +10,7 @@ import pytest
 from test_structured import LEARNERS, SENTENCES, STRUCTURES, Searched
 
 import trellis
-from trellis.tasks import structured
-from trellis.tasks.structured import Weights
+from trellis.tasks.structured.problem import Weights
 
 # Which letters of a word are its stem? Only the stem is given; where it starts is hidden.
 WORDS = [("abab", "ab"), ("baab", "a"), ("bbab", "ab"), ("aaba", "ba"), ("abba", "zz")]
@@ -69,7 +68,7 @@ def test_the_perceptron_steps_towards_the_target() -> None:
                 for sign, output in ((1, right), (-1, z)):
                     for name, value in problem.features(x, output).items():
                         weights[name] = weights.get(name, 0.0) + sign * value
-        model = structured.train(
+        model = trellis.StructuredModel.train(
             WORDS, problem=problem, learner=trellis.Perceptron(epochs=4, average=False, shuffle=False)
         )
         assert learnt(model) == {n: w for n, w in weights.items() if w}
@@ -77,11 +76,13 @@ def test_the_perceptron_steps_towards_the_target() -> None:
 
 
 def test_an_example_without_a_target_is_left_out() -> None:
-    model = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, shuffle=False))
-    without = structured.train(
+    model = trellis.StructuredModel.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, shuffle=False))
+    without = trellis.StructuredModel.train(
         WORDS[:4], problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False, shuffle=False)
     )
-    last = structured.train(WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False, shuffle=False))
+    last = trellis.StructuredModel.train(
+        WORDS, problem=Stems(), learner=trellis.Perceptron(epochs=5, average=False, shuffle=False)
+    )
     assert last.names == without.names
     assert last.weights.values.tobytes() == without.weights.values.tobytes()
     assert [x[slice(*model.predict(x))] for x, _ in WORDS[:4]] == [y for _, y in WORDS[:4]]
@@ -104,7 +105,9 @@ def test_costs_count_beyond_that_of_the_target() -> None:
     """One example, one step of MIRA: w = loss / |d|² · d with loss = cost(z) - cost(target)."""
     once, x = Once(), "abab"
     assert [once.cost(x, "b", z) for z in ((0, 1), (0, 4))] == [3, 5]
-    model = structured.train([(x, "b")], problem=once, learner=trellis.MIRA(epochs=1, C=100.0, average=False))
+    model = trellis.StructuredModel.train(
+        [(x, "b")], problem=once, learner=trellis.MIRA(epochs=1, C=100.0, average=False)
+    )
     right, other = once.features(x, (0, 1)), once.features(x, (0, 4))
     d = {name: right.get(name, 0) - other.get(name, 0) for name in right | other}
     size = sum(value * value for value in d.values())
@@ -115,7 +118,7 @@ def test_an_output_as_cheap_as_the_target_is_no_mistake() -> None:
     once, x = Once(), "abab"
     assert once.cost(x, "ab", (0, 1)) == once.cost(x, "ab", (0, 4)) == 3
     for y, n_steps in (("ab", 0), ("b", 1)):
-        model = structured.train([(x, y)], problem=once, learner=trellis.Perceptron(epochs=1))
+        model = trellis.StructuredModel.train([(x, y)], problem=once, learner=trellis.Perceptron(epochs=1))
         assert model.training["history"][0]["updates"] == n_steps
         assert model.training["history"][0]["mistakes"] == n_steps
 
@@ -127,29 +130,33 @@ def test_a_warm_start_goes_on_where_the_older_training_was(name: str, structure:
     problem, more = STRUCTURES[structure](), {"beam": 3} if structure == "steps" else {}
     once = replace(LEARNERS[name], epochs=1, average=False, shuffle=False)
     examples = [*SENTENCES, (("the", "dog"), ("V", "V"))]
-    first = structured.train(examples[:4], problem=problem, learner=once, **more)
-    whole = structured.train(examples, problem=problem, learner=once, **more)
+    first = trellis.StructuredModel.train(examples[:4], problem=problem, learner=once, **more)
+    whole = trellis.StructuredModel.train(examples, problem=problem, learner=once, **more)
     weights = dict(zip(first.names, first.weights.values.tolist(), strict=True))
     assert learnt(first) != learnt(whole)
     for init in (first, weights):
-        assert learnt(structured.train(examples[4:], problem=problem, learner=once, init=init, **more)) == learnt(whole)
+        assert learnt(
+            trellis.StructuredModel.train(examples[4:], problem=problem, learner=once, init=init, **more)
+        ) == learnt(whole)
 
 
-def learnt(model: structured.StructuredModel) -> dict[str, float]:
+def learnt(model: trellis.StructuredModel) -> dict[str, float]:
     return {name: model[name] for name in model.names if model[name]}
 
 
 def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
     """With weights that are right already there is no step: they are all that is averaged and all that votes."""
-    right = structured.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=9, average=False))
+    right = trellis.StructuredModel.train(
+        SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=9, average=False)
+    )
     assert right.training["history"][-1]["updates"] == 0
     for vote in (False, True):
-        model = structured.train(
+        model = trellis.StructuredModel.train(
             SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=2, vote=vote), init=right
         )
         assert learnt(model) == learnt(right)
         assert [model.predict(x) for x, _ in SENTENCES] == [y for _, y in SENTENCES]
-    other = structured.train(
+    other = trellis.StructuredModel.train(
         SENTENCES, problem=Searched(), learner=trellis.Perceptron(epochs=1), init={"far": 2.0, "the|V": 50.0}
     )
     assert other["far"] == 2.0
@@ -159,9 +166,11 @@ def test_averages_and_votes_count_the_weights_of_a_warm_start() -> None:
 @pytest.mark.parametrize("name", ["CRF", "CRF, L1", "CRF, AdaGrad", "exponential"])
 def test_batch_learners_start_where_the_older_training_ended(name: str) -> None:
     problem = STRUCTURES["lattice"]()
-    first = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=200))
-    again = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1), init=first)
-    anew = structured.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1))
+    first = trellis.StructuredModel.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=200))
+    again = trellis.StructuredModel.train(
+        SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1), init=first
+    )
+    anew = trellis.StructuredModel.train(SENTENCES, problem=problem, learner=replace(LEARNERS[name], epochs=1))
     end = first.training["history"][-1]["objective"]
     assert again.training["history"][0]["objective"] == pytest.approx(end, rel=1e-3)
     assert anew.training["history"][0]["objective"] > 1.05 * end
@@ -176,4 +185,4 @@ def test_wrong_warm_starts_are_one_clear_line() -> None:
     ]
     for learner, init, message in wrong:
         with pytest.raises(trellis.TrellisError, match=message):
-            structured.train(SENTENCES, problem=STRUCTURES["lattice"](), learner=learner, init=init)
+            trellis.StructuredModel.train(SENTENCES, problem=STRUCTURES["lattice"](), learner=learner, init=init)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
-from trellis.interfaces.cli import running_text
+from trellis.interfaces.cli import pieces
 
 SENTENCES = [
     ("Ann's dog didn't bark. It ran!", "Ann 's dog did n't bark . | It ran !"),
@@ -177,7 +177,7 @@ def test_text_with_its_labels(model: Path, call: Any) -> None:
 def test_json_has_places_whatever_the_pieces(
     model: Path, call: Any, chunker: trellis.Tagger, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
-    monkeypatch.setattr(running_text, "PIECE_BYTES", piece)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", piece)
     text = "Ann ran! " * 5 + "Die Tür.\n\nThe dog did n't\nsee Ann . Ann"
     (model / "long.txt").write_text(text)
     found = [json.loads(line) for line in call("predict -m c.trellis --text --json long.txt").out.splitlines()]
@@ -190,8 +190,8 @@ def test_json_has_places_whatever_the_pieces(
 
 
 def test_a_sentence_without_end_is_cut(model: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_text, "PIECE_BYTES", 8)
-    monkeypatch.setattr(running_text, "LONGEST", 16)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 8)
+    monkeypatch.setattr(pieces, "LONGEST", 16)
     assert call("predict -m c.trellis --text --inline", "Ann " * 30).out.replace("\n", " ").count("Ann") == 30
 
 

@@ -13,7 +13,6 @@ import pytest
 import trellis
 from trellis.corpus.columns import Layout
 from trellis.corpus.stream import map_pieces
-from trellis.tasks import parsing, reranking, structured, trees
 
 LIMIT = """
 import resource
@@ -96,18 +95,21 @@ def tagger(corpus: Any = CORPUS, **options: Any) -> Any:
 
 def tree_parser(folder: Path) -> Any:
     (folder / "trees.mrg").write_text(BRACKETS)
-    return trees.train(str(folder / "trees.mrg"))
+    return trellis.TreeParser.train(str(folder / "trees.mrg"))
 
 
 # What trains a model of each kind, and what loads one.
 FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "tagger": (lambda folder: tagger(), trellis.load),
-    "parser": (lambda folder: parsing.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), trellis.load),
+    "parser": (lambda folder: trellis.Parser.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), trellis.load),
     "tree parser": (tree_parser, trellis.load),
     "segmenter": (lambda folder: trellis.Segmenter.train(SEGMENTED), trellis.Segmenter.load),
-    "reranker": (lambda folder: reranking.train(trellis.read(CORPUS), tagger=tagger, k=2, folds=2), trellis.load),
+    "reranker": (
+        lambda folder: trellis.Reranker.train(trellis.read(CORPUS), tagger=tagger, k=2, folds=2),
+        trellis.load,
+    ),
     "structured": (
-        lambda folder: structured.train([("x", "a"), ("y", "b"), ("z", "c")], problem=Colours()),
+        lambda folder: trellis.StructuredModel.train([("x", "a"), ("y", "b"), ("z", "c")], problem=Colours()),
         lambda path: trellis.StructuredModel.load(path, problem=Colours()),
     ),
 }
@@ -149,7 +151,7 @@ def test_training_where_no_thread_can_be_had(no_threads: Callable[[], None], tmp
     def bits(name: str) -> list[bytes]:
         trained = tagger(checkpoint=tmp_path / name, n_threads=2)
         resumed = tagger(checkpoint=tmp_path / name, n_threads=2)
-        pruned = tagger(prune=trellis.Pruning(0.9), n_threads=2)
+        pruned = tagger(search=trellis.Search(prune=0.9), n_threads=2)
         assert trained.tag_batch(CORPUS["word"], n_threads=2) == CORPUS["label"]
         return [model.to_bytes() for model in (trained, resumed, pruned)] + [(tmp_path / name).read_bytes()]
 

@@ -19,9 +19,9 @@ import trellis
 from trellis._support import tensor_file
 from trellis._support.errors import LearnerError, ModelError
 from trellis.engine.kernels import Observations
-from trellis.learning.options import options_of
+from trellis.learning.options import flat_options_of, grouped
 from trellis.learning.run import Event, StopTrainingError
-from trellis.tasks import parsing
+from trellis.tasks.parsing.train import train as train_parser
 from trellis.tasks.tagging.options import TaggingOptions
 
 
@@ -173,7 +173,7 @@ CHANGED: dict[str, tuple[Any, Any]] = {
     "pairs": ("all", "seen"),
     "tag_dictionary": (False, 2),
     "beam": (None, 3),
-    "prune": (False, trellis.Pruning(0.9)),
+    "prune": (False, 0.9),
     "partial": (False, True),
     "scheme": (None, "iob2"),
     "segments": (False, True),
@@ -199,7 +199,7 @@ WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "patience
 
 
 def test_every_parameter_is_changed_once() -> None:
-    assert {*CHANGED} == {"corpus", *options_of(TaggingOptions)}
+    assert {*CHANGED} == {"corpus", *flat_options_of(TaggingOptions)}
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGED if name not in ("checkpoint", *REFUSED)])
@@ -220,15 +220,17 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
     if name == "init":
         changed |= {"init": train(corpus_of(2)), "features": None}
         given["features"] = list(FEATURES)
-    trellis.train(corpus, **given)
+    trellis.train(corpus, **grouped(TaggingOptions, given))
     kept = (tmp_path / "checkpoint").read_bytes()
     if name in WITHOUT_EFFECT:
-        found = trellis.train(changed.pop("corpus"), **changed)
-        fresh = trellis.train(corpus, **changed | {"checkpoint": None, "checkpoint_every": None})
+        found = trellis.train(changed.pop("corpus"), **grouped(TaggingOptions, changed))
+        fresh = trellis.train(
+            corpus, **grouped(TaggingOptions, changed | {"checkpoint": None, "checkpoint_every": None})
+        )
         assert saved(found, tmp_path / "found") == saved(fresh, tmp_path / "fresh")
         return
     with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or name another file"):
-        trellis.train(changed.pop("corpus"), **changed)
+        trellis.train(changed.pop("corpus"), **grouped(TaggingOptions, changed))
     assert (tmp_path / "checkpoint").read_bytes() == kept
 
 
@@ -420,7 +422,14 @@ def test_dev_scores_are_the_taggers(name: str, order: int) -> None:
     corpus = trellis.read({"word": words, "label": [[z if z == "O" else f"{z}-X" for z in s] for s in labels]})
     dev = trellis.read({"word": [["b", "c", "e", "a"]], "label": [["B-X", "O", "O", "B-X"]]})
     learner = trellis.HMM() if name == "hmm" else LEARNERS[name]
-    for options in ({}, {"scheme": "iob2"}, {"scheme": "iob2", "tag_dictionary": 2}):
+    for options in (
+        {},
+        {"labels": trellis.Labels(scheme="iob2")},
+        {
+            "labels": trellis.Labels(scheme="iob2"),
+            "search": trellis.Search(tag_dictionary=2),
+        },
+    ):
         given: dict[str, Any] = {"learner": learner, "order": order, "dev": dev, **options}
         tagger = train(corpus, features=["word[0]", "word[-1]"], metric="token", **given)
         best = max(event["dev_score"] for event in tagger.training["history"] if "dev_score" in event)
@@ -448,7 +457,10 @@ def test_a_weight_of_nothing_is_no_sentence(name: str) -> None:
     """Sentences that count for nothing make no step: without averages, they might as well not be there."""
     corpus, kind = corpus_of(0, 20), type(LEARNERS[name])
     learner = kind(epochs=3, average=False, shuffle=False)
-    options: dict[str, Any] = {"learner": learner, "pairs": "all", "features": ["word[0]"]}
+    options: dict[str, Any] = {
+        "learner": learner,
+        "features": trellis.Features(["word[0]"], pairs="all"),
+    }
     weighed = train(corpus, sample_weight=np.array([1.0] * 10 + [0.0] * 10), **options)
     alone = train(corpus[:10], **options)
     assert [e["updates"] for e in weighed.training["history"]] == [e["updates"] for e in alone.training["history"]]
@@ -461,15 +473,15 @@ def test_weights_that_make_no_sense() -> None:
         with pytest.raises(LearnerError, match="sample_weight"):
             train(corpus_of(0), sample_weight=weights)
     with pytest.raises(LearnerError, match="'X'"):
-        train(corpus_of(0), label_costs={"X": 1.0}, learner=trellis.MIRA())
+        train(corpus_of(0), labels=trellis.Labels(costs={"X": 1.0}), learner=trellis.MIRA())
     with pytest.raises(LearnerError, match="number from 0 to"):
-        train(corpus_of(0), label_costs={"L0": -1.0}, learner=trellis.MIRA())
+        train(corpus_of(0), labels=trellis.Labels(costs={"L0": -1.0}), learner=trellis.MIRA())
 
 
 @pytest.mark.parametrize("name", ["perceptron", "crf", "maxent", "exponential", "boost"])
 def test_costs_are_never_ignored(name: str) -> None:
     with pytest.raises(LearnerError, match="no place for label_costs"):
-        train(corpus_of(0), label_costs={"L0": 2.0}, learner=LEARNERS[name])
+        train(corpus_of(0), labels=trellis.Labels(costs={"L0": 2.0}), learner=LEARNERS[name])
 
 
 def test_costs_move_mistakes() -> None:
@@ -477,7 +489,9 @@ def test_costs_move_mistakes() -> None:
     corpus = trellis.read({"word": [["a"]] * 10, "label": [["L0"], ["L1"]] * 5})
     for dear in ("L0", "L1"):
         learner = trellis.MIRA(epochs=20, C=100.0)
-        tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=learner, label_costs={dear: 20.0})
+        tagger = trellis.train(
+            corpus, target="label", features=["word[0]"], learner=learner, labels=trellis.Labels(costs={dear: 20.0})
+        )
         assert tagger.tag(["a"]) == [dear]
 
 
@@ -493,11 +507,11 @@ def test_costs_by_pairs_name_the_gold_label_first() -> None:
         ({("L0", "L1"): 3.0, ("L1", "L0"): 0.5}, (3.0, 0.5)),
         ({"L1": 7.0}, (1.0, 7.0)),
     ):
-        tagger = train(both, learner=learner, label_costs=costs, **options)
+        tagger = train(both, learner=learner, labels=trellis.Labels(costs=costs), **options)
         for word, gold, other, margin in (("a", "L0", "L1", margins[0]), ("b", "L1", "L0", margins[1])):
             assert tagger.score([word], [gold]) - tagger.score([word], [other]) == pytest.approx(margin)
     with pytest.raises(LearnerError, match="'L1'"):
-        train(corpus, learner=learner, label_costs={("L0", "L1"): 3.0}, **options)
+        train(corpus, learner=learner, labels=trellis.Labels(costs={("L0", "L1"): 3.0}), **options)
 
 
 # ------------------------------------------------------------ partial labels
@@ -520,7 +534,7 @@ PARTIAL = ["perceptron", "mira", "pa", "arow", "crf", "crf l1", "crf adagrad", "
 def test_partial_labels_that_are_whole_change_nothing(name: str) -> None:
     corpus = corpus_of(0)
     plain = train(corpus, learner=LEARNERS[name])
-    assert learnt(train(corpus, learner=LEARNERS[name], partial=True)) == learnt(plain)
+    assert learnt(train(corpus, learner=LEARNERS[name], labels=trellis.Labels(partial=True))) == learnt(plain)
 
 
 @pytest.mark.parametrize("how", ["unknown", "one of two"])
@@ -528,15 +542,17 @@ def test_partial_labels_that_are_whole_change_nothing(name: str) -> None:
 def test_partial_labels_are_learnt_from(name: str, how: str) -> None:
     words = [["a", "b", "c"], ["c", "b", "a"], ["b", "a"], ["c"]] * 6
     corpus = trellis.read({"word": words, "label": [[w.upper() for w in s] for s in words]})
-    tagger = train(hidden(corpus, how), learner=LEARNERS[name], partial=True, features=["word[0]"], order=0)
+    tagger = train(
+        hidden(corpus, how), learner=LEARNERS[name], labels=trellis.Labels(partial=True), features=["word[0]"], order=0
+    )
     assert tagger.evaluate(corpus).token_accuracy == 1.0
 
 
 def test_labels_that_are_missing_and_labels_with_bars() -> None:
     corpus = trellis.read({"word": [["a", "b", "a"], ["b", "a"]], "label": [["A|X", "B", ""], ["B", "A|X"]]})
     options: dict[str, Any] = {"learner": trellis.CRF(epochs=20), "features": ["word[0]"]}
-    assert sorted(train(corpus, partial=True, **options).labels) == ["A", "B", "X"]
-    tagger = train(corpus, partial="missing", **options)
+    assert sorted(train(corpus, labels=trellis.Labels(partial=True), **options).labels) == ["A", "B", "X"]
+    tagger = train(corpus, labels=trellis.Labels(partial="missing"), **options)
     assert sorted(tagger.labels) == ["A|X", "B"]
     assert tagger.tag(["a", "b", "a"]) == ["A|X", "B", "A|X"]
 
@@ -548,7 +564,7 @@ def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
     corpus = trellis.read({"word": [["a", "b", "a"]], "label": [["L0", "", "L1|L2"]]})
     events: list[Event] = []
     learner = trellis.CRF(c2=0.3, epochs=1, warm_up=0)
-    tagger = train(corpus, learner=learner, partial=True, observer=events.append)
+    tagger = train(corpus, learner=learner, labels=trellis.Labels(partial=True), observer=events.append)
     every = list(product(tagger.labels, repeat=3))
     scores = np.array([tagger.score(["a", "b", "a"], path) for path in every])
     agrees = np.array([p[0] == "L0" and p[2] in ("L1", "L2") for p in every])
@@ -563,7 +579,7 @@ def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
 )
 def test_learners_that_need_every_label(learner: Any) -> None:
     with pytest.raises(LearnerError, match=r"needs all|every label"):
-        train(hidden(corpus_of(0), "unknown"), learner=learner, partial=True)
+        train(hidden(corpus_of(0), "unknown"), learner=learner, labels=trellis.Labels(partial=True))
 
 
 # ------------------------------------------------------------ what makes no sense
@@ -577,7 +593,7 @@ def test_learners_that_are_none(learner: Any) -> None:
 
 def test_a_cutoff_that_leaves_nothing() -> None:
     with pytest.raises(LearnerError, match="leaves no feature"):
-        train(corpus_of(0), min_count=100_000)
+        train(corpus_of(0), features=trellis.Features(min_count=100_000))
 
 
 def test_unannotated_conllu(tmp_path: Path) -> None:
@@ -585,13 +601,17 @@ def test_unannotated_conllu(tmp_path: Path) -> None:
     path.write_text("1\tAnn\t_\tPROPN\t_\t_\t0\troot\t_\t_\n2\tran\t_\t_\t_\t_\t1\tdep\t_\t_\n\n")
     with pytest.raises(trellis.CorpusError, match=r"a.conllu:2: no label in column 'upos'"):
         trellis.train(path, target="upos")
-    assert trellis.train(path, target="upos", partial=True).labels == ("PROPN",)
+    assert trellis.train(path, target="upos", labels=trellis.Labels(partial=True)).labels == ("PROPN",)
 
 
 def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     """As parameters and in info; what JSON cannot hold is an error before training begins."""
     corpus = corpus_of(0)
-    options: dict[str, Any] = {"order": np.int64(2), "min_count": np.int32(1), "tag_dictionary": np.int64(2)}
+    options: dict[str, Any] = {
+        "order": np.int64(2),
+        "features": trellis.Features(min_count=np.int32(1)),
+        "search": trellis.Search(tag_dictionary=np.int64(2)),
+    }
     numbers = {"info": {"n": np.int64(1), "share": np.float32(0.5), "yes": np.bool_(True)}}
     tagger = train(corpus, **options, **numbers, dev=corpus_of(1), patience=np.int64(3))
     tagger.save(tmp_path / "model")
@@ -610,27 +630,30 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"min_count": -1}, "min_count must be a whole number from 0 on, not -1"),
-        ({"min_count": 1.5}, "min_count must be a whole number"),
-        ({"tag_dictionary": -1}, "tag_dictionary must be"),
-        ({"tag_dictionary": "yes"}, "tag_dictionary must be"),
+        ({"features": trellis.Features(min_count=-1)}, "min_count must be a whole number from 0 on, not -1"),
+        ({"features": trellis.Features(min_count=1.5)}, "min_count must be a whole number"),
+        ({"search": trellis.Search(tag_dictionary=-1)}, "tag_dictionary must be"),
+        ({"search": trellis.Search(tag_dictionary="yes")}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),
         ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
-        ({"prune": 0.9}, "prune must be 'auto', True, False or a trellis.Pruning, not 0.9"),
+        ({"search": trellis.Search(prune=1.5)}, "prune must be 'auto', True, False, a share above 0"),
         ({"order": "1"}, "order must be"),
-        ({"pairs": "some"}, "pairs must be 'seen' or 'all', not 'some'"),
-        ({"partial": "no"}, "partial must be True, False or 'missing', not 'no'"),
+        ({"features": trellis.Features(pairs="some")}, "pairs must be 'seen' or 'all', not 'some'"),
+        ({"labels": trellis.Labels(partial="no")}, "partial must be True, False or 'missing', not 'no'"),
         ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number from 1 on, not 0"),
         ({"sample_weight": "heavy"}, "sample_weight must be one number per sentence"),
         ({"checkpoint": "c", "checkpoint_every": 0.5}, "checkpoint_every must be"),
-        ({"pairs": ""}, "pairs must be"),
+        ({"features": trellis.Features(pairs="")}, "pairs must be"),
         ({"info": [("a", 1)]}, "info must be a dict"),
         ({"init": "model"}, "init must be a tagger, such as trellis.load"),
         ({"observer": 3}, "observer must be a function"),
-        ({"learner": trellis.MIRA(), "label_costs": [1.0]}, "label_costs must be a dict"),
-        ({"learner": trellis.MIRA(), "label_costs": {("L0", "L1"): "x"}}, "must be a number from 0"),
-        ({"learner": trellis.MIRA(), "label_costs": {("L0", "L1", "L0"): 1.0}}, "a pair \\(gold, other\\)"),
-        ({"learner": trellis.MIRA(), "label_costs": {3: 1.0}}, "a pair \\(gold, other\\)"),
+        ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs=[1.0])}, "label_costs must be a dict"),
+        ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs={("L0", "L1"): "x"})}, "must be a number from 0"),
+        (
+            {"learner": trellis.MIRA(), "labels": trellis.Labels(costs={("L0", "L1", "L0"): 1.0})},
+            "a pair \\(gold, other\\)",
+        ),
+        ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs={3: 1.0})}, "a pair \\(gold, other\\)"),
     ],
     ids=str,
 )
@@ -651,7 +674,7 @@ TREES = treebank(8, 1)
 WORDS = trellis.read({"word": [["the", "dog"], ["a", "cat"]], "pos": [["D", "N"], ["D", "N"]]})
 WALKS: dict[str, tuple[Callable[[], Any], str, int]] = {
     "tagger": (lambda: trellis.train(WORDS, target="pos"), "tagging", 18),
-    "parser": (lambda: parsing.train(TREES, features=TEMPLATES), "parsing", 20),
+    "parser": (lambda: train_parser(TREES, features=TEMPLATES), "parsing", 20),
 }
 
 
@@ -714,7 +737,7 @@ def test_values_of_any_size(name: str, value: float) -> None:
         ({"corpus": of_values(1e13)}, "values of attributes must be from -1e.12 to 1e.12"),
         ({"sample_weight": [1e300] * 6}, "sample_weight must be numbers from 0 to 1e.12"),
         (
-            {"label_costs": {"L0": 1e300}, "learner": trellis.MIRA()},
+            {"labels": trellis.Labels(costs={"L0": 1e300}), "learner": trellis.MIRA()},
             "the cost of 'L0' must be a number from 0 to 1e.12",
         ),
         ({"learner": trellis.KernelPerceptron(degree=100, coef0=1e12)}, "'poly' reaches 1e.12.100 here"),
@@ -782,10 +805,12 @@ LABEL_WEIGHTS = {"word": [["a", "b"], ["b"], ["c", "a", "a"]], "y": [["A", "B"],
 @pytest.mark.parametrize("learner", [trellis.CRF(), trellis.MaxEnt(), trellis.Perceptron(), trellis.ExponentialLoss()])
 def test_label_weights_are_sentence_weights_by_the_mean_of_labels(learner):
     options = {"target": "y", "features": ["word[0]"], "learner": learner}
-    by_labels = trellis.train(LABEL_WEIGHTS, label_weights={"A": 4.0, "C": 0.5}, **options)
+    by_labels = trellis.train(LABEL_WEIGHTS, labels=trellis.Labels(weights={"A": 4.0, "C": 0.5}), **options)
     by_hand = trellis.train(LABEL_WEIGHTS, sample_weight=[2.5, 1.0, 8.5 / 3], **options)
     assert learnt(by_labels) == learnt(by_hand)
-    both = trellis.train(LABEL_WEIGHTS, label_weights={"A": 4.0, "C": 0.5}, sample_weight=[2, 1, 1], **options)
+    both = trellis.train(
+        LABEL_WEIGHTS, labels=trellis.Labels(weights={"A": 4.0, "C": 0.5}), sample_weight=[2, 1, 1], **options
+    )
     assert learnt(both) == learnt(trellis.train(LABEL_WEIGHTS, sample_weight=[5.0, 1.0, 8.5 / 3], **options))
 
 
@@ -793,14 +818,14 @@ def test_label_weights_change_what_a_crf_prefers():
     data = {"word": [["x"]] * 3, "y": [["A"], ["A"], ["B"]]}
     options = {"target": "y", "features": ["word[0]"], "learner": trellis.CRF()}
     assert trellis.train(data, **options).tag(["x"]) == ["A"]
-    assert trellis.train(data, label_weights={"B": 3.0}, **options).tag(["x"]) == ["B"]
+    assert trellis.train(data, labels=trellis.Labels(weights={"B": 3.0}), **options).tag(["x"]) == ["B"]
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
         ({"X": 1.0}, "names 'X'; the labels are A, B, C"),
-        ({"A": "much"}, "no number"),
+        ({"A": "much"}, "the weight of 'A' must be a number from 0 to"),
         ({"A": -1.0}, "from 0 to"),
         ([1.0], "a dict of label to number"),
         ({"A": 0.0, "B": 0.0, "C": 0.0}, "nothing is left"),
@@ -808,7 +833,7 @@ def test_label_weights_change_what_a_crf_prefers():
 )
 def test_label_weights_that_make_no_sense(given, why):
     with pytest.raises(LearnerError, match=why):
-        trellis.train(LABEL_WEIGHTS, target="y", label_weights=given)
+        trellis.train(LABEL_WEIGHTS, target="y", labels=trellis.Labels(weights=given))
 
 
 def test_epochs_are_logged_for_those_who_listen(caplog: pytest.LogCaptureFixture) -> None:
@@ -817,7 +842,7 @@ def test_epochs_are_logged_for_those_who_listen(caplog: pytest.LogCaptureFixture
         trellis.train(corpus, target="y", features=["w[0]"], learner=trellis.Perceptron(epochs=2), dev=corpus)
     assert [record.name for record in caplog.records] == ["trellis"] * 2
     assert caplog.messages[0].startswith("epoch 1 of 2, ")
-    assert "on dev, the best so far" in caplog.messages[0]
+    assert "(best)" in caplog.messages[0]
     caplog.clear()
     trellis.train(corpus, target="y", features=["w[0]"])
     assert not caplog.records

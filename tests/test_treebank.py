@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from trellis import PhraseTree, parse_trees, read_trees, write_trees
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.evaluation.brackets import brackets
-from trellis.tasks.trees import PhraseTree, evaluate_trees, parse_trees, read_trees, write_trees
+from trellis.evaluation.brackets import brackets, evaluate_trees
 
 SAT = "(TOP (S (NP (DT the) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (NN mats)))) (. .)))"
 

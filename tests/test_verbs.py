@@ -19,7 +19,7 @@ from trellis.tasks.model import TASKS
 
 # Commands that train, and those without a model.
 TRAINING = ("train", "cross-validate")
-OTHERS = ("clusters", "learners", "features", "demo", "completion")
+OTHERS = ("clusters", "learners", "features", "completion")
 
 
 def test_every_command_is_here() -> None:

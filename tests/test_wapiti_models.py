@@ -186,7 +186,7 @@ def expected(rows: str) -> list[str]:
 
 
 def test_pieces_of_several_widths(finder: Path, here: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.interfaces.cli.labelled_files.PIECE_BYTES", 64)
+    monkeypatch.setattr("trellis.interfaces.cli.pieces.PIECE_BYTES", 64)
     rows = "\n\n".join(["q x q q A", "q y q q e e B", "q x q q"] * 40)
     (here / "data").write_text(rows + "\n")
     done = call(f"predict -m {finder} data --threads 2")

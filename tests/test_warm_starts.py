@@ -171,14 +171,14 @@ def test_an_older_scheme_holds_on(name: str) -> None:
     words, labels = [["a", "b", "c"], ["c", "a"]] * 4, [["B-X", "I-X", "O"], ["O", "B-X"]] * 4
     corpus = trellis.read({"word": words, "label": labels})
     first = trellis.MaxEnt() if name.startswith("maxent") else trellis.Perceptron()
-    tagger = train(corpus, learner=first, scheme="iob2")
+    tagger = train(corpus, learner=first, labels=trellis.Labels(scheme="iob2"))
     again = trellis.train(corpus, init=tagger, learner=LEARNERS[name])
     assert again.training["scheme"] == "iob2"
     for sentence in product("abc", repeat=3):
         found = ["O", *again.tag(list(sentence))]
         assert ("O", "I-X") not in list(pairwise(found))
     with pytest.raises(LearnerError, match="keeps to iob2, not to iobes"):
-        trellis.train(corpus, init=tagger, learner=LEARNERS[name], scheme="iobes")
+        trellis.train(corpus, init=tagger, learner=LEARNERS[name], labels=trellis.Labels(scheme="iobes"))
     broken = trellis.read({"word": [["a"]], "label": [["I-X"]]})
     with pytest.raises(trellis.CorpusError, match="cannot begin with 'I-X'"):
         trellis.train(broken, init=tagger, learner=LEARNERS[name])
@@ -266,7 +266,7 @@ def test_warm_starts_that_make_no_sense() -> None:
         ({"target": "word"}, "predicts 'label'"),
         ({"features": "default"}, "other features"),
         ({"order": 0}, "order 1; order 0 has no place for its weights"),
-        ({"tag_dictionary": 3}, "tag dictionary"),
+        ({"search": trellis.Search(tag_dictionary=3)}, "tag dictionary"),
     ):
         with pytest.raises(LearnerError, match=why):
             trellis.train(corpus_of(1), init=tagger, **options)
@@ -275,4 +275,4 @@ def test_warm_starts_that_make_no_sense() -> None:
     with pytest.raises(LearnerError, match="HMM cannot start"):
         trellis.train(corpus_of(1), init=tagger, learner=trellis.HMM())
     with pytest.raises(LearnerError, match="with a tag dictionary"):
-        trellis.train(corpus_of(1), init=train(corpus_of(0), tag_dictionary=2))
+        trellis.train(corpus_of(1), init=train(corpus_of(0), search=trellis.Search(tag_dictionary=2)))

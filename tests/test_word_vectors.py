@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from equal_models import learnt
 import trellis
 from trellis._support.errors import ModelError, TemplateError
 from trellis.features.vectors import Vectors, read_vectors
+from trellis.learning.options import grouped
+from trellis.tasks.tagging.options import TaggingOptions
 
 WORDS = ["a", "b", "c", "d", "e", "f", "G", "ö"]
 NUMBERS = np.random.default_rng(3).normal(size=(len(WORDS), 5)).astype(np.float32)
@@ -56,9 +59,13 @@ LEARNERS: list[tuple[trellis.Learner, dict[str, object]]] = [
 
 @pytest.mark.parametrize(("learner", "more"), LEARNERS)
 def test_the_same_as_attributes_with_values(path: Path, learner: trellis.Learner, more: dict[str, object]) -> None:
-    tagger = trellis.train(CORPUS, target="y", features=features_of(path), learner=learner, **more)  # type: ignore[arg-type]
+    def train(corpus: Any, features: Any) -> trellis.Tagger:
+        values = {"target": "y", "features": features, "learner": learner, **more}
+        return trellis.train(corpus, **grouped(TaggingOptions, values))
+
+    tagger = train(CORPUS, features_of(path))
     given = {"attributes": [attributes(words) for words in CORPUS["word"]], "y": CORPUS["y"]}
-    other = trellis.train(given, target="y", features="attributes", learner=learner, **more)  # type: ignore[arg-type]
+    other = train(given, "attributes")
     bags = [attributes(words) for words in NEW]
     assert tagger.tag_batch(NEW) == other.tag_batch(bags)
     np.testing.assert_allclose(tagger.log_partition_batch(NEW), other.log_partition_batch(bags), rtol=1e-3, atol=1e-4)

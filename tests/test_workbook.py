@@ -439,7 +439,7 @@ NAMES = {
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that allows IOB2 alone, called studio."""
     path = tmp_path_factory.mktemp("models") / "studio.trellis"
-    trellis.train(NAMES, target="ner", learner=trellis.CRF(epochs=10), scheme="iob2").save(path)
+    trellis.train(NAMES, target="ner", learner=trellis.CRF(epochs=10), labels=trellis.Labels(scheme="iob2")).save(path)
     return path
 
 
@@ -512,7 +512,7 @@ def test_a_model_called_studio_is_another_one(tmp_path: Path, model: Path) -> No
 
 def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     options = dict[str, Any]()
-    monkeypatch.setattr("trellis.interfaces.studio.app.make_app", lambda models, **more: options.update(more))
+    monkeypatch.setattr("trellis.interfaces.studio.app.App", lambda models, **more: options.update(more))
     monkeypatch.setattr("trellis.interfaces.serve.server.run", lambda *parts, **more: None)
     line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
     with book(tmp_path) as one:

@@ -36,7 +36,12 @@ def train(
     type(chosen).fit = clocked_fit
     corpus = trellis.read(train, columns="word,pos")
     tagger = trellis.train(
-        corpus, target="pos", learner=chosen, order=order, tag_dictionary=tag_dictionary, n_threads=n_threads
+        corpus,
+        target="pos",
+        learner=chosen,
+        order=order,
+        search=trellis.Search(tag_dictionary=tag_dictionary),
+        n_threads=n_threads,
     )
     tagger.save(model)
     figures: dict[str, Any] = {"tokens": corpus.n_tokens, "labels": len(tagger.labels), "bare_mb": bare}

@@ -38,11 +38,10 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
         tagger = trellis.train(
             trellis.read(work["train"], columns=work["columns"]),
             target=work["target"],
-            features=LETTER_RUNS if work["features"] == "letters" else work["features"],
+            features=trellis.Features(LETTER_RUNS if work["features"] == "letters" else work["features"], **options),
             learner=chosen,
             n_threads=n_threads,
             observer=observe,
-            **options,
         )
         tagger.save(model)
     weights = tagger.model.weights.n_nonzero

@@ -1,8 +1,6 @@
 // The best path and the k best paths of a chain with label n-grams; best_path, k_best and path_score of any chain call it.
 #pragma once
 #include "engine/history_states.hpp"
-#include "engine/lattice.hpp"
-#include "engine/viterbi.hpp"
 
 namespace trellis {
 
@@ -15,17 +13,5 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);
-
-// That of a workspace of any chain; made when it is first asked for.
-template <class Real>
-HistoryWorkspace<Real>& histories_of(Workspace<Real>& work) {
-  if (!work.histories) work.histories = std::make_shared<HistoryWorkspace<Real>>();
-  return *work.histories;
-}
-template <class Real>
-LatticeWorkspace<Real>& lattice_of(Workspace<Real>& work) {
-  if (!work.lattice) work.lattice = std::make_shared<LatticeWorkspace<Real>>();
-  return *work.lattice;
-}
 
 }  // namespace trellis

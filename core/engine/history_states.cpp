@@ -25,28 +25,28 @@ TRELLIS_INLINE bool reach_all_any(const ChainView<Real>& chain, HistoryWorkspace
   return true;
 }
 
-// Calls work(more), more [n_labels, stride] what label pairs y, z may give more at token t than the relaxed chain says, or
+// Calls work(gains), gains [n_labels, stride] what label pairs y, z may give at token t beyond what the relaxed chain says, or
 // null: the most over n-grams that end in them of what is positive of these and of their shorter ones there.
 template <class Real, class Work>
-TRELLIS_INLINE void with_own(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Work visit) {
+TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Work visit) {
   const TokenNgrams<Real>* own = chain.ngrams->by_token;
   if (!own || own->starts[t] == own->starts[t + 1]) return visit(static_cast<const Real*>(nullptr));
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const std::size_t first = own->starts[t], last = own->starts[t + 1];
-  if (work.own.size() < ngrams.size()) work.own.resize(ngrams.size(), Real(0));
-  if (work.more.size() < chain.n_labels * chain.stride) work.more.resize(chain.n_labels * chain.stride, Real(0));
+  if (work.token_scores.size() < ngrams.size()) work.token_scores.resize(ngrams.size(), Real(0));
+  if (work.gains.size() < chain.n_labels * chain.stride) work.gains.resize(chain.n_labels * chain.stride, Real(0));
   const auto cell = [&](std::uint32_t g) -> Real& {
-    return work.more[ngrams.label(ngrams.parent(g)) * chain.stride + ngrams.label(g)];
+    return work.gains[ngrams.label(ngrams.parent(g)) * chain.stride + ngrams.label(g)];
   };
-  for (std::size_t i = first; i < last; ++i) work.own[own->nodes[i]] = std::max(own->scores[i], Real(0));
+  for (std::size_t i = first; i < last; ++i) work.token_scores[own->nodes[i]] = std::max(own->scores[i], Real(0));
   for (std::size_t i = first; i < last; ++i) {
     Real sum = 0;
-    for (std::uint32_t g = own->nodes[i]; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) sum += work.own[g];
+    for (std::uint32_t g = own->nodes[i]; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) sum += work.token_scores[g];
     if (sum > 0) cell(own->nodes[i]) = std::max(cell(own->nodes[i]), sum);
   }
-  visit(static_cast<const Real*>(work.more.data()));
+  visit(static_cast<const Real*>(work.gains.data()));
   for (std::size_t i = first; i < last; ++i) {
-    work.own[own->nodes[i]] = 0;
+    work.token_scores[own->nodes[i]] = 0;
     if (ngrams.length(own->nodes[i]) >= kScored) cell(own->nodes[i]) = 0;
   }
 }
@@ -66,7 +66,7 @@ TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
 //   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
 template <class Real>
 TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work,
-                                  const Real* more) {
+                                  const Real* gains) {
   constexpr std::size_t N = kLanes<Real>;
   const std::size_t stride = chain.stride;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
@@ -76,7 +76,7 @@ TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, H
     const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
     for (std::size_t z = 0; z < stride; z += N)
       lanes(base + z) = (lanes(edge + z) + lanes(emit + z)) + lanes(follows + z);
-    for (std::size_t z = 0; more && z < stride; z += N) lanes(base + z) += lanes(more + y * stride + z);
+    for (std::size_t z = 0; gains && z < stride; z += N) lanes(base + z) += lanes(gains + y * stride + z);
     const auto greatest = [&](const Real* most) TRELLIS_INLINE_LAMBDA {
       Vector<Real> top = Vector<Real>{} + kForbidden<Real>;
       for (std::size_t z = 0; z < stride; z += N) top = MaxPlus::plus(top, lanes(most + z) + lanes(base + z));
@@ -95,7 +95,7 @@ TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, H
 
 // The same over lists of labels.
 template <class Real>
-void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* more) {
+void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* gains) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const ListedLabels after = labels_of(*chain.allowed, t), here = labels_of(*chain.allowed, t - 1);
   const Real* emit = chain.emit_at(t);
@@ -104,7 +104,7 @@ void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorksp
     const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
     for (std::size_t i = 0; i < after.size(); ++i) {
       work.row[i] = (edge[after[i]] + emit[after[i]]) + follows[after[i]];
-      if (more) work.row[i] += more[y * chain.stride + after[i]];
+      if (gains) work.row[i] += gains[y * chain.stride + after[i]];
     }
     const auto fill = [&](std::size_t x) {
       const Real* most = relaxed.row(x, y, chain.stride);
@@ -124,7 +124,7 @@ void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorksp
 // are left for which n-grams are looked up.
 template <class Real>
 TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t, Real least,
-                            const Real* more) {
+                            const Real* gains) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const std::size_t stride = chain.stride;
@@ -143,13 +143,13 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
         for (std::size_t j = 0; j < labels.n; ++j) {
           const std::size_t z = labels.label(j);
           most[j] = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + labels.emit[j]) + follows[z]);
-          if (more && t) most[j] += more[y * stride + z];
+          if (gains && t) most[j] += gains[y * stride + z];
         }
       } else {
         for (std::size_t z = 0; z < stride; z += kLanes<Real>)
           lanes(most + z) = alpha + ((lanes(edge + z) + lanes(labels.emit + z)) + lanes(follows + z));
         for (std::size_t z = 0; longer && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(longer + z);
-        for (std::size_t z = 0; more && t && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(more + y * stride + z);
+        for (std::size_t z = 0; gains && t && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(gains + y * stride + z);
       }
       for (std::size_t j = 0; j < labels.n; ++j) {
         if (!(most[j] >= least)) continue;
@@ -204,7 +204,7 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
   if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
   Real lost = kForbidden<Real>;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    with_own(chain, t, work, [&](const Real* more) TRELLIS_INLINE_LAMBDA { advance(chain, work, t, least, more); });
+    with_gains(chain, t, work, [&](const Real* gains) TRELLIS_INLINE_LAMBDA { advance(chain, work, t, least, gains); });
     lost = std::max(lost, narrow(chain, work, t, width));
   }
   return lost;
@@ -212,8 +212,8 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
 
 #define TRELLIS_RUN(Real)                                                                                             \
   TRELLIS_CLONES bool run_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) { return reach_all_any(chain, work); } \
-  TRELLIS_CLONES void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* more) {   \
-    look_back_any(chain, t, work, more);                                                                              \
+  TRELLIS_CLONES void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* gains) {   \
+    look_back_any(chain, t, work, gains);                                                                              \
   }                                                                                                                   \
   TRELLIS_CLONES Real run_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {      \
     return reach_some_any(chain, work, least, width);                                                                 \
@@ -238,8 +238,8 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   for (std::size_t x = 0; x < relaxed.n_before; ++x)
     for (std::size_t z = 0; z < L; ++z) work.ahead_of(chain, T - 1, x)[z] = chain.end ? chain.end[z] : 0;
   for (std::size_t t = T - 1; t > 0; --t)
-    with_own(chain, t, work, [&](const Real* more) {
-      chain.allowed ? look_back_listed(chain, t, work, more) : look_back(chain, t, work, more);
+    with_gains(chain, t, work, [&](const Real* gains) {
+      chain.allowed ? look_back_listed(chain, t, work, gains) : look_back(chain, t, work, gains);
     });
   work.path.resize(T);
   Real size = 1;

@@ -15,11 +15,17 @@ struct HistoryWorkspace {
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first
   std::vector<Real> row;                    // [stride]
-  std::vector<Real> own, more;              // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_own
+  std::vector<Real> token_scores, gains;    // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_gains
   std::vector<std::int32_t> path;           // [T]
   StateTable<Real> table;                   // the same states, for best paths
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
 
+  // What grows with the length of a sentence.
+  std::size_t bytes() const {
+    std::size_t n_states = table.states.capacity();
+    for (const StateList<Real>& list : alpha) n_states += list.states.capacity();
+    return (ahead.capacity() + n_states) * sizeof(Real) + n_states * sizeof(std::uint32_t);
+  }
   // What may follow labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
     return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;

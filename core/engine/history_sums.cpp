@@ -48,36 +48,21 @@ FactorRange range_of(const double* scores, std::size_t n) {
   return {std::exp(most), std::exp(least)};
 }
 
-// log Z, and alpha of all tokens; not finite where sums vanish or overflow.
+// log Z, and alpha of all tokens.
 template <class S>
 TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWorkspace& work) {
-  const std::size_t T = chain.n_tokens;
   work.passes.begin(chain);
-  if (work.alpha.size() < T + 1) work.alpha.resize(T + 1);
+  if (work.alpha.size() < chain.n_tokens + 1) work.alpha.resize(chain.n_tokens + 1);
   work.alpha[0] = {{chain.ngrams->ngrams->null()}, {S::template one<double>}};
-  Scaling scaling;
-  for (std::size_t t = 0; t < T; ++t) {
-    StateList<double>& to = work.alpha[t + 1];
-    work.passes.template at_token<S>(
-        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-          work.passes.template forward<S>(labels, score, work.alpha[t], to);
-        });
-    if (to.size() == 0) return kForbidden<double>;
-    if (kScaled<S> && !scaling.scale(to.values.data(), to.size(), work.ranges[t], work.scales[t])) return kForbidden<double>;
-  }
-  const StateList<double>& last = work.alpha[T];
-  double total = S::template zero<double>;
-  for (std::size_t i = 0; i < last.size(); ++i)
-    total = S::plus(total, chain.end ? S::times(last.values[i], chain.end[chain.ngrams->ngrams->label(last.states[i])])
-                                     : last.values[i]);
-  if (kScaled<S> && !scaling.take(total, work.ranges[T])) return kForbidden<double>;
-  work.here.states = last.states;
-  work.here.values.resize(last.size());
-  for (std::size_t i = 0; i < last.size(); ++i) {
-    const double end = chain.end ? chain.end[chain.ngrams->ngrams->label(last.states[i])] : S::template one<double>;
-    work.here.values[i] = kScaled<S> ? end / total : end - total;
-  }
-  return kScaled<S> ? scaling.log_z() : total;
+  const auto forward = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
+    work.passes.template at_token<S>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
+      work.passes.template forward<S>(labels, score, work.alpha[t], work.alpha[t + 1]);
+    });
+    return std::span(work.alpha[t + 1].values);
+  };
+  return sum_forward<S>(chain.n_tokens, work.sums, forward, [&](std::size_t i) {
+    return chain.end ? chain.end[chain.ngrams->ngrams->label(work.alpha[chain.n_tokens].states[i])] : S::template one<double>;
+  });
 }
 
 template <class S>
@@ -85,9 +70,11 @@ TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWork
                                  const HistoryExpectations& wanted) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const auto probability = [](double value) { return kScaled<S> ? value : std::exp(value); };
+  work.here.states = work.alpha[chain.n_tokens].states;
+  work.here.values.swap(work.sums.beta);
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
     if constexpr (kScaled<S>)
-      for (double& value : work.here.values) value *= work.scales[t];
+      for (double& value : work.here.values) value *= work.sums.scales[t];
     work.passes.template at_token<S>(
         t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
           work.passes.template backward<S>(labels, score, work.alpha[t], work.here, work.betas);
@@ -133,22 +120,14 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
   if (work.masses.size() < (T + 1) * n) work.masses.resize((T + 1) * n);
   std::fill_n(work.masses.data(), n, 0.0);
   work.masses[plan.single(chain.n_labels)] = 1;
-  Scaling scaling;
-  for (std::size_t t = 0; t < T; ++t) {
+  const auto forward = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
     double* to = work.masses.data() + (t + 1) * n;
     work.flows.forward(chain, t, to - n, to);
-    if (!scaling.scale(to, n, work.ranges[t], work.scales[t])) return kForbidden<double>;
-  }
-  const double* last = work.masses.data() + T * n;
-  work.ends.resize(n);
-  double total = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    work.ends[i] = plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
-    total += last[i] * work.ends[i];
-  }
-  if (!scaling.take(total, work.ranges[T])) return kForbidden<double>;
-  for (double& end : work.ends) end /= total;
-  return scaling.log_z();
+    return std::span(to, n);
+  };
+  return sum_forward<SumProduct>(T, work.sums, forward, [&](std::size_t i) {
+    return plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
+  });
 }
 TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work,
                                    const HistoryExpectations& wanted) {
@@ -156,8 +135,8 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
   work.betas.resize(n);
   work.gram_sums.assign(plan.n_grams(), 0);
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
-    for (double& value : work.ends) value *= work.scales[t];
-    work.flows.backward(chain, t, work.masses.data() + t * n, work.ends.data(), work.betas.data());
+    for (double& value : work.sums.beta) value *= work.sums.scales[t];
+    work.flows.backward(chain, t, work.masses.data() + t * n, work.sums.beta.data(), work.betas.data());
     const double* found = work.flows.expectations();
     for (std::size_t y = 0; y <= chain.n_labels; ++y) {
       if (!work.flows.has_mass(plan.single(y))) continue;
@@ -170,7 +149,7 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
           for (std::size_t k = plan.starts[i]; k < plan.starts[i + 1]; ++k) work.gram_sums[k] += found[plan.pair_size + k];
     for (std::size_t i = 0; i < n; ++i)  // of what is never met beta may be too large for a number
       if (work.masses[t * n + i] == 0) work.betas[i] = 0;
-    work.ends.swap(work.betas);
+    work.sums.beta.swap(work.betas);
   }
   if (wanted.ngrams)
     for (std::size_t k = 0; k < plan.n_grams(); ++k) wanted.ngrams[plan.nodes[k]] += wanted.weight * work.gram_sums[k];
@@ -187,12 +166,12 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
   if (wanted.token_pairs) std::fill_n(wanted.token_pairs, T * (chain.n_labels + 1) * stride, 0.0);
   if (on_lattice(chain)) return sum_on_lattice(chain, work.lattice, wanted);
   if (work.emit.size() < T * stride) work.emit.resize(T * stride);
-  if (work.scales.size() < T) work.scales.resize(T);
   ChainView<double> products = chain;
   double taken_out = 0, top = factors.top;
-  work.ranges.resize(T + 1);
-  for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, factors, t, work.emit.data() + t * stride, work.ranges[t]);
-  work.ranges[T] = chain.end ? range_of(chain.end, chain.n_labels) : FactorRange{};
+  std::vector<FactorRange>& ranges = work.sums.ranges;
+  ranges.resize(T + 1);
+  for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, factors, t, work.emit.data() + t * stride, ranges[t]);
+  ranges[T] = chain.end ? range_of(chain.end, chain.n_labels) : FactorRange{};
   products.emit = work.emit.data(), products.edge = factors.edge, products.end = factors.end;
   work.ngrams = {chain.ngrams->ngrams, factors.ngrams, factors.totals, nullptr};
   if (chain.ngrams->by_token) {
@@ -214,12 +193,12 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
   const bool by_tables = !by_flows && has_few_triples(chain, kFewTriples);
   if (top <= Scaling::kMostTop) {
     const double log_z = by_flows    ? forward_flows(products, factors, work)
-                         : by_tables ? work.listed.sum(products, work.ranges.data())
+                         : by_tables ? work.listed.sum(products, work.sums)
                                      : forward_products(products, work);
     if (std::isfinite(log_z)) {
       if (!goes_back) return log_z + taken_out;
       if (by_flows) backward_flows(products, *factors.plan, work, wanted);
-      else if (by_tables) work.listed.expect(products, wanted);
+      else if (by_tables) work.listed.expect(products, work.sums, wanted);
       else backward_products(products, work, wanted);
       return log_z + taken_out;
     }

@@ -12,8 +12,8 @@ struct HistorySumsWorkspace {
   std::vector<StateList<double>> alpha;  // [T + 1], scaled to sum to one or as logarithms
   std::vector<double> emit, edge;        // [T, stride], [T, L+1, stride] factors
   std::vector<double> tops;              // [T, stride] as HistoryFactors has them, of edges per token
-  std::vector<double> scales, betas;     // [T] 1 / what alpha summed to; [states]
-  std::vector<FactorRange> ranges;       // [T + 1] of the factors of tokens, of those of the end
+  std::vector<double> betas;             // [states]
+  ForwardSums sums;
   TokenNgrams<double> by_token;          // factors
   NgramScores<double> ngrams;
   StateList<double> here;
@@ -21,7 +21,6 @@ struct HistorySumsWorkspace {
   LatticeWorkspace<double> lattice;
   FlowPasses flows;
   std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it
-  std::vector<double> ends;       // [n_contexts] beta likewise
   std::vector<double> gram_sums;  // [n_grams]
 };
 

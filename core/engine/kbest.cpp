@@ -86,8 +86,8 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<R
   if (k == 0) return 0;
   std::size_t n = 0;
   if (chain.n_tokens == 0) n = 0;  // best_path has the empty one
-  else if (on_lattice(chain)) n = k_best_on_lattice(chain, k, lattice_of(work.viterbi), work.lists, paths, scores);
-  else if (chain.ngrams) n = k_best_histories(chain, k, histories_of(work.viterbi), work.lists, paths, scores);
+  else if (on_lattice(chain)) n = k_best_on_lattice(chain, k, work.viterbi.lattice, work.lists, paths, scores);
+  else if (chain.ngrams) n = k_best_histories(chain, k, work.viterbi.histories, work.lists, paths, scores);
   else if (chain.allowed) n = find(chain, Allowed{*chain.allowed}, k, work, paths, scores);
   else n = find(chain, Everything{chain.n_labels}, k, work, paths, scores);
   if (n) return n;

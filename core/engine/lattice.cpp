@@ -1,5 +1,7 @@
 #include "engine/lattice.hpp"
 
+#include "engine/hypergraph_passes.hpp"
+
 namespace trellis {
 namespace {
 
@@ -105,24 +107,31 @@ std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, Latti
   return StatePaths(states).k_best(k, lists, paths, scores);
 }
 
-// Factors of all steps; gives the sum of what was taken out, minus infinity if some token has none.
-double lattice_sums::step_factors(LatticeWorkspace<double>& w, std::size_t T) {
-  w.scales.resize(T), w.least.resize(T);
-  w.factors.assign(w.steps.size() + kLanes<double>, 0.0);
-  double taken_out = 0;
-  for (std::size_t t = 0; t < T; ++t) {
-    double top = kForbidden<double>;
-    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
-      top = std::max(top, w.factors[i] = (w.steps[i].total + w.steps[i].edge) + w.steps[i].emit);
-    if (top == kForbidden<double>) return top;
-    double least = 0;
-    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
-      if ((w.factors[i] -= top) < least && w.factors[i] > kForbidden<double>) least = w.factors[i];
-    w.least[t] = std::exp(least);
-    taken_out += top;
+//   alpha[to] = log sum over steps into it of exp(alpha[from] + score),   share = exp(alpha[from] + score - alpha[to])
+// Each sum is taken less its greatest term, so that scores may have any size.
+double step_shares(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
+  const std::size_t first_last = w.state_starts[chain.n_tokens - 1];
+  w.alpha.assign(w.states.size(), kForbidden<double>);
+  w.alpha[0] = 0;
+  w.sums.assign(w.states.size(), 0.0), w.beta.assign(w.states.size(), 0.0);
+  w.shares.resize(w.steps.size() + kLanes<double>);
+  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+    const std::size_t first = w.step_starts[t], last = w.step_starts[t + 1];
+    for (std::size_t i = first; i < last; ++i) {
+      w.shares[i] = w.alpha[w.steps[i].from] + w.steps[i].score();
+      w.alpha[w.steps[i].to] = std::max(w.alpha[w.steps[i].to], w.shares[i]);
+    }
+    for (std::size_t i = first; i < last; ++i)
+      if (w.shares[i] > kForbidden<double>) w.shares[i] -= w.alpha[w.steps[i].to];
+    exponentiate(w.shares.data() + first, last - first);
+    for (std::size_t i = first; i < last; ++i) w.sums[w.steps[i].to] += w.shares[i];
+    for (std::size_t i = first; i < last; ++i)
+      if (w.shares[i] > 0) w.shares[i] /= w.sums[w.steps[i].to];
+    for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s)
+      if (w.sums[s] > 1) w.alpha[s] += std::log(w.sums[s]);
   }
-  exponentiate(w.factors.data(), w.steps.size());
-  return taken_out;
+  for (std::size_t s = first_last; s < w.states.size(); ++s) w.beta[s] = end_score(chain, w.states[s], w.alpha[s]);
+  return first_last < w.states.size() ? LogSumOf::sum(w.beta.data() + first_last, w.states.size() - first_last) : kForbidden<double>;
 }
 
 double sum_on_lattice(const ChainView<double>& chain, LatticeWorkspace<double>& w, const HistoryExpectations& wanted) {
@@ -160,7 +169,7 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std:
   gaps.resize(w.steps.size());
   for (std::size_t i = w.steps.size(); i-- > 0;) {
     const auto& step = w.steps[i];
-    const double follows = ((step.total + step.edge) + step.emit) + w.beta[step.to];
+    const double follows = step.score() + w.beta[step.to];
     w.beta[step.from] = std::max(w.beta[step.from], follows);
     gaps[i] = best - (w.alpha[step.from] + follows);
   }

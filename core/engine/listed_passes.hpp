@@ -28,8 +28,9 @@ class ListedPasses {
  public:
   // As best_history, bit for bit.
   Real best(const ChainView<Real>& chain, std::int32_t* path) {
-    forward<MaxPlus>(chain, [](auto...) { return true; });
     const std::size_t T = chain.n_tokens;
+    begin(chain);
+    for (std::size_t t = 0; t < T; ++t) forward<MaxPlus>(chain, t);
     const ListedLabels ys = listed(T - 1, 1), zs = listed(T - 1, 0);
     Real best = kForbidden<Real>;
     std::size_t j = 0, k = 0;
@@ -63,37 +64,25 @@ class ListedPasses {
     return best;
   }
 
-  // `chain` has factors, with the ranges [T + 1] of tokens and of the end. Gives log Z; minus infinity where sums vanish.
-  double sum(const ChainView<Real>& chain, const FactorRange* ranges) {
-    const std::size_t T = chain.n_tokens;
-    scales_.resize(T), ends_.resize(T);
-    Scaling scaling;
-    const bool vanished = !forward<SumProduct>(chain, [&](std::size_t t, Real* alpha, std::size_t n) {
-      ends_[t] = triples_.size();
-      return scaling.scale(alpha, n, ranges[t], scales_[t]);
-    });
-    if (vanished) return kForbidden<double>;
-    const ListedLabels zs = listed(T - 1, 0);
-    beta_.resize(listed(T - 1, 1).n * zs.n);
-    double total = 0;
-    for (std::size_t i = 0; i < beta_.size(); ++i) {
-      beta_[i] = chain.end ? chain.end[zs[i % zs.n]] : 1;
-      total += alpha_[at_[T - 1] + i] * beta_[i];
-    }
-    if (!scaling.take(total, ranges[T])) return kForbidden<double>;
-    for (Real& beta : beta_) beta /= total;
-    return scaling.log_z();
+  // `chain` has factors, whose ranges stand in sums. Gives log Z; minus infinity where sums vanish.
+  double sum(const ChainView<Real>& chain, ForwardSums& sums) {
+    begin(chain);
+    const ListedLabels last = listed(chain.n_tokens - 1, 0);
+    return sum_forward<SumProduct>(
+        chain.n_tokens, sums, [&](std::size_t t) { return forward<SumProduct>(chain, t); },
+        [&](std::size_t i) { return chain.end ? chain.end[last[i % last.n]] : 1; });
   }
   // After it: what is wanted.
   //   after[y][z] = edge[y][z] · emit_t[z] · beta_t[y][z]
   //   beta_{t-1}[x][y] = sum_z tri[x, y, z] · after[y][z],   P(x, y, z) = alpha_{t-1}[x][y] · tri[x, y, z] · after[y][z]
-  void expect(const ChainView<Real>& chain, const HistoryExpectations& wanted) {
+  void expect(const ChainView<Real>& chain, ForwardSums& sums, const HistoryExpectations& wanted) {
+    std::vector<double>& beta = sums.beta;
     const Real* scores = chain.ngrams->scores;
     for (std::size_t t = chain.n_tokens; t-- > 0;) {
       const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
       for (std::size_t j = 0; j < ys.n; ++j)
         for (std::size_t k = 0; k < zs.n; ++k)
-          expect_pair(wanted, chain, t, ys[j], zs[k], alpha_[at_[t] + j * zs.n + k] * beta_[j * zs.n + k]);
+          expect_pair(wanted, chain, t, ys[j], zs[k], alpha_[at_[t] + j * zs.n + k] * beta[j * zs.n + k]);
       if (t == 0) break;
       const Real *emit = chain.emit_at(t), *before = alpha_.data() + at_[t - 1];
       before_.resize(xs.n * ys.n), row_.resize(zs.n);
@@ -103,10 +92,10 @@ class ListedPasses {
         const Real* edge = chain.edge_at(t, ys[j]);
         Real all = 0;
         for (std::size_t k = 0; k < zs.n; ++k)
-          all += row_[k] = edge[zs[k]] * emit[zs[k]] * beta_[j * zs.n + k] * scales_[t];
+          all += row_[k] = edge[zs[k]] * emit[zs[k]] * beta[j * zs.n + k] * sums.scales[t];
         for (std::size_t i = 0; i < xs.n; ++i) {
           const std::size_t pair = i * ys.n + j;
-          Real& beta = before_[pair] = all;
+          before_[pair] = all;
           const auto first = triple;
           for (; triple != end && triple->pair == pair; ++triple) {
             const Real follows = scores[triple->node] * row_[triple->k];
@@ -114,14 +103,14 @@ class ListedPasses {
             triple->without = std::exchange(row_[triple->k], follows);
           }
           if (triple == first) continue;
-          beta = 0;
-          for (const Real follows : row_) beta += follows;
+          before_[pair] = 0;
+          for (const Real follows : row_) before_[pair] += follows;
           for (auto one = first; one != triple; ++one) row_[one->k] = one->without;
         }
       }
       for (std::size_t pair = 0; pair < before_.size(); ++pair)  // of what is never met beta may be too large for a number
         if (before[pair] == 0) before_[pair] = 0;
-      beta_.swap(before_);
+      beta.swap(before_);
     }
   }
 
@@ -157,50 +146,51 @@ class ListedPasses {
       if (const std::uint32_t child = ngrams_->find(pair, labels[k]); child != Ngrams::kNone) visit(child, k);
   }
 
-  //   alpha_t[y][z] = (sum_x alpha_{t-1}[x][y] · tri[x, y, z]) · edge[y][z] · emit_t[z]
-  // in a semiring. after(t, its alpha, how many) is called for each token; the pass ends where that is false.
-  template <class S, class After>
-  bool forward(const ChainView<Real>& chain, After after) {
-    constexpr Real zero = S::template zero<Real>, one = S::template one<Real>;
+  void begin(const ChainView<Real>& chain) {
     ngrams_ = chain.ngrams->ngrams, sets_ = chain.allowed, null_ = static_cast<std::int32_t>(chain.n_labels);
     at_.assign(1, 0);
     for (std::size_t t = 0; t < chain.n_tokens; ++t) at_.push_back(at_[t] + listed(t, 1).n * listed(t, 0).n);
     if (alpha_.size() < at_.back()) alpha_.resize(at_.back());
     if (place_.size() < chain.n_labels) place_.resize(chain.n_labels, -1);
-    triples_.clear();
-    for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-      const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
-      const Real *emit = chain.emit_at(t), *before = t ? alpha_.data() + at_[t - 1] : nullptr;
-      Real* alpha = alpha_.data() + at_[t];
-      row_.resize(zs.n);
-      for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = static_cast<std::int32_t>(k);
-      for (std::size_t j = 0; j < ys.n; ++j) {
-        Real other = t ? zero : one;  // of pairs with which no triple begins
-        std::fill(row_.begin(), row_.end(), zero);
-        for (std::size_t i = 0; t && i < xs.n; ++i) {
-          const Real mass = before[i * ys.n + j];
-          const std::uint32_t pair = beginning(xs[i], ys[j]);
-          if (pair == Ngrams::kNone) {
-            other = S::plus(other, mass);
-            continue;
-          }
-          const std::size_t first = triples_.size();
-          each_triple(pair, zs, [&](std::uint32_t triple, std::size_t k) TRELLIS_INLINE_LAMBDA {
-            triples_.push_back({static_cast<std::uint32_t>(i * ys.n + j), static_cast<std::uint32_t>(k), triple, row_[k]});
-          });
-          for (Real& sum_x : row_) sum_x = S::plus(sum_x, mass);
-          for (std::size_t n = first; n < triples_.size(); ++n)
-            row_[triples_[n].k] = S::plus(triples_[n].without, S::times(mass, chain.ngrams->scores[triples_[n].node]));
+    triples_.clear(), ends_.clear();
+  }
+
+  //   alpha_t[y][z] = (sum_x alpha_{t-1}[x][y] · tri[x, y, z]) · edge[y][z] · emit_t[z]
+  // in a semiring.
+  template <class S>
+  std::span<Real> forward(const ChainView<Real>& chain, std::size_t t) {
+    constexpr Real zero = S::template zero<Real>, one = S::template one<Real>;
+    const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
+    const Real *emit = chain.emit_at(t), *before = t ? alpha_.data() + at_[t - 1] : nullptr;
+    Real* alpha = alpha_.data() + at_[t];
+    row_.resize(zs.n);
+    for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = static_cast<std::int32_t>(k);
+    for (std::size_t j = 0; j < ys.n; ++j) {
+      Real other = t ? zero : one;  // of pairs with which no triple begins
+      std::fill(row_.begin(), row_.end(), zero);
+      for (std::size_t i = 0; t && i < xs.n; ++i) {
+        const Real mass = before[i * ys.n + j];
+        const std::uint32_t pair = beginning(xs[i], ys[j]);
+        if (pair == Ngrams::kNone) {
+          other = S::plus(other, mass);
+          continue;
         }
-        const Real* edge = chain.edge_at(t, ys[j]);
-        for (std::size_t k = 0; k < zs.n; ++k)
-          alpha[j * zs.n + k] = S::times(S::times(S::plus(row_[k], other), edge[zs[k]]), emit[zs[k]]);
+        const std::size_t first = triples_.size();
+        each_triple(pair, zs, [&](std::uint32_t triple, std::size_t k) TRELLIS_INLINE_LAMBDA {
+          triples_.push_back({static_cast<std::uint32_t>(i * ys.n + j), static_cast<std::uint32_t>(k), triple, row_[k]});
+        });
+        for (Real& sum_x : row_) sum_x = S::plus(sum_x, mass);
+        for (std::size_t n = first; n < triples_.size(); ++n)
+          row_[triples_[n].k] = S::plus(triples_[n].without, S::times(mass, chain.ngrams->scores[triples_[n].node]));
       }
-      for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = -1;
-      if (!after(t, alpha, ys.n * zs.n)) return false;
-      if constexpr (std::is_same_v<S, MaxPlus>) triples_.clear();
+      const Real* edge = chain.edge_at(t, ys[j]);
+      for (std::size_t k = 0; k < zs.n; ++k)
+        alpha[j * zs.n + k] = S::times(S::times(S::plus(row_[k], other), edge[zs[k]]), emit[zs[k]]);
     }
-    return true;
+    for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = -1;
+    if constexpr (std::is_same_v<S, MaxPlus>) triples_.clear();  // needed on the way back of sums alone
+    ends_.push_back(triples_.size());
+    return {alpha, ys.n * zs.n};
   }
 
   const Ngrams* ngrams_ = nullptr;
@@ -208,8 +198,7 @@ class ListedPasses {
   std::int32_t null_ = 0;
   std::vector<std::size_t> at_;      // [T + 1] where the tables of a token begin
   std::vector<Real> alpha_;          // [T] tables [labels of t - 1, labels of t]; of sums each sums to one
-  std::vector<double> scales_;       // [T] 1 / what alpha summed to
-  std::vector<Real> beta_, before_;  // one such table each
+  std::vector<Real> before_;         // one such table: beta of the token before
   std::vector<Real> row_;            // [labels of t]
   std::vector<Triple> triples_;      // that end at a token, token by token, those of a pair together
   std::vector<std::int32_t> place_;  // [n_labels] in the list of a token, -1: not there

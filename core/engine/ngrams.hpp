@@ -16,7 +16,8 @@ inline constexpr std::size_t kScored = 3;  // labels of the shortest n-grams tha
 class Ngrams {
  public:
   // The empty n-gram, and of label z the node 1 + z; NULL, the label before the sentence, is label n_labels.
-  static constexpr std::uint32_t kRoot = 0, kNone = 0;
+  static constexpr std::uint32_t kRoot = 0;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};  // no such n-gram
 
   // Nodes are at most order + 1 labels long; the empty one and all labels alone are there from the beginning.
   Ngrams(std::size_t n_labels, std::size_t order) : n_labels_(n_labels), order_(order) {
@@ -67,7 +68,7 @@ class Ngrams {
 
  private:
   struct Node {
-    std::uint32_t parent = kNone, shorter = kNone;
+    std::uint32_t parent = kRoot, shorter = kRoot;
     std::uint32_t first_child = kNone, next = kNone;  // children are a list
     std::uint32_t n_children = 0;
     std::uint16_t label = 0, length = 0;

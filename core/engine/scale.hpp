@@ -10,7 +10,10 @@
 // Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
 #pragma once
 #include <cmath>
-#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/semiring.hpp"
 
 namespace trellis {
 
@@ -31,14 +34,14 @@ class Scaling {
     log_z_ += std::log(c);
     return lost_ < kNothing;
   }
-  // The same of alpha [n] at a token, which is made to sum to one by the factor `by`.
-  bool scale(double* alpha, std::size_t n, const FactorRange& range, double& by) {
+  // The same of alpha at a token, which is made to sum to one by the factor `by`.
+  bool scale(std::span<double> alpha, const FactorRange& range, double& by) {
     double c = 0;
-    for (std::size_t i = 0; i < n; ++i) c += alpha[i];
+    for (double a : alpha) c += a;
     if (!take(c, range)) return false;
     by = 1 / c, least_ = 1;
-    for (std::size_t i = 0; i < n; ++i)
-      if ((alpha[i] *= by) < least_ && alpha[i] > 0) least_ = alpha[i];
+    for (double& a : alpha)
+      if ((a *= by) < least_ && a > 0) least_ = a;
     return true;
   }
   double log_z() const { return log_z_; }
@@ -48,5 +51,32 @@ class Scaling {
   double lost_ = 0, log_z_ = 0;
   double least_ = 1;  // alpha that is not zero
 };
+
+// What a forward pass by sums leaves for the way back, of T tokens.
+struct ForwardSums {
+  std::vector<FactorRange> ranges;  // [T + 1] of the factors of tokens, of those of the end; set before
+  std::vector<double> scales;       // [T] what alpha was multiplied with
+  std::vector<double> beta;         // that of the last token, divided by Z
+};
+
+// log Z; minus infinity where products vanish (S = SumProduct) or where there is no path. forward(t) makes alpha of a token out of
+// the one before, end(i) is what the end of the sentence gives after entry i of the last token, both as S has them.
+template <class S, class Forward, class End>
+TRELLIS_INLINE double sum_forward(std::size_t T, ForwardSums& sums, Forward forward, End end) {
+  constexpr bool kScaled = std::is_same_v<S, SumProduct>;
+  Scaling scaling;
+  std::span<double> alpha;
+  sums.scales.resize(T);
+  for (std::size_t t = 0; t < T; ++t) {
+    alpha = forward(t);
+    if (alpha.empty() || (kScaled && !scaling.scale(alpha, sums.ranges[t], sums.scales[t]))) return kForbidden<double>;
+  }
+  double total = S::template zero<double>;
+  sums.beta.resize(alpha.size());
+  for (std::size_t i = 0; i < alpha.size(); ++i) total = S::plus(total, S::times(alpha[i], sums.beta[i] = end(i)));
+  if (kScaled && !scaling.take(total, sums.ranges[T])) return kForbidden<double>;
+  for (double& beta : sums.beta) beta = kScaled ? beta / total : beta - total;
+  return kScaled ? scaling.log_z() : total;
+}
 
 }  // namespace trellis

@@ -20,7 +20,8 @@ struct StateStep {
   std::uint32_t arc;       // of a lattice
   Real total, edge, emit;
 
-  Real grown(Real score) const { return ((score + total) + edge) + emit; }
+  Real score() const { return (total + edge) + emit; }
+  Real grown(Real before) const { return ((before + total) + edge) + emit; }
 };
 
 // Scratch of one thread.

@@ -4,7 +4,6 @@
 
 #include "engine/chain_passes.hpp"
 #include "engine/history_best.hpp"
-#include "engine/listed_passes.hpp"
 
 namespace trellis {
 namespace {
@@ -108,29 +107,13 @@ Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
-  if (on_lattice(chain)) return best_on_lattice(chain, lattice_of(work), path);
-  if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) {
-    if (!work.listed) work.listed = std::make_shared<ListedPasses<Real>>();
-    return work.listed->best(chain, path);
-  }
-  if (chain.ngrams) return best_history(chain, histories_of(work), path);
+  if (on_lattice(chain)) return best_on_lattice(chain, work.lattice, path);
+  if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) return work.listed.best(chain, path);
+  if (chain.ngrams) return best_history(chain, work.histories, path);
   return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }
 
-template <class Real>
-std::size_t workspace_bytes(const Workspace<Real>& work) {
-  std::size_t bytes = work.delta.bytes();
-  if (work.histories) {
-    bytes += work.histories->ahead.capacity() * sizeof(Real);
-    for (const StateList<Real>& list : work.histories->alpha)
-      bytes += list.states.capacity() * sizeof(std::uint32_t) + list.values.capacity() * sizeof(Real) + sizeof list;
-  }
-  if (work.listed) bytes += work.listed->bytes();
-  return bytes + (work.lattice ? work.lattice->bytes() : 0);
-}
-
 #define TRELLIS_INSTANCES(Real)                                           \
-  template std::size_t workspace_bytes(const Workspace<Real>&);           \
   template Real* best_prefixes(const ChainView<Real>&, Workspace<Real>&); \
   template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)

@@ -1,28 +1,22 @@
 // The best path of a chain of any order, over all labels or over each token's allowed ones.
 #pragma once
-#include "engine/chain.hpp"
+#include "engine/history_states.hpp"
+#include "engine/lattice.hpp"
+#include "engine/listed_passes.hpp"
 
 namespace trellis {
-
-template <class Real>
-struct HistoryWorkspace;
-template <class Real>
-class ListedPasses;
-template <class Real>
-struct LatticeWorkspace;
 
 // Scratch of one thread; any number of sentences of any size may follow one another through it.
 template <class Real>
 struct Workspace {
-  Scratch<Real> delta;  // order 1: [T, stride]; order 2: [T, L, stride]
-  std::shared_ptr<HistoryWorkspace<Real>> histories;  // made when a chain has n-grams
-  std::shared_ptr<ListedPasses<Real>> listed;         // made when such a chain has short lists of labels
-  std::shared_ptr<LatticeWorkspace<Real>> lattice;    // made when it has a lattice
-};
+  Scratch<Real> delta;               // order 1: [T, stride]; order 2: [T, L, stride]
+  HistoryWorkspace<Real> histories;  // of chains with label n-grams,
+  ListedPasses<Real> listed;         // with short lists of labels as well,
+  LatticeWorkspace<Real> lattice;    // with a lattice as well
 
-// How much memory it keeps that grows with the length of a sentence.
-template <class Real>
-std::size_t workspace_bytes(const Workspace<Real>& work);
+  // What grows with the length of a sentence.
+  std::size_t bytes() const { return delta.bytes() + histories.bytes() + listed.bytes() + lattice.bytes(); }
+};
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.
 // If all paths are forbidden the score is minus infinity and the path is the one the recursion meets: it keeps to the

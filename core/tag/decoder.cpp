@@ -28,7 +28,7 @@ struct Decoder::Buffers : Potentials<float> {
   std::size_t bytes() const {
     return (emit.capacity() + edge.capacity()) * sizeof(float) + (keys.capacity() + views.capacity() + vectors.capacity()) * 8 +
            (ids.capacity() + matched.capacity()) * sizeof(std::int32_t) + runs.ngrams.nodes.capacity() * 8 + levels.bytes() +
-           workspace_bytes(viterbi);
+           viterbi.bytes();
   }
 };
 

@@ -9,6 +9,7 @@
 #include "random_sets.hpp"
 #include "engine/history_best.hpp"
 #include "engine/history_sums.hpp"
+#include "engine/viterbi.hpp"
 #include "engine/ngram_tables.hpp"
 
 namespace {
@@ -131,7 +132,7 @@ void each_sample(Visit visit) {
 TEST(history_best_paths_are_those_of_enumeration) {
   Workspace<float> work;
   BestListsScratch<float> lists;
-  histories_of(work).few = 1;  // so that more than those must be looked at
+  work.histories.few = 1;  // so that more than those must be looked at
   each_sample([&](std::size_t T, std::size_t L, std::size_t order, unsigned variant, unsigned seed) {
     const Sample<float> sample(T, L, order, variant, seed);
     const auto all = sample.all();
@@ -147,7 +148,7 @@ TEST(history_best_paths_are_those_of_enumeration) {
     for (std::size_t k : {std::size_t{1}, std::size_t{7}, all.size() + 1}) {
       std::vector<std::int32_t> paths(k * T);
       std::vector<float> scores(k);
-      const std::size_t n = k_best_histories(sample.chain, k, histories_of(work), lists, paths.data(), scores.data());
+      const std::size_t n = k_best_histories(sample.chain, k, work.histories, lists, paths.data(), scores.data());
       CHECK(n == std::min(k, all.size()));
       for (std::size_t i = 0; i < n; ++i) {
         CHECK(scores[i] == all[i].first);

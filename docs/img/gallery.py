@@ -1,13 +1,13 @@
-"""Draws the pictures of gallery.md into gallery/, and writes the piece of HTML on it: python docs/img/gallery.py.
+"""Draws the pictures of gallery.md into gallery/, and writes the piece of HTML on it: python -m docs.img.gallery.
 
-Typos of the demo (trellis demo) are what is learnt, letter by letter; trees and texts are small and made up.
+Typos of examples/typos.py are what is learnt, letter by letter; trees and texts are small and made up.
 """
 
 from pathlib import Path
 
 import trellis
+from examples.typos import make_typos
 from trellis.corpus.brackets import parse_trees
-from trellis.interfaces.cli.demo import make_typos
 
 HERE = Path(__file__).parent
 TREE = "(S (NP (DT the) (JJ big) (NN dog)) (VP (VBD saw) (NP (NNP Ann)) (PP (IN in) (NP (NNP Rome)))) (. .))"

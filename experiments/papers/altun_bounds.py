@@ -40,8 +40,7 @@ def first_rounds(setting: Setting, bound: Literal["loose", "tight", "exact"], cu
     tagger = trellis.train(
         wsj(setting).train,
         target="pos",
-        features="altun-s2",
-        min_count=cutoff,
+        features=trellis.Features("altun-s2", min_count=cutoff),
         learner=learner,
         n_threads=setting.n_threads,
     )

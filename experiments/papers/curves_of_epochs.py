@@ -67,12 +67,11 @@ def curve(
     tagger = trellis.train(
         parts.train,
         target=target,
-        features=features,
+        features=trellis.Features(features, min_count=cutoff),
+        search=trellis.Search(prune=prune),
         learner=learner(kind, iterations),
         order=ORDER,
-        min_count=cutoff,
         dev=parts.dev,
-        prune=prune,
         n_threads=setting.n_threads,
     )
     scores = [100 * event["dev_score"] for event in tagger.training["history"]]
@@ -94,11 +93,10 @@ def chosen(
     return trellis.train(
         parts.train,
         target=target,
-        features=features,
+        features=trellis.Features(features, min_count=method.cutoff),
+        search=trellis.Search(prune=prune),
         learner=learner(method.kind, iterations),
         order=ORDER,
-        min_count=method.cutoff,
-        prune=prune,
         n_threads=setting.n_threads,
     )
 

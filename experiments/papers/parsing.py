@@ -18,15 +18,14 @@ from experiments import data
 from experiments.data import Parts
 from experiments.report import Cell, Finding, Report, Table
 from experiments.steps import Figures, Setting, Step
-from trellis.features.arc_presets import ARC_PRESETS
-from trellis.tasks import parsing
+from trellis.features.arcs import ARC_PRESETS
 
 TITLE = "McDonald et al. 2005, 2006: dependency trees of first and second order"
 DATA = ("wsj-sample", "ud-english-ewt", "ud-french-sequoia")
 EPOCHS, QUICK_EPOCHS, C = 8, 2, 0.01
 WSJ, EWT, SEQUOIA = DATA
 STEMS = {EWT: "en_ewt", SEQUOIA: "fr_sequoia"}
-# What parsing.train is told, by row.
+# Options of Parser.train, by row.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     f"{WSJ}, order 1": (WSJ, {"order": 1, "features": "mst"}),
     f"{WSJ}, order 2": (WSJ, {"order": 2, "features": "mst"}),
@@ -66,7 +65,7 @@ def trained(setting: Setting, row: str, epochs: int) -> Figures:
         given["features"] = [*ARC_PRESETS["mst"], *cluster_templates(str(file))]
     learner = trellis.MIRA(C=C, epochs=epochs, shuffle=True)
     cpu = time.process_time()
-    parser = parsing.train(parts.train, learner=learner, dev=parts.dev, n_threads=setting.n_threads, **given)
+    parser = trellis.Parser.train(parts.train, learner=learner, dev=parts.dev, n_threads=setting.n_threads, **given)
     seconds, cpu = time.process_time() - cpu, time.process_time()
     parser.parse_corpus(parts.test, n_threads=1)
     speed = len(parts.test) / (time.process_time() - cpu)

@@ -18,7 +18,7 @@ import trellis
 from experiments.data import find
 from experiments.report import Cell, Finding, Report, Table
 from experiments.steps import Figures, Setting, Step
-from trellis.tasks import trees
+from trellis.evaluation.brackets import evaluate_trees
 
 TITLE = "Constituency trees: PCFGs, the perceptron on their rules, features of spans"
 DATA = ("wsj-sample",)
@@ -42,7 +42,7 @@ def plan(setting: Setting, done: Mapping[str, Figures]) -> list[Step]:
 
 
 def _parts(setting: Setting) -> tuple[list[trellis.PhraseTree], list[trellis.PhraseTree]]:
-    train, test = (trees.read_trees(find(setting, "wsj-sample", f"{name}.trees")).trees for name in ("train", "test"))
+    train, test = (trellis.read_trees(find(setting, "wsj-sample", f"{name}.trees")).trees for name in ("train", "test"))
     return (train[:300], test[:100]) if setting.quick else (train, test)
 
 
@@ -105,13 +105,13 @@ def _measured(
 ) -> Figures:
     """Train, parse the test sentences on one thread, count brackets."""
     begun = time.process_time()
-    parser = trees.train(train, n_threads=setting.n_threads, **given)
+    parser = trellis.TreeParser.train(train, n_threads=setting.n_threads, **given)
     seconds = time.process_time() - begun
     sentences = [_clean(tree) if tags else _clean(tree).words for tree in test]
     begun = time.process_time()
     parsed = parser.parse_batch(sentences, n_threads=1)
     speed = len(test) / (time.process_time() - begun)
-    found = trees.evaluate_trees(test, parsed)
+    found = evaluate_trees(test, parsed)
     scores = {"precision": found.precision, "recall": found.recall, "F1": found.f1}
     shares = {name: 100 * value for name, value in (scores | {"complete": found.complete_match}).items()}
     return shares | {"sentences/s": speed, "training, CPU s": seconds}

@@ -108,7 +108,7 @@ def corrected(setting: Setting, share: str, system: str) -> Figures:
         features=given.features if isinstance(given.features, str) else list(given.features),
         learner=given.learner,
         order=given.order,
-        beam=given.beam,
+        search=trellis.Search(beam=given.beam),
         n_threads=setting.n_threads,
     )
     return _errors(tagger, typos(setting, f"test{share}"), setting)

@@ -98,7 +98,9 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.explain import TaggingExplanation as TaggingExplanation
     from trellis.tasks.tagging.explain import TokenExplanation as TokenExplanation
     from trellis.tasks.tagging.model import Tagger as Tagger
-    from trellis.tasks.tagging.options import Pruning as Pruning
+    from trellis.tasks.tagging.options import Features as Features
+    from trellis.tasks.tagging.options import Labels as Labels
+    from trellis.tasks.tagging.options import Search as Search
     from trellis.tasks.tagging.options import Segments as Segments
     from trellis.tasks.tagging.posterior import Posterior as Posterior
     from trellis.tasks.tagging.text import TaggedSentence as TaggedSentence

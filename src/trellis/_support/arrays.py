@@ -174,5 +174,16 @@ class LabelSets(NamedTuple):
 NONE = np.empty(0, np.int32)
 
 
+def farthest(numbers: Floats, n: int | None) -> Longs:
+    """Where the n numbers farthest from zero are (None: all), the farthest first, and all that are as far as the last.
+
+    Zeros are left out, and what is infinite.
+    """
+    size = np.where(np.isfinite(numbers), np.abs(numbers), 0)
+    least = np.partition(size, -n)[-n] if n is not None and 0 < n < len(size) else 0
+    some = np.flatnonzero((size >= least) & (size > 0)) if n != 0 else np.empty(0, np.int64)
+    return some[np.argsort(-size[some], kind="stable")]
+
+
 def _joined(starts: Longs, others: Longs) -> Longs:
     return np.concatenate([starts, starts[-1] + others[1:]])

@@ -25,6 +25,15 @@ class CorpusError(TrellisError):
         return type(self), (self.path, self.line, self.why)
 
 
+def os_reason(error: OSError) -> str:
+    """Why a file cannot be read, in words."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file; check the name and the folder"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not a file; name a file in it"
+    return f"cannot be read: {error.strerror or error}"
+
+
 class TemplateError(TrellisError):
     """A feature template that cannot be understood or does not fit the corpus."""
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis._support.arrays import Arrays
-from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError
+from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError, os_reason
 from trellis._support.replacing import replacing
 
 Tensors = Mapping[str, npt.NDArray[Any]]
@@ -126,9 +126,9 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+        raise ModelError(f"{path}: {os_reason(error)}") from error
     except MemoryError as error:
-        raise ModelError(f"cannot read {path}: not enough memory") from error
+        raise ModelError(f"{path}: cannot be read: not enough memory") from error
     except UnknownFunctionError as error:
         need = f"needs the function {error.function[:_MAX_REASON]!r}, which trellis {trellis.__version__} does not have"
         todo = "register it with trellis.register_function before loading, or update trellis"

@@ -44,7 +44,7 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
     found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
-    for item in _read(text, name):
+    for item in _read(text if text.strip() else "", name):
         if isinstance(item, PhraseTree):
             found.trees.append(item)
         elif not lenient:

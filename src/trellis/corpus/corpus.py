@@ -348,21 +348,27 @@ class Corpus:
         cut = round(real_number("fraction", fraction, 0, 1) * len(self))
         if seed is None:
             return self[:cut], self[cut:]
-        order = self._shuffled(seed)
+        order = _shuffled(len(self), seed)
         return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
 
     def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
         """K-fold cross-validation: k pairs of (train, test) whose tests cover every sentence once."""
-        k = whole_number("k", k, 2, max(2, len(self)), ", the number of sentences")
-        order = np.arange(len(self)) if seed is None else self._shuffled(seed)
-        for i in range(k):
-            held_out = np.zeros(len(self), bool)
-            held_out[order[i::k]] = True
-            yield self.take(np.flatnonzero(~held_out)), self.take(np.flatnonzero(held_out))
+        return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), k, seed))
 
-    def _shuffled(self, seed: int) -> Longs:
-        """The numbers of the sentences in a random order."""
-        return np.random.default_rng(whole_number("seed", seed, 0)).permutation(len(self))
+
+def fold_numbers(n: int, k: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
+    """Numbers of the sentences of k pairs (train, test), whose tests cover each of n sentences once."""
+    k = whole_number("k", k, 2, max(2, n), ", the number of sentences")
+    order = np.arange(n) if seed is None else _shuffled(n, seed)
+    for i in range(k):
+        held_out = np.zeros(n, bool)
+        held_out[order[i::k]] = True
+        yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def _shuffled(n: int, seed: int) -> Longs:
+    """The numbers below n in a random order."""
+    return np.random.default_rng(whole_number("seed", seed, 0)).permutation(n)
 
 
 # ------------------------------------------------------------ gold labels

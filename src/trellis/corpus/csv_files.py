@@ -15,7 +15,7 @@ import numpy as np
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import PLAIN, Layout
 from trellis.corpus.corpus import Column, Corpus
-from trellis.corpus.files import decoded
+from trellis.corpus.files import EmptyError, decoded
 
 SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "sentence_idx", "sent_idx")
 
@@ -23,9 +23,9 @@ SENTENCE = ("sentence", "sentence #", "sentence_id", "sentenceid", "sent_id", "s
 def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a CSV file; ``layout.sentence`` is the column that tells sentences apart."""
     rows = _rows(text, source)
-    line, head = next(((line, row) for line, row in rows if any(row)), (0, []))
+    line, head = next(((line, row) for line, row in rows if any(map(str.strip, row))), (0, []))
     if not head:
-        raise CorpusError(source, None, "no tokens in it; give a file with a row of names and at least one token")
+        raise EmptyError(source)
     numbered = head[0].strip() == "" and len(head) > 1  # the numbers of rows, as pandas writes them
     head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:
@@ -35,6 +35,7 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     for name in (*chosen, *((marked,) if marked else ())):
         if name not in head:
             raise CorpusError(source, line, f"no column {name!r}; the columns are {', '.join(head)}")
+    place = head.index(marked) if marked else 0
     tokens, lines, begins, n_gaps = list[list[str]](), list[int](), dict[object, int](), 0
     before: object = None
     for line, row in rows:
@@ -47,7 +48,6 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
             raise CorpusError(source, line, why)
         mark: object = n_gaps
         if marked:
-            place = head.index(marked)
             mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
         if mark != before:
             if mark in begins:

@@ -12,12 +12,21 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from trellis._support.errors import CorpusError
+from trellis._support.errors import CorpusError, os_reason
 from trellis._support.replacing import replacing
 
 STANDARD_STREAM = "-"
 _SHOWN = 60  # letters of a text that was taken for a path
+NO_TOKENS = "no tokens in it; give a file with at least one sentence"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
+BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
+
+
+class EmptyError(CorpusError):
+    """A file without a token."""
+
+    def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
+        super().__init__(path, line, why)
 
 
 def is_gzip(path: str) -> bool:
@@ -58,8 +67,6 @@ def reading(path: str) -> Iterator[BinaryIO]:
                 yield plain
     except FileNotFoundError:
         raise _missing(name) from None
-    except IsADirectoryError:
-        raise CorpusError(name, None, "a folder, not a file; name a file in it") from None
     except EOFError:
         raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
@@ -68,7 +75,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise _missing(name) from None
-        raise CorpusError(name, None, f"cannot be read: {error.strerror or error}") from None
+        raise CorpusError(name, None, os_reason(error)) from None
 
 
 def _missing(name: str) -> CorpusError:

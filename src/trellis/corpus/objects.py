@@ -17,7 +17,7 @@ from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.columns import PLAIN, Layout, Naming, default_names
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.corpus.files import NOT_UTF8
+from trellis.corpus.files import EmptyError, decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,12 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
                 except ValueError as error:
                     why = f"has {error}" + "; give every attribute a finite number" * ("finite" in str(error))
                 except TypeError as error:
-                    why = f"is {reprlib.repr(token)}: {error}"
+                    number = (
+                        "; write numbers as strings: list(map(str, ...))"
+                        if isinstance(token, int | float | np.number)
+                        else ""
+                    )
+                    why = f"is {reprlib.repr(token)}: {error}{number}"
             return origin.error(i, f"token {t} of column {name!r} {why}")
     raise AssertionError("native code rejected what Python accepts")
 
@@ -230,22 +235,16 @@ def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -
 
 def parse_jsonl(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a file of JSON lines; blank lines are skipped."""
-    records: list[dict[str, object]] = []
-    lines: list[int] = []
-    for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip():
-            records.append(_parse_line(line, source, number))
-            lines.append(number)
-    if not records:
-        raise CorpusError(source, None, "no tokens in it; give a file with at least one sentence")
-    return from_records(records, layout.names, Origin(source, lines))
+    lines = {number: line for number, line in enumerate(decoded(text, source).split("\n"), 1) if line.strip()}
+    if not lines:
+        raise EmptyError(source)
+    records = [_parse_line(line, source, number) for number, line in lines.items()]
+    return from_records(records, layout.names, Origin(source, list(lines)))
 
 
-def _parse_line(line: bytes, source: str, number: int) -> dict[str, object]:
+def _parse_line(line: str, source: str, number: int) -> dict[str, object]:
     try:
-        record = json.loads(line.decode())
-    except UnicodeDecodeError:
-        raise CorpusError(source, number, NOT_UTF8) from None
+        record = json.loads(line)
     except json.JSONDecodeError as error:
         why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
         raise CorpusError(source, number, why) from None

@@ -12,7 +12,7 @@ from trellis._support.arguments import file_path, instance
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, Naming, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import extension, message_name, name_of, read_bytes
+from trellis.corpus.files import EmptyError, extension, message_name, name_of, read_bytes
 
 FORMATS = ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather")
 _BY_EXTENSION = {
@@ -112,7 +112,7 @@ def read(
             return _with_tokens(read_table(path, format, names, sentence))
         layout = Layout(names, extension(path) == ".tsv" if tabs is None else tabs, comments, sentence=sentence)
         return _read_text(read_bytes(path) if path else source.read(), name, format, layout)
-    if _is_table(source):
+    if is_table(source):
         from trellis.corpus.tables import from_table
 
         options.check("a table", ("sentence",))
@@ -147,11 +147,12 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", naming: 
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
         raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
-    named = isinstance(corpus, (Corpus, Mapping)) or _is_table(corpus)
+    named = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
     return with_labels(read(corpus) if named else from_tokens(corpus, naming), target, y)
 
 
-def _is_table(source: Any) -> bool:
+def is_table(source: Any) -> bool:
+    """Whether it is a table of pandas, polars, pyarrow or datasets."""
     return type(source).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "datasets")
 
 
@@ -195,5 +196,5 @@ def choose(corpus: Corpus, names: Sequence[str] | None) -> Corpus:
 
 def _with_tokens(corpus: Corpus) -> Corpus:
     if corpus.n_tokens == 0:
-        raise CorpusError(corpus.source, None, "no tokens in it; give a file with at least one sentence")
+        raise EmptyError(corpus.source)
     return corpus

@@ -17,7 +17,7 @@ from trellis._support.arguments import file_path, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU, Layout, fix_names, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, extension, message_name, read_bytes, reading
+from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, read_bytes, reading
 from trellis.corpus.read import Options, choose, format_of, read
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def map_pieces(
                     from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
 
                     pool = ThreadPoolExecutor(n_threads)
-                pending.append(_submit(pool, task))
+                pending.append(submit(pool, task))
                 while pending and (text.pauses or len(pending) > n_threads + 1):
                     yield pending.popleft().result()
             while pending:
@@ -79,7 +79,7 @@ def map_pieces(
                 pool.shutdown(cancel_futures=True)
 
 
-def _submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
+def submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
     """The task by the pool; by this thread where the system gives no other."""
     from concurrent.futures import Future
 
@@ -182,7 +182,7 @@ class CorpusStream:
         if self._columns is None:
             first = next(iter(self), None)
             if first is None:
-                raise CorpusError(self.source, None, "no tokens in it; give at least one sentence")
+                raise EmptyError(self.source)
             self._columns = tuple(first.columns)
         return self._columns
 

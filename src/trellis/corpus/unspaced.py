@@ -19,8 +19,9 @@ from trellis._support.arrays import Bools, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import NOT_UTF8, message_name, read_bytes
+from trellis.corpus.read import is_table, read
 
-CHARACTER, LABEL = "character", "label"  # the columns
+CHARACTER, LABEL, WORD = "character", "label", "word"  # the columns
 LABELS = ("B", "M", "E", "S")
 
 Points = npt.NDArray[np.uint32]
@@ -100,20 +101,24 @@ class SegmentedText:
         return Corpus(columns, starts_of([sum(map(len, line)) for line in self.lines]), self.source)
 
 
-Source = str | os.PathLike[str] | Iterable[str | Sequence[str]]
+Source = str | os.PathLike[str] | Iterable[str | Sequence[str]] | Corpus | SegmentedText
 
 
-def read_segmented(source: Source | SegmentedText, *, lenient: bool = False) -> SegmentedText:
+def read_segmented(source: Source, *, lenient: bool = False) -> SegmentedText:
     """Lines of words from a file (``-`` is standard input), or from a list of lines or of lists of words.
 
+    Of a corpus or a table, the strings of the column ``word`` are the words, and a sentence is a line.
     An empty line is none. A line of blanks alone and one that is not UTF-8 are errors; ``lenient`` leaves them out.
     """
     if isinstance(source, SegmentedText):
         return source
+    if isinstance(source, Corpus) or is_table(source):
+        source = read(source).sentences(WORD)
     given, name = items(source), ""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        given, name = read_bytes(path).split(b"\n"), message_name(path)
+        text, name = read_bytes(path), message_name(path)
+        given = text.split(b"\n") if text.strip() else []
     if given is None:
         raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
     lines, n_skipped = list[list[str]](), 0
@@ -141,7 +146,7 @@ def _words(line: Any) -> list[str]:
         check_encodable(line)
         words = words_of(line)
         if not words and line.strip("\r\n"):
-            raise ValueError("a line of blanks alone; delete it, or leave such lines out with lenient")
+            raise ValueError("a line of blanks alone; delete it, or skip such lines with lenient=True")
         return words
     given = items(line)
     if given is None or not all(isinstance(word, str) for word in given):

@@ -110,14 +110,6 @@ class Tables(NamedTuple):
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     @property
-    def doubles(self) -> Tables:
-        """The same in double precision."""
-        tri, end = (None if table is None else table.astype(np.float64) for table in (self.tri, self.end))
-        own = self.token_ngrams
-        own = None if own is None else own._replace(scores=own.scores.astype(np.float64))
-        return Tables(self.emit.astype(np.float64), self.edge.astype(np.float64), tri, end, self.ngrams, own)
-
-    @property
     def potentials(self) -> Potentials:
         """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
@@ -205,11 +197,6 @@ class Chains(NamedTuple):
         sentences.
         """
         return _core.span_probabilities(*self, temperature, type_of, cut, spans, n_threads)
-
-    @property
-    def doubles(self) -> Chains:
-        """The same in double precision."""
-        return self._replace(tables=self.tables.doubles)
 
 
 class BeamChains(NamedTuple):

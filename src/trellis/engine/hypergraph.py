@@ -56,36 +56,27 @@ class Hypergraph:
     """Nodes 0, 1, ... in an order in which tails come before heads, and hyperedges with a head and tails.
 
     ``heads`` has the head of each edge. ``tails`` has the tails of each edge: a list of lists, or an array [n_edges]
-    of a lattice, or an array [n_edges, n] where all edges have n tails. The last node is the goal unless ``goal`` says
-    otherwise. Edges may come in any order; among equally good derivations the one whose edges come first wins, decided
-    from the goal down.
+    of a lattice, or an array [n_edges, n] where all edges have n tails; with ``tail_starts`` [n_edges + 1] one flat
+    array, the tails of edge e being ``tails[tail_starts[e]:tail_starts[e + 1]]``. The last node is the goal unless
+    ``goal`` says otherwise. Edges may come in any order; among equally good derivations the one whose edges come first
+    wins, decided from the goal down.
     """
 
     def __init__(
-        self, heads: npt.ArrayLike, tails: Any, *, n_nodes: int | None = None, goal: int | None = None
-    ) -> None:
-        self.heads: Ints = _nodes("heads", heads)
-        self.tail_starts, self.tails = _tail_arrays(tails, len(self.heads))
-        self._complete(n_nodes, goal)
-
-    @classmethod
-    def from_arrays(
-        cls,
+        self,
         heads: npt.ArrayLike,
-        tail_starts: npt.ArrayLike,
-        tails: npt.ArrayLike,
+        tails: Any,
         *,
+        tail_starts: npt.ArrayLike | None = None,
         n_nodes: int | None = None,
         goal: int | None = None,
-    ) -> Hypergraph:
-        """The same of flat arrays: the tails of edge e are ``tails[tail_starts[e]:tail_starts[e + 1]]``."""
-        graph = cls.__new__(cls)
-        graph.heads, graph.tails = _nodes("heads", heads), _nodes("tails", tails)
-        graph.tail_starts = _starts(tail_starts, len(graph.heads), len(graph.tails))
-        graph._complete(n_nodes, goal)
-        return graph
-
-    def _complete(self, n_nodes: int | None, goal: int | None) -> None:
+    ) -> None:
+        self.heads: Ints = _nodes("heads", heads)
+        if tail_starts is None:
+            self.tail_starts, self.tails = _tail_arrays(tails, len(self.heads))
+        else:
+            self.tails = _nodes("tails", tails)
+            self.tail_starts = _starts(tail_starts, len(self.heads), len(self.tails))
         greatest = max((int(a.max()) for a in (self.heads, self.tails) if len(a)), default=0)
         self.n_nodes = greatest + 1 if n_nodes is None else whole_number("n_nodes", n_nodes, 1, 2**31 - 1)
         self.goal = self.n_nodes - 1 if goal is None else whole_number("goal", goal, 0, 2**31 - 1)

@@ -291,14 +291,17 @@ class ChainWeights:
     def tensors(self) -> Arrays:
         """As named arrays, for files; of the tables of labels only what is not zero."""
         n = self.n_labels
-        out = {**self.rows.tensors("rows"), **_nonzero("edge", self.edge[:, :n])}
-        out |= {} if self.edge_rows is None else self.edge_rows.tensors("edge_rows")
-        out |= {} if self.tri is None else _nonzero("tri", self.tri[:, :, :n])
-        out |= {} if self.end is None else _nonzero("end", self.end[:n])
-        out |= {} if self.ngrams is None else self.ngrams.tensors("ngrams")
-        out |= {"beam": np.array([self.beam], np.int64)} if self.beam else {}
-        out |= {} if self.votes is None else self.votes.tensors("votes")
-        return out if self.dual is None else out | self.dual.tensors()
+        out: Arrays = {} if self.dual is None else self.dual.tensors()
+        for name, part in (
+            ("rows", self.rows),
+            ("edge_rows", self.edge_rows),
+            ("ngrams", self.ngrams),
+            ("votes", self.votes),
+        ):
+            out |= {} if part is None else part.tensors(name)
+        for name, table in (("edge", self.edge), ("tri", self.tri), ("end", self.end)):
+            out |= {} if table is None else _nonzero(name, table[..., :n])
+        return out | ({"beam": np.array([self.beam], np.int64)} if self.beam else {})
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int, parts: LabelParts | None = None) -> ChainWeights:

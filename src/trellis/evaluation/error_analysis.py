@@ -12,13 +12,13 @@ import numpy as np
 from trellis._support.arrays import Bools, Longs
 from trellis.corpus.corpus import Column
 from trellis.corpus.objects import from_mapping
-from trellis.corpus.schemes import SpanReading, guess_scheme
+from trellis.corpus.schemes import guess_scheme
 from trellis.display.charts import confusion_chart
 from trellis.display.html import Number
 from trellis.display.svg import Picture
 from trellis.display.tables import Figure, Row, Table
 from trellis.evaluation.report import Report
-from trellis.evaluation.scores import Score, macro_average
+from trellis.evaluation.scores import Score, macro_average, matched_spans
 from trellis.evaluation.tagging import label_scores, right_tokens
 
 
@@ -135,13 +135,9 @@ def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str,
 
     First those with the same ends are paired, then, from left to right, those that overlap and are still alone.
     """
-    sides = list[list[tuple[int, int, str]]]()
-    for one, other in ((gold, predicted), (predicted, gold)):
-        reading = SpanReading.of(one.values.tolist(), other.values.tolist())
-        table = reading.find(one.codes, starts)
-        columns = (table.begins.tolist(), table.ends.tolist(), [reading.types[kind] for kind in table.types.tolist()])
-        sides.append(list(zip(*columns, strict=True)))
-    pairs, alone = _paired(*sides)
+    _, *tables, _ = matched_spans(gold, predicted, starts)
+    sides = [list(zip(*map(np.ndarray.tolist, (t.begins, t.ends, t.types)), strict=True)) for t in tables]
+    pairs, (missed, spurious) = _paired(*sides)
     n = {name: Counter[str]() for name in ("strict", "exact", "partial", "type")}
     for (begin, end, kind), (other_begin, other_end, other_kind) in pairs:
         same_ends, same_kind = (begin, end) == (other_begin, other_end), kind == other_kind
@@ -149,14 +145,13 @@ def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str,
         n["exact"]["correct" if same_ends else "incorrect"] += 1
         n["partial"]["correct" if same_ends else "partial"] += 1
         n["type"]["correct" if same_kind else "incorrect"] += 1
-    missed, spurious = alone
     return {
         name: PartialScore(one["correct"], one["incorrect"], one["partial"], missed, spurious)
         for name, one in n.items()
     }
 
 
-Span = tuple[int, int, str]
+Span = tuple[int, int, int]  # first token, last token + 1, type
 
 
 def _paired(gold: list[Span], found: list[Span]) -> tuple[list[tuple[Span, Span]], tuple[int, int]]:

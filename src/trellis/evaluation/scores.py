@@ -84,7 +84,7 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, 
 
     A predicted span is correct if gold has one of the same type with the same first and last token.
     """
-    types, wanted, found, correct = _matched(gold, predicted, starts)
+    types, wanted, found, correct = matched_spans(gold, predicted, starts)
     counts = [
         np.bincount(chosen, minlength=len(types)).tolist()
         for chosen in (wanted.types, found.types, found.types[correct])
@@ -95,14 +95,16 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, 
 
 def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
     """Of each sentence how many spans are correct, predicted and gold: [n_sentences, 3]."""
-    _, wanted, found, correct = _matched(gold, predicted, starts)
+    _, wanted, found, correct = matched_spans(gold, predicted, starts)
     begins = (found.begins[correct], found.begins, wanted.begins)
     n = len(starts) - 1
     of = [np.bincount(np.searchsorted(starts, one, "right") - 1, minlength=n) for one in begins]
     return np.stack(of, axis=1).astype(np.int64)
 
 
-def _matched(gold: Column, predicted: Column, starts: Longs) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
+def matched_spans(
+    gold: Column, predicted: Column, starts: Longs
+) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
     """The types, the spans of gold, those predicted, and which of the latter are correct."""
     sides = [(gold, predicted), (predicted, gold)]
     readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]

@@ -2,18 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
-from trellis.features.arc_presets import ARC_PRESETS
 from trellis.features.extraction import Coded
 from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
+
+UD_COLUMNS = ("lemma", "xpos", "feats")  # what CoNLL-U has beside words and coarse tags
+
+
+def _measured(looks: Iterable[str]) -> list[str]:
+    """Each with the direction of the arc, and again with its distance (which has the direction)."""
+    return [f"{look} & {measure}" for look in looks for measure in ("direction", "distance")]
+
+
+def _tags(*places: str) -> list[str]:
+    """The tags at places, such as "head dep-1 dep"."""
+    return [" & ".join(f"pos[{place}]" for place in some.split()) for some in places]
+
+
+# McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) what stands between and around.
+MST_SINGLE = [look for x in ("head", "dep") for look in (f"word[{x}] & pos[{x}]", f"word[{x}]", f"pos[{x}]")]
+MST_PAIRS = [
+    "word[head] & pos[head] & word[dep] & pos[dep]",
+    *("pos[head] & word[dep] & pos[dep]", "word[head] & word[dep] & pos[dep]"),
+    *("word[head] & pos[head] & pos[dep]", "word[head] & pos[head] & word[dep]"),
+    *("word[head] & word[dep]", "pos[head] & pos[dep]"),
+]
+MST_CONTEXT = [
+    *_tags("head between dep", "head head+1 dep-1 dep", "head-1 head dep-1 dep"),
+    *_tags("head head+1 dep dep+1", "head-1 head dep dep+1"),
+    # the same with one neighbour, as their program has them
+    *_tags("head head+1 dep", "head-1 head dep", "head dep-1 dep", "head dep dep+1"),
+]
+# McDonald and Pereira 2006: a dependent with the one before it on the same side.
+MST_SIBLINGS = [
+    *_tags("head sibling dep", "sibling dep"),
+    *("word[sibling] & word[dep]", "word[sibling] & pos[dep]", "pos[sibling] & word[dep]"),
+    # the same with the head, and with neighbours
+    *("word[head] & pos[sibling] & pos[dep]", "pos[head] & word[sibling] & pos[dep]"),
+    "pos[head] & pos[sibling] & word[dep]",
+    *_tags("head sibling dep dep+1", "head sibling dep-1 dep"),
+    *("word[head] & word[sibling] & pos[dep]", "word[head] & pos[sibling] & word[dep]"),
+]
+MST_LABELS = [
+    "label",
+    *(f"label & {look}" for look in MST_SINGLE),
+    *(f"label & {a}[head] & {b}[dep] & direction" for a, b in (("pos", "pos"), ("word", "pos"), ("pos", "word"))),
+]
+
+# What CoNLL-U has beside words and coarse tags: fine tags, lemmas, morphology.
+UD_PAIRS = [
+    *(look.replace("pos[", "xpos[") for look in (*MST_PAIRS, *MST_CONTEXT) if "pos[" in look),
+    *("lemma[head] & lemma[dep]", "lemma[head] & pos[dep]", "pos[head] & lemma[dep]"),
+    "lemma[head] & pos[head] & lemma[dep] & pos[dep]",
+    "pos[head] & feats[head] & pos[dep] & feats[dep]",
+    *("pos[head] & pos[dep] & feats[dep]", "pos[head] & feats[head] & pos[dep]"),
+    "lemma[head] & pos[dep] & feats[dep]",
+]
+UD_LABELS = [
+    *(f"label & {a}[head] & {a}[dep] & direction" for a in ("word", "lemma", "xpos", "feats")),
+    "label & pos[head] & pos[dep] & distance",
+    "label & pos[head] & pos[dep] & feats[dep] & direction",
+    "label & pos[head] & pos[dep-1] & pos[dep] & pos[dep+1] & direction",
+    "label & pos[head-1] & pos[head] & pos[head+1] & pos[dep] & direction",
+    *("label & pos[head] & lemma[dep] & direction", "label & lemma[head] & pos[dep] & direction"),
+    "label & pos[head] & suffix(word[dep], 3)",
+    *("label & pos[head] & word[dep-1] & pos[dep]", "label & pos[head] & pos[dep] & word[dep+1]"),
+    "label & pos[head] & pos[between] & pos[dep]",
+]
+
+
+MST = [
+    *_measured([*MST_SINGLE, *MST_PAIRS, *MST_CONTEXT]),
+    *MST_LABELS,
+    *(f"{look} & direction" for look in MST_SIBLINGS),
+]
+ARC_PRESETS: dict[str, list[str]] = {"mst": MST, "ud": [*MST, *_measured(UD_PAIRS), *UD_LABELS]}
+
+
+def default_templates(informative: Container[str]) -> list[str]:
+    """The templates of ``ud`` that read words, coarse tags and these columns alone.
+
+    For trees without labels over words and tags they are those of ``mst``.
+    """
+    missing = [f"{name}[" for name in UD_COLUMNS if name not in informative]
+    # "xpos[" ends like "pos[", so a column is looked for where a look begins.
+    return [text for text in ARC_PRESETS["ud"] if not any(re.search(rf"\b{re.escape(name)}", text) for name in missing)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +156,11 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
     __slots__ = ()
     PLACES: ClassVar = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
     MEASURE_BITS: ClassVar = {"direction": 1, "distance": 4}
+    MEASURES: ClassVar = {
+        "direction": ("left", "right"),
+        "distance": (*range(-1, -6, -1), "-6..10", "-11..", *range(1, 6), "+6..10", "+11.."),
+    }  # by their ids
+    BEFORE: ClassVar = "_ROOT"
 
     @property
     def all(self) -> tuple[Template, ...]:

@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trellis._support.arrays import Longs
-from trellis.features.places import MEASURE, PlaceVocabulary
+from trellis.features.places import MEASURE, Keys, PlaceVocabulary, unpacked
 from trellis.features.vocabulary import ColumnVocabulary
-
-Keys = npt.NDArray[np.uint64]
 
 
 def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
@@ -43,9 +40,7 @@ class Carrier:
         self, before: PlaceVocabulary[Any], after: PlaceVocabulary[Any], measures: Mapping[int, Longs] | None = None
     ) -> None:
         self.before, self.after, self.measures = before, after, measures or {}
-        old, new = before.layout(), after.layout()
-        self.templates, self.slots = old.templates, old.slots
-        self.old_atoms, self.new_atoms = old.atoms.tolist(), new.atoms.tolist()
+        self.old, self.new = before.layout(), after.layout()
 
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
@@ -54,15 +49,14 @@ class Carrier:
 
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """
-        ids, left = list[Longs](), keys
-        first, last, _ = self.templates[t].tolist()
-        for slot, place, _, bits, fold in self.old_atoms[first:last][::-1]:
-            ids.insert(0, self._translated((left & np.uint64((1 << bits) - 1)).astype(np.int64), slot, place))
-            left = left >> np.uint64(bits)
-            left = old_folds[fold][left.astype(np.int64)] if fold >= 0 else left
+        atoms = self.old.atoms_of(t)
+        ids = [
+            self._translated(own, slot, place)
+            for own, (slot, place, *_) in zip(unpacked(keys, atoms, old_folds), atoms, strict=True)
+        ]
         kept = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
         packed = np.zeros(len(kept), np.uint64)
-        for (_, _, _, bits, fold), own in zip(self.new_atoms[first:last], ids, strict=True):
+        for (_, _, _, bits, fold), own in zip(self.new.atoms_of(t), ids, strict=True):
             if fold >= 0:
                 numbers, folds[fold] = numbers_of(folds[fold], packed, grows=grows)
                 kept, packed = kept[numbers >= 0], numbers[numbers >= 0].astype(np.uint64)
@@ -72,5 +66,5 @@ class Carrier:
     def _translated(self, ids: Longs, slot: int, place: int) -> Longs:
         if place == MEASURE:
             return self.measures[slot][ids] if slot in self.measures else ids
-        column, view = self.slots[slot].tolist()
+        column, view = self.old.view_of(slot)
         return id_map(self.before.columns[column], self.after.columns[column], view, self.after.reach)[ids]

@@ -40,9 +40,9 @@ def entries(
         yield k, numbers, ids
 
 
-def keys_in_order(tables: Tables) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
-    """Of every table its keys by their numbers, and these numbers."""
-    return [_taken(tables, table) for table in range(len(tables.starts) - 1)]
+def keys_in_order(tables: Tables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
+    """Of every table its keys by their numbers, and these numbers: all or those wanted."""
+    return [_taken(tables, table, wanted) for table in range(len(tables.starts) - 1)]
 
 
 def _taken(tables: Tables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:

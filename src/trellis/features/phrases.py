@@ -64,6 +64,7 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
     __slots__ = ()
     PLACES: ClassVar = {"first": 0, "last": 1, "split": 2}
     MEASURE_BITS: ClassVar = {"length": 4, "outline": 31}
+    LENGTHS: ClassVar = (*range(6), "6..7", "8..10", "11..15", "16..20", "21..30", "31..")  # by their ids
 
     @property
     def all(self) -> tuple[Template, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from trellis.corpus.corpus import Column, Corpus
+from trellis._support.arrays import Longs
+from trellis.corpus.corpus import Corpus
 from trellis.features.extraction import Coded, column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
@@ -16,7 +18,6 @@ from trellis.features.vocabulary import (
     ColumnVocabulary,
     Plan,
     bits_of,
-    function_of,
     pack_keys,
     reach_of,
     read_lookups,
@@ -24,6 +25,7 @@ from trellis.features.vocabulary import (
 )
 
 MEASURE = -1
+Keys = npt.NDArray[np.uint64]
 
 
 T = TypeVar("T")
@@ -36,25 +38,38 @@ class PlaceVocabulary(Generic[T]):
     # Places have their numbers, measures the bits that their ids take, in the order of their numbers.
     PLACES: ClassVar[Mapping[str, int]]
     MEASURE_BITS: ClassVar[Mapping[str, int]]
+    BEFORE: ClassVar[str] = "_B-1"  # what stands before the first word
 
     templates: T
     columns: tuple[ColumnVocabulary, ...]
     lookups: Lookups
+    reach: int = field(init=False)  # how far beyond a sentence templates look: the root is the first place before it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", 1 + reach_of(self.all))
 
     @property
     def all(self) -> Sequence[Template]:
         """The templates one after the other."""
         raise NotImplementedError
 
-    @property
-    def reach(self) -> int:
-        """How far beyond a sentence templates look: the root of a tree is the first place before it."""
-        return 1 + reach_of(self.all)
-
-    @property
-    def reader(self) -> ColumnReader:
-        """Encodes sentences."""
-        return ColumnReader(self.columns, self.lookups, self.reach)
+    def read(self, corpus: Corpus) -> list[Coded]:
+        """The columns of sentences as codes with views; values that training did not see get what their views say."""
+        coded = list[Coded]()
+        for known in self.columns:
+            column = compact(corpus.column(known.name))
+            numbers = known.values.find(column.values)
+            ids = np.full((len(numbers), len(known.views)), -1, np.int32)
+            ids[numbers >= 0] = known.view_ids[numbers[numbers >= 0]]
+            unseen = np.flatnonzero(numbers < 0)
+            values = column.values.take(unseen)
+            for j, strings in enumerate(known.strings):
+                if strings is not None and len(unseen):
+                    said, distinct = view_table(known.views[j], values, self.lookups, known.name)
+                    found = np.append(strings.find(distinct), -1)[said]
+                    ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
+            coded.append(Coded(column.codes, ids))
+        return coded
 
     def layout(self) -> Plan:
         """The templates for native code; each has a table of its own."""
@@ -72,6 +87,31 @@ class PlaceVocabulary(Generic[T]):
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
         shapes[:, 2] = np.arange(len(shapes))
         return Plan(atoms, shapes, len(shapes), n_folds, self.reach, np.array(slots, np.int32).reshape(-1, 2))
+
+    def names(self, t: int, keys: Keys, folds: Sequence[Keys], measures: Mapping[str, Sequence[str]]) -> list[str]:
+        """Attributes of a template as a person reads them, ``pos[head]=VB & distance=1``; ``measures`` by their ids."""
+        ids = unpacked(keys, self.layout().atoms_of(t), folds)
+        texts = [self.texts(look, own.tolist(), measures) for look, own in zip(self.all[t].looks, ids, strict=True)]
+        return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
+
+    def texts(self, look: Look, ids: Sequence[int], measures: Mapping[str, Sequence[str]]) -> list[str]:
+        """What a look says by its ids."""
+        if look.place in measures:
+            return [f"{look}={measures[look.place][i]}" for i in ids]
+        column, reach = next(column for column in self.columns if column.name == look.column), self.reach
+        strings, after = column.said(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
+        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *after]  # as taggers name it
+        return [f"{look}={strings[i - 2 * reach] if i >= 2 * reach else outside[i]}" for i in ids]
+
+
+def unpacked(keys: Keys, atoms: Sequence[Sequence[int]], folds: Sequence[Keys]) -> list[Longs]:
+    """The ids that keys pack, look by look (core/text/extract.hpp)."""
+    ids = list[Longs]()
+    for *_, bits, fold in reversed(atoms):
+        ids.append((keys & np.uint64((1 << bits) - 1)).astype(np.int64))
+        keys = keys >> np.uint64(bits)
+        keys = folds[fold][keys.astype(np.int64)] if fold >= 0 else keys
+    return ids[::-1]
 
 
 def known_columns(
@@ -92,32 +132,3 @@ def known_columns(
         for name, v in zip(names, views, strict=True)
     )
     return columns, lookups, [Coded(compacted[known.name].codes, known.view_ids) for known in columns]
-
-
-class ColumnReader(NamedTuple):
-    """Encodes sentences by what is known of columns: values that training did not see get what their views say."""
-
-    columns: Sequence[ColumnVocabulary]
-    lookups: Lookups
-    reach: int
-
-    def read(self, corpus: Corpus) -> list[Coded]:
-        """Its columns as codes with views."""
-        return [self._coded(column, compact(corpus.column(column.name))) for column in self.columns]
-
-    def _coded(self, known: ColumnVocabulary, column: Column) -> Coded:
-        numbers = known.values.find(column.values)
-        ids = np.full((len(numbers), len(known.views)), -1, np.int32)
-        ids[numbers >= 0] = known.view_ids[numbers[numbers >= 0]]
-        unseen = np.flatnonzero(numbers < 0)
-        values = column.values.take(unseen)
-        for j, strings in enumerate(known.strings):
-            if strings is not None and len(unseen):
-                said, distinct = view_table(known.views[j], values, self.lookups, known.name)
-                found = np.append(strings.find(distinct), -1)[said]
-                ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
-        return Coded(column.codes, ids)
-
-    def said(self, look: Look, value: str) -> str:
-        """What a look gives of a value, as text."""
-        return function_of(look.calls, self.lookups, look.column)(value) or "" if look.calls else value

@@ -27,26 +27,14 @@ _CUT = {0xDC80 + i: 0xF780 + i for i in range(128)}  # half a character as one o
 def _compiled(pattern: str) -> tuple[bool, tuple[Step, ...], bool]:
     """Whether it is bound to the beginning, its steps, whether it is bound to the end."""
     text = pattern.encode()
-    bound, at = text[:1] == b"^", int(text[:1] == b"^")
-    steps = list[Step]()
-    ends = False
-    while at < len(text):
-        c = text[at]
-        if c == ord("$") and at == len(text) - 1:
-            ends = True
-            break
-        fits: frozenset[int] | None = frozenset([c])
-        if c == ord("."):
-            fits = None
-        elif c == ord("\\") and at + 1 < len(text):
-            at += 1
-            fits, letter = frozenset([text[at]]), chr(text[at])
-            if test := CLASSES.get(letter.lower()):
-                fits = frozenset(c for c in range(1, 256) if test(c) == letter.islower())
-        at += 1
-        sign = chr(text[at]) if at < len(text) and text[at] in b"*?" else ""
-        at += len(sign)
-        steps.append((fits, sign))
+    bound = text.startswith(b"^")
+    tokens, steps = re.findall(rb"(\\.|.)([*?]?)", text[bound:], re.DOTALL), list[Step]()
+    ends = tokens[-1:] == [(b"$", b"")]
+    for symbol, sign in tokens[:-1] if ends else tokens:
+        fits, letter = None if symbol == b"." else frozenset(symbol[-1:]), chr(symbol[-1])
+        if len(symbol) == 2 and (test := CLASSES.get(letter.lower())):
+            fits = frozenset(c for c in range(1, 256) if test(c) == letter.islower())
+        steps.append((fits, sign.decode()))
     return bound, tuple(steps), ends
 
 

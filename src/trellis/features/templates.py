@@ -237,7 +237,7 @@ class _Parser:
         elif template.of_arc:
             self.check_arc(template)
         elif any(look.place in ("split", "outline") for look in template.looks):
-            raise self.error("split and outline are of phrases, for parsers of trellis.tasks.trees", 0)
+            raise self.error("split and outline are of phrases, for a TreeParser", 0)
         elif template.of_segment:
             self.check_segment(template)
         return template

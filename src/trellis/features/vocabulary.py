@@ -305,6 +305,18 @@ class Plan:
     reach: int
     slots: Ints | None = None  # [n, 2]: column, view; of templates that look at several places
 
+    def atoms_of(self, t: int) -> list[list[int]]:
+        """The atoms of a template."""
+        first, last, _ = self.templates[t].tolist()
+        atoms: list[list[int]] = self.atoms[first:last].tolist()
+        return atoms
+
+    def view_of(self, slot: int) -> list[int]:
+        """The column and the view of a slot."""
+        assert self.slots is not None
+        view: list[int] = self.slots[slot].tolist()
+        return view
+
 
 def bits_of(n_ids: int) -> int:
     """How many bits of a key an id takes."""
@@ -345,6 +357,11 @@ class Tables(NamedTuple):
     keys: npt.NDArray[np.uint64]
     ids: Ints
     starts: Longs  # [n_tables + 1]
+
+
+def tables_in(arrays: Mapping[str, Any], name: str) -> Tables:
+    """Tables among named arrays."""
+    return Tables(*(arrays[f"{name}.{part}"] for part in Tables._fields))
 
 
 @dataclass(frozen=True, slots=True)

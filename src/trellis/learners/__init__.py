@@ -50,15 +50,14 @@ def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
     """The same; LearnerError if it lacks an ability, and ``why`` that is an error."""
     learner = learner_of(learner)
     if ability not in learner.abilities:
-        solver = learner.parameters().get("solver")
-        raise LearnerError(type(learner).__name__ + (f"(solver={solver!r})" if solver is not None else "") + f" {why}")
+        raise LearnerError(f"{str(learner).removesuffix('()')} {why}")
     return learner  # type: ignore[no-any-return]
 
 
 def parser_learner(learner: Any, also: str = "") -> Learner:
     """The same of a parser; ``also`` names what else trains one."""
-    why = "with these settings does not train parsers; choose Perceptron, MIRA, PassiveAggressive, AROW, CRF, "
-    found = learner_with("trees", learner, f"{why}ExponentialLoss{also}")
+    able = ", ".join(name for name in LEARNERS if "trees" in learner_named(name)().abilities)
+    found = learner_with("trees", learner, f"trains no parsers; choose {able}{also}")
     if getattr(found, "c1", 0):
         raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
     return found

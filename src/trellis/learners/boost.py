@@ -19,7 +19,7 @@ from trellis.learning.descent import BatchLearner, VectorWork
 from trellis.learning.learner import Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, restoring
+from trellis.learning.run import Event
 
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
@@ -127,12 +127,11 @@ class _Rounds(VectorWork):
         scale = np.array([self.native.scale])
         return {"parameters": self.native.parameters, "scale": scale, "curve": self.curve}
 
-    def restore(self, state: State) -> None:
-        with restoring():
-            if len(state["parameters"]) != self.parameters.size:
-                raise ValueError("another number of weights")
-            self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
-            self._choose_rounds(state["curve"])
+    def _restore(self, state: State) -> None:
+        if len(state["parameters"]) != self.parameters.size:
+            raise ValueError("another number of weights")
+        self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
+        self._choose_rounds(state["curve"])
 
 
 def next_step(native: _core.Booster, problem: ChainProblem) -> tuple[int, float] | None:
@@ -169,18 +168,16 @@ def _held_out_right(learner: SequenceBoost, parameters: Parameters, held_out: Lo
     assert problem.tag is not None
     gold = problem.gold[runs_of(problem.starts, held_out)[1]]
     work = _Rounds(learner, _seen(learner, parameters))
-    right, done = np.zeros(n_looks), False
+    right = np.zeros(n_looks)
     for look in range(n_looks):
-        if done:
-            right[look] = right[look - 1]
-            continue
         for _ in range(learner.score_every):
             chosen = next_step(work.native, problem)
             if chosen is None:
-                done = True
                 break
             work.native.step(*chosen, problem.n_threads)
-        right[look] = (problem.tag(work.weights(), held_out) == gold).sum()
+        right[look:] = (problem.tag(work.weights(), held_out) == gold).sum()
+        if chosen is None:
+            break
     return right
 
 

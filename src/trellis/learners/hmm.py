@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from trellis._support.arrays import Doubles, Longs, starts_of
+from trellis import _core
+from trellis._support.arrays import Bools, Doubles, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.learner import Constraints, Learner, choice, flag, real
-from trellis.learning.ngram_probabilities import NgramCounts
 from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Work
 
@@ -110,19 +110,151 @@ class LabelLogs(NamedTuple):
     ngrams: Ngrams | None = None  # of three labels and more, where they are sparse
 
 
+class NgramCounts:
+    """The label n-grams of a corpus; after every context that occurs, all labels.
+
+    N-grams are numbered as ``Ngrams`` numbers them. A context is an n-gram with something after it: the labels before
+    a token, at most ``order`` of them. Those that begin with START stand for longer ones too.
+    """
+
+    def __init__(self, problem: ChainProblem) -> None:
+        n, self.order = problem.n_labels, problem.order
+        found = _core.seen_ngrams(
+            n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
+        )
+        parents, labels, counts = found["parents"], found["labels"], found["counts"]
+        seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+        contexts = np.unique(parents)
+        lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])
+        contexts = contexts[np.argsort(lengths[contexts], kind="stable")].astype(np.int64)
+        keys = np.repeat(contexts << 16, n) | np.tile(np.arange(n), len(contexts))
+        new = keys[~np.isin(keys, parents.astype(np.int64) << 16 | labels)]  # shorter ones first
+        self.n_labels = n
+        self.parents = np.concatenate([np.zeros(n + 2, np.int64), parents, new >> 16])  # [n_nodes]
+        self.labels = np.concatenate([[0xFFFF], np.arange(n + 1), labels, new & 0xFFFF])  # the empty one has none
+        self.lengths = np.concatenate([lengths, lengths[new >> 16] + 1])
+        self.counts = np.concatenate([counts, np.zeros(len(new))])
+        self.shorter = self._shorter()
+        after = np.bincount(self.parents[1:], weights=self.counts[1:], minlength=len(self.counts))
+        self.totals = after.astype(np.float64)  # what comes after each
+
+    def _levels(self) -> list[Longs]:
+        """The n-grams of one label, of two, ..."""
+        return [np.flatnonzero(self.lengths == length) for length in range(1, int(self.lengths.max()) + 1)]
+
+    def _shorter(self) -> Longs:
+        """Every n-gram without its first label."""
+        keys = self.parents << 16 | self.labels
+        order = np.argsort(keys, kind="stable")
+        shorter = np.zeros(len(keys), np.int64)
+        for level in self._levels()[1:]:
+            wanted = shorter[self.parents[level]] << 16 | self.labels[level]
+            shorter[level] = order[np.searchsorted(keys, wanted, sorter=order)]
+        return shorter
+
+    def _from_start(self) -> Bools:
+        """Whether an n-gram begins with START."""
+        out = np.zeros(len(self.counts), bool)
+        out[self.n_labels + 1] = True
+        for level in self._levels()[1:]:
+            out[level] = out[self.parents[level]]
+        return out
+
+    def lambdas(self) -> Doubles:
+        """[order + 1] by deleted interpolation (Brants 2000, figure 1).
+
+        Every n-gram of order + 1 labels votes with its count for the length of context that predicts it best once it is
+        itself taken out of the counts, the longest of equals. Every length has one vote to begin with.
+        """
+        whole = ((self.lengths == self.order + 1) | (self._from_start() & (self.lengths > 1))) & (self.counts > 0)
+        grams = np.flatnonzero(whole)
+        cases, at = np.full((self.order + 1, len(grams)), -1.0), grams
+        longest = self.lengths[grams] - 1
+        for back in range(self.order + 1):
+            rest = self.totals[self.parents[at]] - 1
+            case = np.where(rest > 0, (self.counts[at] - 1) / np.where(rest > 0, rest, 1), 0.0)
+            here = longest - back >= 0
+            cases[(longest - back)[here], np.flatnonzero(here)] = case[here]
+            at = self.shorter[at]
+        winner = self.order - np.argmax(cases[::-1], axis=0)
+        winner[winner == longest] = self.order  # what begins with START is the same at any greater length
+        votes = 1.0 + np.bincount(winner, weights=self.counts[grams], minlength=self.order + 1)
+        shares: Doubles = votes / votes.sum()
+        return shares
+
+    def relative(self) -> Doubles:
+        """[n_nodes] relative frequencies of the last label after those before; where these never occur, after fewer."""
+        relative = np.zeros(len(self.counts))
+        for level in self._levels():
+            total = self.totals[self.parents[level]]
+            share = self.counts[level] / np.where(total > 0, total, 1)
+            relative[level] = np.where(total > 0, share, relative[self.shorter[level]])
+        return relative
+
+    def tables(self, values: Doubles) -> list[Doubles]:
+        """Values of n-grams as tables [L], [L + 1, L], ...; where there is no n-gram, that of the shorter one."""
+        n, tables = self.n_labels, [values[1 : self.n_labels + 1]]
+        for level in self._levels()[1:]:
+            run, at = [self.labels[level]], self.parents[level]
+            while len(run) <= len(tables):
+                run, at = [self.labels[at], *run], self.parents[at]
+            tables.append(np.tile(tables[-1], (n + 1, *[1] * len(tables))))
+            tables[-1][tuple(run)] = values[level]
+        return tables
+
+    def interpolated(self) -> Doubles:
+        """[n_nodes] P(last label | those before it) = sum_n lambda_n P_n, each by relative frequencies.
+
+        A context never seen has the frequencies of the shorter one, so a short n-gram has them at all greater lengths.
+        """
+        mixture, relative = self.lambdas(), self.relative()
+        rest = np.concatenate([np.cumsum(mixture[::-1])[::-1][1:], [0.0]])  # of greater lengths
+        mixed, out = np.zeros(len(self.counts)), np.zeros(len(self.counts))
+        for length, level in enumerate(self._levels()):
+            mixed[level] = mixed[self.shorter[level]] + mixture[length] * relative[level]
+            out[level] = mixed[level] + rest[length] * relative[level]
+        return out
+
+    def added(self, k: float) -> Doubles:
+        """[n_nodes] P(last label | those before it), k added to every count; contexts never seen have none."""
+        whole = (self.lengths == self.order + 1) | self._from_start()
+        smoothed: Doubles = (self.counts + k) / (self.totals[self.parents] + k * self.n_labels)
+        return np.where(whole, smoothed, 1 / self.n_labels)
+
+    def weights(self, probabilities: Doubles) -> tuple[Doubles, Ngrams]:
+        """Their logarithms as weights of label pairs, [L + 1, L], and of what longer n-grams add."""
+        n, first = self.n_labels, self.n_labels + 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(probabilities)
+            more = logs - logs[self.shorter]
+        edge = np.tile(logs[1 : n + 1], (n + 1, 1))  # labels with nothing after them
+        pairs = np.flatnonzero(self.lengths == 2)
+        edge[self.parents[pairs] - 1, self.labels[pairs]] = logs[pairs]
+        more[~np.isfinite(more) | (self.lengths < 3)] = 0.0
+        parents, labels = self.parents[first:].astype(np.uint32), self.labels[first:].astype(np.uint16)
+        return edge, Ngrams(parents, labels, more[first:].astype(np.float32))
+
+
 def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
     """log P(z | the labels before), as many as the order says.
 
     Before every label but the first it is decided whether the sentence ends, by the label before alone.
     """
-    n = problem.n_labels
+    n, order, counts = problem.n_labels, problem.order, NgramCounts(problem)
     if problem.is_sparse:  # there is no table of all label triples
-        counts = NgramCounts(problem)
         edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
         chain = LabelLogs(edge, None, None, ngrams)
     else:
-        chain = _dense_logs(problem, smoothing, k)
-    if not end or problem.order == 0:
+        tables = counts.tables(counts.relative() if smoothing == "interpolated" else counts.added(k))
+        last = tables[-1]
+        if smoothing == "interpolated":
+            last = sum(share * table for share, table in zip(counts.lambdas(), tables, strict=True))
+        chain = LabelLogs(np.zeros((n + 1, n)), np.log(last) if order == 2 else None, None)
+        if chain.tri is None:
+            chain.edge[:] = np.log(last)
+        else:
+            chain.tri[:n, n] = 0.0  # NULL never follows a label
+    if not end or order == 0:
         return chain
     amount = problem.token_weights()
     singles = np.bincount(problem.gold, weights=amount, minlength=n)
@@ -131,55 +263,6 @@ def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end:
     stop = (ends + k) / (singles + 2 * k)
     chain.edge[:n] += np.log1p(-stop)[:, None]
     return chain._replace(end=np.log(stop))
-
-
-def _dense_logs(problem: ChainProblem, smoothing: str, k: float) -> LabelLogs:
-    """At order 2 by a table of triples, at order 1 of pairs."""
-    n, order = problem.n_labels, problem.order
-    x, y, z = problem.label_triples()
-    counts = np.bincount((x * (n + 1) + y) * n + z, weights=problem.token_weights(), minlength=(n + 1) ** 2 * n)
-    threes = counts.reshape(n + 1, n + 1, n)
-    tables = [threes.sum(axis=(0, 1)), threes.sum(axis=0), threes][: order + 1]  # [z], [y, z], [x, y, z]
-    if smoothing == "interpolated":
-        last = _interpolated(tables)
-    else:
-        last = (tables[-1] + k) / (tables[-1].sum(axis=-1, keepdims=True) + k * n)
-    edge = np.zeros((n + 1, n))
-    tri = None
-    if order == 2:
-        tri = np.log(last)
-        tri[:n, n] = 0.0  # NULL never follows a label
-    else:
-        edge += np.log(last)
-    return LabelLogs(edge, tri, None)
-
-
-def _interpolated(tables: list[Doubles]) -> Doubles:
-    """sum_i lambda_i P_i, P_i the relative frequency given the last i - 1 labels, by deleted interpolation.
-
-    An n-gram votes with its count for the table that predicts it best once it is itself taken out of the counts.
-    Every table begins with one vote, so that none is silenced and no probability is zero.
-    """
-    n = len(tables[0])
-    votes = np.ones(len(tables))
-    seen = np.argwhere(tables[-1] > 0)
-    cases = []
-    for table in tables:
-        places = tuple(seen[:, seen.shape[1] - table.ndim :].T)
-        total = np.broadcast_to(table.sum(axis=-1, keepdims=True), table.shape)[places] - 1
-        cases.append(np.where(total > 0, (table[places] - 1) / np.where(total > 0, total, 1), 0.0))
-    # The longest history wins a tie.
-    winner = len(tables) - 1 - np.argmax(np.array(cases)[::-1], axis=0)
-    np.add.at(votes, winner, tables[-1][tuple(seen.T)])
-    mixture = votes / votes.sum()
-    out = np.zeros(n)
-    relative = np.full(n, 1 / n)
-    for weight, table in zip(mixture, tables, strict=True):
-        total = table.sum(axis=-1, keepdims=True)
-        # A history never seen has the probabilities of the shorter one.
-        relative = np.where(total > 0, table / np.where(total > 0, total, 1), relative)
-        out = out + weight * relative
-    return out
 
 
 # ------------------------------------------------------------ what is seen of a token

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from trellis._support.arrays import array_in
+from trellis import _core
 from trellis._support.errors import LearnerError
 from trellis.engine.kernels import KernelFunction
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
-from trellis.learning.frank_wolfe import FrankWolfeRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
-from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring, sentence_order
+from trellis.learning.online import NativeRun
+from trellis.learning.problem import MarginWeights, Problem
+from trellis.learning.run import Event, Work, sentence_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +80,7 @@ class HMSVM(Learner):
             raise LearnerError('label_costs need cost="hamming"')
         if self.solver == "dual":
             return _Margins(chains_of(problem, self), self)
-        options: dict[str, Any] = {"C": self.C, "cost": self.cost, "epochs": self.epochs, "tolerance": self.tolerance}
-        return FrankWolfeRun(problem, **options, average=self.effective()["average"], seed=self.seed)
+        return FrankWolfeRun(problem, self)
 
 
 class _Margins(DualRun):
@@ -89,11 +88,9 @@ class _Margins(DualRun):
 
     def __init__(self, problem: ChainProblem, learner: HMSVM) -> None:
         super().__init__(problem, learner)
-        self.learner, self.solved = learner, False
+        self.learner = learner
 
-    def step(self, number: int) -> Event | None:
-        if self.solved:
-            return None
+    def step(self, number: int) -> Event:
         learner, problem = self.learner, self.problem
         violations, updates, violation, gap = self.native.margin_pass(
             sentence_order(problem, number, learner.seed),
@@ -107,10 +104,46 @@ class _Margins(DualRun):
         primal = self.native.dual + gap
         return Event(number, violations=violations, updates=updates, objective=primal, gradient_norm=violation)
 
-    def state(self) -> State:
-        return {**super().state(), "solved": np.array([self.solved], np.int64)}
 
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        with restoring():
-            self.solved = bool(array_in(state, "solved", np.int64, 1)[0])
+class FrankWolfeRun(NativeRun):
+    """Weights and dual variables in training: block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013).
+
+    A step costs one decoding, its length is exact. It ends when primal less dual is at most ``tolerance`` of it.
+    Averaged weights are the mean over all steps, step k weighted by k; primal and gap are then the mean's. Both are
+    exact where an event has an ``objective``: after the last epoch, and whenever the gaps of single examples, as they
+    were met, sum to little enough; else ``gap`` is that sum.
+    """
+
+    about: MarginWeights
+
+    def __init__(self, problem: Problem, learner: HMSVM) -> None:
+        if problem.initial is not None:
+            raise LearnerError("Frank-Wolfe starts at zero, where its dual variables are known; leave init out")
+        about = problem.margins(learner.C, learner.cost == "zero-one")
+        super().__init__(problem, about, learner.epochs, learner.average)
+        self.learner = learner
+
+    @property
+    def dual(self) -> float:
+        """sum_i C_i cost(a_i) - ½ |w|²."""
+        return float(self.native.dual)
+
+    def step(self, number: int) -> Event:
+        """One pass over all examples, and the exact gap where it may be small enough."""
+        problem, tolerance = self.problem, self.learner.tolerance
+        violations, updates, met = self.epoch(sentence_order(problem, number, self.learner.seed), problem)
+        # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
+        primal, may_be_solved = None, met <= tolerance * (self.dual + met)
+        if may_be_solved:
+            self.about.renewed(self.native)
+        if may_be_solved or number == self.epochs:
+            primal = self.primal(self.weights())
+            met = primal - self.dual
+            self.solved = may_be_solved and met <= tolerance * primal
+        return Event(number, violations=violations, updates=updates, objective=primal, dual=self.dual, gap=met)
+
+    def primal(self, weights: Any) -> float:
+        """½ |w|² + sum_i C_i H_i(w), of any weights."""
+        losses, factors = self.about.losses(weights), self.problem.sentence_weights
+        squares: float = weights.squares()
+        return 0.5 * squares + self.learner.C * _core.dot(losses, np.ones(len(losses)) if factors is None else factors)

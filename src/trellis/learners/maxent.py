@@ -19,7 +19,7 @@ from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.learner import Ability, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring
+from trellis.learning.run import Event, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +116,9 @@ class _Scaling(VectorWork):
     def state(self) -> State:
         return {"w": self.w, "v": np.array([self.v])}
 
-    def restore(self, state: State) -> None:
-        with restoring():
-            self.w = array_in(state, "w", np.float64, len(self.w))
-            self.v, self.expected = float(array_in(state, "v", np.float64, 1)[0]), None
+    def _restore(self, state: State) -> None:
+        self.w = array_in(state, "w", np.float64, len(self.w))
+        self.v, self.expected = float(array_in(state, "v", np.float64, 1)[0]), None
 
     def _scale(self, expected: Doubles) -> None:
         alive, most = self.alive, self.most

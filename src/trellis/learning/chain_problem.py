@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,7 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.online import MarginWeights, NativeWeights
-from trellis.learning.problem import Problem
+from trellis.learning.problem import MarginWeights, NativeWeights, Problem
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
@@ -49,6 +48,7 @@ class ChainProblem(Problem):
     """Sentences with their labels; ``initial`` are `ChainWeights` in the numbering of this corpus."""
 
     gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    n_sentences: int = field(init=False)
     corpus: _core.Encoded
     starts: Longs  # [n_sentences + 1]
     n_labels: int
@@ -90,10 +90,8 @@ class ChainProblem(Problem):
         sizes = np.diff(starts)[set_of].astype(np.float64)
         return bool((sizes[1:] * sizes[:-1]).mean() * LISTED_PAIR < self.n_labels**2) if len(sizes) > 1 else False
 
-    @property
-    def n_sentences(self) -> int:
-        """How many sentences there are."""
-        return len(self.starts) - 1
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_sentences", len(self.starts) - 1)
 
     @property
     def n_columns(self) -> int:
@@ -117,14 +115,9 @@ class ChainProblem(Problem):
     def label_triples(self) -> tuple[Longs, Longs, Longs]:
         """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
         z = self.gold.astype(np.int64)
-        before = [z]
-        for back in (1, 2):
-            shifted = np.full(len(z), self.n_labels, np.int64)
-            shifted[back:] = z[:-back]
-            position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
-            shifted[position < back] = self.n_labels
-            before.append(shifted)
-        return before[2], before[1], before[0]
+        position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+        x, y = (np.where(position < back, self.n_labels, np.roll(z, back)) for back in (2, 1))
+        return x, y, z
 
     @property
     def is_stepwise(self) -> bool:
@@ -137,10 +130,9 @@ class ChainProblem(Problem):
 
     def shape(self) -> dict[str, Any]:
         """Sizes and order of its chains, for native weights."""
-        corpus = self.corpus
-        sizes = {"n_attributes": corpus.n_attributes, "n_edge_attributes": corpus.n_edge_attributes}
         return {
-            **sizes,
+            "n_attributes": self.corpus.n_attributes,
+            "n_edge_attributes": self.corpus.n_edge_attributes,
             "n_labels": self.n_labels,
             "order": self.order,
             "sparse": self.is_sparse,
@@ -255,10 +247,8 @@ def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
     native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
     if p.seen is not None:
         native.set_rows(p.seen.of_type(np.uint32), grows=False)
-    n = p.n_labels
-    native.set_labels(
-        np.zeros((n + 1, padded(n)), np.float32) if p.edge_base is None else p.edge_base, None, p.end_base
-    )
+    edge = np.zeros((p.n_labels + 1, padded(p.n_labels)), np.float32) if p.edge_base is None else p.edge_base
+    native.set_labels(edge, None, p.end_base)
     return native
 
 

@@ -31,13 +31,15 @@ class Checkpoint:
         """Replace the file by where training stands now."""
         tensors = {f"state.{name}": array for name, array in progress.state.items()}
         if progress.best is not None:
-            tensors |= {f"best.{name}": array for name, array in progress.best.tensors().items()}
+            best = progress.best if isinstance(progress.best, dict) else progress.best.tensors()
+            tensors |= {f"best.{name}": array for name, array in best.items()}
         text = {
             "fingerprint": self.fingerprint,
             "done": progress.done,
             "history": [event.to_dict() for event in progress.history],
             "best_score": progress.best_score,
             "since_best": progress.since_best,
+            "solved": progress.solved,
         }
         write_tensors(self.path, FORMAT, tensors, json.dumps(text))
 
@@ -65,7 +67,8 @@ class Checkpoint:
             raise ValueError("invalid numbers of epochs")
         if [event.epoch for event in history] != list(range(1, done + 1)):
             raise ValueError("a history of other epochs")
-        return Progress(done, state, history, weights_of(best) if best else None, best_score, since_best)
+        weights, solved = weights_of(best) if best else None, bool(said["solved"])
+        return Progress(done, state, history, weights, best_score, since_best, solved)
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:

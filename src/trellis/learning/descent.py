@@ -17,7 +17,7 @@ from trellis.learning.learner import Constraints, Learner, choice, flag
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import FlatVector, Problem, State
 from trellis.learning.proximal import ProximalMinimizer
-from trellis.learning.run import Event, Work, restoring, sentence_order
+from trellis.learning.run import Event, Work, sentence_order
 
 Vector = Parameters | FlatVector  # the weights that there are, of chains and of other structures
 
@@ -203,13 +203,11 @@ class Descent(VectorWork):
             return self.minimizer.state()
         return {"x": self.x, "squares": self.squares}
 
-    def restore(self, state: State) -> None:
-        """Continue from there."""
-        with restoring():
-            if "squares" in state:
-                self.x, self.squares = (array_in(state, name, np.float64, len(self.x)) for name in ("x", "squares"))
-            else:
-                self.minimizer.restore(state)
+    def _restore(self, state: State) -> None:
+        if "squares" in state:
+            self.x, self.squares = (array_in(state, name, np.float64, len(self.x)) for name in ("x", "squares"))
+        else:
+            self.minimizer.restore(state)
 
 
 def _check_finite(value: float) -> None:

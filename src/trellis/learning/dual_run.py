@@ -18,7 +18,7 @@ from trellis.engine.weights import ChainWeights, Rows
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.problem import State
-from trellis.learning.run import Work, restoring
+from trellis.learning.run import Work
 
 _POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")
 _SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "rbf"))
@@ -119,10 +119,8 @@ class DualRun(Work):
         """Everything that a later epoch depends on."""
         return self.native.state()
 
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(dict(state))
+    def _restore(self, state: State) -> None:
+        self.native.restore(dict(state))
 
     def restored(self, best: ChainWeights) -> ChainWeights:
         """Weights from a checkpoint, with the function that no file can hold."""

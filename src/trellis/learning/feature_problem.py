@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs, Stored
 from trellis._support.errors import LearnerError
-from trellis.learning.online import MarginWeights, NativeWeights
-from trellis.learning.problem import FlatVector, Problem
+from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
@@ -77,20 +76,14 @@ class FeatureProblem(Problem):
     """Hypergraphs with features on their edges, or a search; ``initial`` are weights of the first features."""
 
     gold: Longs  # what stands in right outputs: edges one after the other, or one number per example
-    n_examples: int
+    n_sentences: int
     n_features: int  # of a search: so far
     graphs: _core.Hypergraphs | None = None
     features: Lists | None = None  # of all edges, which are in the order of their heads
-    right_starts: Longs | None = None  # [n_examples + 1], in `gold`
+    right_starts: Longs | None = None  # [n_sentences + 1], in `gold`
     costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
     search: Search | None = None
-    unit: str = field(default="parts", kw_only=True)
     is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        return self.n_examples
 
     @property
     def start(self) -> Doubles:
@@ -127,11 +120,8 @@ class FeatureProblem(Problem):
                 if options.vote:  # the weights of a warm start are the first update
                     features = np.flatnonzero(values).astype(np.uint32)
                     state |= {"log.clocks": np.zeros(1, np.int64), "log.starts": np.array([0, len(features)], np.int64)}
-                    state |= {
-                        "log.rows": features,
-                        "log.places": np.zeros_like(features),
-                        "log.changes": values[features],
-                    }
+                    state |= {"log.rows": features, "log.places": np.zeros_like(features)}
+                    state["log.changes"] = values[features]
                 native.restore(state)
             return native
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import inspect
 import json
 import os
 import sys
@@ -23,10 +24,10 @@ from trellis._support.arguments import LARGEST, thread_count
 from trellis._support.arrays import Doubles
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.corpus.read import read_examples
+from trellis.corpus.read import read, read_examples
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
-from trellis.learning.options import options_of, plain
+from trellis.learning.options import flat_options_of, groups_of, options_of, plain
 from trellis.learning.run import Event, Observer, keeping_epochs
 
 M = TypeVar("M")
@@ -34,7 +35,7 @@ P = TypeVar("P")
 
 
 def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
-    """All options with their defaults, converted and checked.
+    """All options with their defaults, converted and checked; those of a group under their own names.
 
     Raises
     ------
@@ -43,27 +44,45 @@ def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
     LearnerError
         For a value that is not allowed, or one without effect for want of another.
     """
-    declared = options_of(kind)
+    declared, values = options_of(kind), dict[str, Any](options)
     if unknown := next((name for name in options if name not in declared), None):
-        similar = difflib.get_close_matches(unknown, declared, 1)
-        hint = f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
-        raise ArgumentError(f"no option {unknown!r}; {hint}")
+        raise ArgumentError(f"no option {unknown!r}; {_hint(kind, unknown, options)}")
+    for name, members in groups_of(kind).items():
+        group, check = values.pop(name, None), declared[name].check
+        group = declared[name].default if group is None or check is None else check.check(name, group)
+        values |= {one.flat: getattr(group, member) for member, one in members.items()}
     checked = SimpleNamespace()
-    for name, option in declared.items():
-        value = options.get(name, option.default)
+    for name, option in flat_options_of(kind).items():
+        value = values.get(name, option.default)
         if value is None and not option.nullable:
             value = option.default
         if value is not option.default and option.check is not None:
             value = option.check.check(name, value)
         setattr(checked, name, value)
     if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus")
+        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus, dev=...")
     if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus")
+        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus, dev=...")
     if checked.checkpoint is None and checked.checkpoint_every is not None:
         raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
     checked.n_threads = thread_count(checked.n_threads)
     return checked
+
+
+def _hint(kind: type, unknown: str, options: Mapping[str, Any]) -> str:
+    """Where an option that is not declared belongs: to a group, to the learner; or what its name is like."""
+    call, declared = "trellis.{}({}={!r})".format, options_of(kind)
+    for name, members in groups_of(kind).items():
+        if member := next((member for member, one in members.items() if unknown in (member, one.flat)), None):
+            return f"give {name}={call(type(declared[name].default).__name__, member, options[unknown])}"
+    learner = options.get("learner") or (declared["learner"].default if "learner" in declared else None)
+    if isinstance(learner, Learner) and unknown in learner.parameters():
+        example = call(type(learner).__name__, unknown, options[unknown])
+        return f"{unknown} is a parameter of the learner: learner={example}"
+    if unknown in inspect.signature(read).parameters:
+        return f"{unknown} is an option of reading: train on trellis.read(data, {unknown}={options[unknown]!r})"
+    similar = difflib.get_close_matches(unknown, declared, 1)
+    return f"did you mean {similar[0]!r}?" if similar else f"the options are {', '.join(declared)}"
 
 
 def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
@@ -72,12 +91,6 @@ def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
     if not corpus.n_tokens:
         raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
     return corpus
-
-
-def no_targets(y: Any, why: str) -> None:
-    """ArgumentError where outputs are given apart from inputs and the task reads both from one place."""
-    if y is not None:
-        raise ArgumentError(f"y has no effect: {why}; omit it")
 
 
 def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
@@ -101,9 +114,16 @@ class Fit:
         Names of the figures by which epochs can be compared; None: the task checks ``metric``.
     rejected
         Options that have no effect here, with the reason: a LearnerError if one is given.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that is not declared, with the most similar one.
+    LearnerError
+        For a value that is not allowed, or one without effect for want of another.
     """
 
-    __slots__ = ("declared", "differing", "given", "kind", "settings")
+    __slots__ = ("declared", "differing", "given", "kind", "options", "settings")
 
     def __init__(
         self,
@@ -113,21 +133,22 @@ class Fit:
         metrics: Iterable[str] | None = None,
         rejected: Mapping[str, str] | None = None,
     ) -> None:
-        self.kind, self.declared, self.settings = kind, options_of(kind), check_options(kind, options)
+        self.kind, self.declared, self.options = kind, flat_options_of(kind), options
         self.given = [name for name, value in options.items() if value is not None]
-        checked = vars(self.settings)
+        self.settings = check_options(kind, options)
+        settings = vars(self.settings)
         if metrics is not None and self.settings.metric != "auto":
             choice(*metrics).check("metric", self.settings.metric)
         self.differing = {
-            name: _json(checked[name])
+            name: _json(settings[name])
             for name, option in self.declared.items()
-            if option.role == "setting" and checked[name] != option.default
+            if option.role == "setting" and settings[name] != option.default
         }
         self.reject(rejected or {})
 
     def changed(self, **options: Any) -> Fit:
         """A training with the same options but for these."""
-        return Fit(self.kind, {**vars(self.settings), **options}, metrics=None)
+        return Fit(self.kind, {**self.options, **options}, metrics=None)
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""

@@ -118,7 +118,6 @@ class Minimizer:
     gradient: Doubles = field(default_factory=lambda: np.empty(0))
     history: History = field(init=False)
     iteration: int = 0
-    evaluations: int = 0
     values: list[float] = field(default_factory=list)  # the last ones, to see whether it still falls
 
     def __post_init__(self) -> None:
@@ -127,7 +126,7 @@ class Minimizer:
     def start(self, function: Function, x: Doubles | None = None) -> None:
         """Evaluate where it begins; once, before the first step."""
         self.x = self.x if x is None else x
-        self.value, self.gradient = self._evaluate(function, self.x)
+        self.value, self.gradient = function(self.x)
         self.values = [self.value]
 
     def has_converged(self, tolerance: float) -> bool:
@@ -140,19 +139,19 @@ class Minimizer:
             "x": self.x,
             "gradient": self.gradient,
             "values": np.array(self.values, np.float64),
-            "numbers": np.array([self.value, self.iteration, self.evaluations], np.float64),
+            "numbers": np.array([self.value, self.iteration], np.float64),
             **self.history.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from there; ``start`` is not to be called again."""
-        value, iteration, evaluations = array_in(state, "numbers", np.float64, 3).tolist()
+        value, iteration = array_in(state, "numbers", np.float64, 2).tolist()
         n = len(self.x)
         self.x, self.gradient = (array_in(state, name, np.float64, n) for name in ("x", "gradient"))
         self.value, self.history = value, History.restore(state)
         if self.history.steps.shape[1] != n:
             raise ValueError("steps of another number of weights")
-        self.iteration, self.evaluations = int(iteration), int(evaluations)
+        self.iteration = int(iteration)
         self.values = array_in(state, "values", np.float64, None).tolist()
 
     def slope(self) -> Doubles:
@@ -182,11 +181,6 @@ class Minimizer:
         self.iteration += 1
         return length
 
-    def _evaluate(self, function: Function, x: Doubles) -> tuple[float, Doubles]:
-        value, gradient = function(x)
-        self.evaluations += 1
-        return value, gradient
-
     def _search(
         self, function: Function, direction: Doubles, descent: float, first: float
     ) -> tuple[float, Doubles, float, Doubles]:
@@ -196,7 +190,7 @@ class Minimizer:
         for _ in range(MAX_TRIALS):
             x = length * direction
             x += self.x
-            value, gradient = self._evaluate(function, x)
+            value, gradient = function(x)
             end = _core.dot(gradient, direction) if np.isfinite(value) else np.inf
             falls = value <= self.value + SUFFICIENT * length * descent
             # Near the bottom, where values are all noise: the slope says the same (Hager and Zhang 2005).

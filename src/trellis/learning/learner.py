@@ -154,6 +154,13 @@ class Learner:
         given = self.effective().items()
         return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
 
+    def __str__(self) -> str:
+        """Itself with the parameters whose values are not the defaults."""
+        names = (name for name in getattr(self, "__dataclass_fields__", ()) if name in self.constraints)
+        changed = ((name, getattr(self, name)) for name in names)
+        shown = (f"{name}={value!r}" for name, value in changed if value != _default_of(self, name))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def epoch_parameters(self) -> dict[str, Any]:
         """The parameters that decide what an epoch learns: all but the number of epochs.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
-from trellis._support.arrays import Arrays, Doubles, Longs
+from trellis._support.arrays import Longs
 from trellis.learning.learner import (
     ALL_ABILITIES,
     DEFAULT_UPDATE,
@@ -19,52 +18,10 @@ from trellis.learning.learner import (
     flag,
     whole,
 )
-from trellis.learning.problem import Problem, State
-from trellis.learning.run import Event, Work, restoring, sentence_order
+from trellis.learning.problem import NativeWeights, Problem, State
+from trellis.learning.run import Event, Work, sentence_order
 
 Update = Literal["standard", "early", "max-violation"]
-
-
-@dataclass(slots=True)
-class NativeWeights:
-    """Weights in native code that change example by example, with what a problem knows of them."""
-
-    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    # One pass over the examples of a block in that order: (wrong parts, examples that made a step, ...).
-    pass_over: Callable[[Any, Longs, Any], Any]
-    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
-    examples: tuple[Any, ...] = ()  # what a state is checked against
-    native: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.native = self.make()
-
-    def epoch(self, order: Longs, block: Problem) -> Any:
-        """One pass: (wrong parts, examples that made a step); with dual variables also the gaps as they were met."""
-        return self.pass_over(self.native, order, block)
-
-    def weights(self, average: bool) -> Any:
-        """The weights to predict with: the last ones, or their average over all steps."""
-        return self.learnt(self.native, average)
-
-    def state(self) -> Arrays:
-        """Everything that a later epoch depends on."""
-        state: Arrays = self.native.state()
-        return state
-
-    def restore(self, state: State) -> None:
-        """Continue from there; ValueError or LookupError if it is not a state of such weights."""
-        native = self.make()
-        native.restore(dict(state), *self.examples)
-        self.native = native
-
-
-@dataclass(slots=True, kw_only=True)
-class MarginWeights(NativeWeights):
-    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
-
-    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
-    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,35 +76,48 @@ class MiniBatchLearner(OnlineLearner):
         return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
 
 
-class OnlineRun(Work):
+class NativeRun(Work):
+    """A training of weights in native code."""
+
+    def __init__(self, problem: Problem, about: NativeWeights, epochs: int, average: bool) -> None:
+        self.problem, self.about, self.epochs, self.average = problem, about, epochs, average
+        self.native = about.make()
+
+    def epoch(self, order: Longs, block: Any) -> Any:
+        """One pass over the examples of a block in that order."""
+        return self.about.pass_over(self.native, order, block)
+
+    def weights(self) -> Any:
+        """The weights to predict with, were the training over now."""
+        return self.about.learnt(self.native, self.average)
+
+    def state(self) -> State:
+        """Everything that a later epoch depends on."""
+        state: State = self.native.state()
+        return state
+
+    def _restore(self, state: State) -> None:
+        native = self.about.make()
+        native.restore(dict(state), *self.about.examples)
+        self.native = native
+
+
+class OnlineRun(NativeRun):
     """The training of an online learner: a rule for the size of steps, with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
         given, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
         check_update(given.update, stepwise=stepwise)
         update = given.update or (DEFAULT_UPDATE if stepwise else "standard")
-        self.problem, self.options, self.epochs = problem, replace(given, update=update), given.epochs
-        self.native = problem.online(self.options)
+        self.options = replace(given, update=update)
+        super().__init__(problem, problem.online(self.options), given.epochs, given.average)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
         mistakes = updates = parts = 0
         for block in self.problem.in_blocks():
-            wrong, stepped = self.native.epoch(sentence_order(block, number, self.options.seed), block)
+            wrong, stepped = self.epoch(sentence_order(block, number, self.options.seed), block)
             mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + len(block.gold)
             del block  # before the next one is made
         wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
         return Event(number, tokens=parts, updates=updates, **wrong_parts)
-
-    def weights(self) -> Any:
-        """The weights to predict with, were the training over now."""
-        return self.native.weights(self.options.average)
-
-    def state(self) -> State:
-        """Everything that a later epoch depends on."""
-        return self.native.state()
-
-    def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
-        with restoring():
-            self.native.restore(state)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args
@@ -32,6 +32,13 @@ class Option:
     offered: bool = True  # on the command line
     metavar: str | None = None  # there; a switch has none
     parse: Callable[[str], Any] = str  # of its text there; numbers by their type
+    flat: str = ""  # of a field of a group: its name there and in checked options, where it differs
+
+
+class Group:
+    """Some rare options as one value: a dataclass whose fields are annotated with their `Option`."""
+
+    __slots__ = ()
 
 
 def _function(value: Any) -> Any:
@@ -92,6 +99,42 @@ def options_of(kind: type) -> dict[str, Option]:
     return {name: _completed(declared[name].__metadata__[0], declared[name].__origin__) for name in order}
 
 
+@cache
+def groups_of(kind: type) -> dict[str, dict[str, Option]]:
+    """The fields of the options that are groups, each with the default of the group and its ``flat`` name."""
+    groups = dict[str, dict[str, Option]]()
+    for name, option in options_of(kind).items():
+        if isinstance(group := option.default, Group):
+            declared = type(group).__annotations__.items()
+            fields = {field: _completed(one.__metadata__[0], one.__origin__) for field, one in declared}
+            groups[name] = {
+                field: replace(one, flat=one.flat or field, default=getattr(group, field))
+                for field, one in fields.items()
+            }
+    return groups
+
+
+@cache
+def flat_options_of(kind: type) -> dict[str, Option]:
+    """The options by the names that they have in checked options and on the command line: fields in place of groups."""
+    table, groups = dict[str, Option](), groups_of(kind)
+    for name, option in options_of(kind).items():
+        table |= {one.flat: one for one in groups[name].values()} if name in groups else {name: option}
+    return table
+
+
+def grouped(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the command line as those of ``train``: fields under their own names become groups."""
+    values = {name: value for name, value in flat.items() if name not in flat_options_of(kind)}
+    for name, option in options_of(kind).items():
+        fields = groups_of(kind).get(name, {})
+        if changed := {field: flat[one.flat] for field, one in fields.items() if one.flat in flat}:
+            values[name] = replace(option.default, **changed)
+        elif name in flat and not fields:
+            values[name] = flat[name]
+    return values
+
+
 def _completed(option: Option, kind: Any) -> Option:
     """With what its type says of its text on the command line; only a flag is a switch there."""
     kinds = get_args(kind) or (kind,)
@@ -101,26 +144,6 @@ def _completed(option: Option, kind: Any) -> Option:
     if option.metavar is None and bool not in kinds:
         return replace(option, metavar="NAME" if str in kinds and "PathLike" not in str(kind) else "FILE")
     return option
-
-
-def markdown_table(kind: type, *, shared: bool = True) -> str:
-    """The options as a table of the documentation; without those that all tasks share unless ``shared``."""
-    rows = [("option", "default", "meaning"), ("---", "---", "---")]
-    for name, option in options_of(kind).items():
-        if shared or name not in TrainingOptions.__annotations__:
-            rows.append((f"`{name}`", _shown(option.default), option.help.replace("|", "\\|")))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _shown(default: Any) -> str:
-    """A default as code; of a learner only the parameters that its class has not."""
-    if default is None:
-        return ""
-    if not is_dataclass(default) or isinstance(default, type):
-        return f"`{default!r}`"
-    changed = {one.name: getattr(default, one.name) for one in fields(default) if one.init}
-    given = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(type(default)(), name)]
-    return f"`{type(default).__name__}({', '.join(given)})`"
 
 
 def plain(value: Any) -> Any:

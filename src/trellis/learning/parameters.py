@@ -179,26 +179,23 @@ class Parameters:
     def named(self, k: int) -> tuple[str, str]:
         """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
         n, stride, names = self.n_labels, padded(self.n_labels), self.problem.names
-        attributes = {} if names is None else names.attributes
-        edge_attributes = {} if names is None else names.edge_attributes
-        labels = (*map(str, range(n)), START) if names is None else (*names.labels, START)
-
-        def pair(place: int) -> str:
-            return f"{labels[place // stride]} {labels[place % stride]}"
-
+        labels = (*(map(str, range(n)) if names is None else names.labels), START)
+        attributes, edge_attributes = ({}, {}) if names is None else (names.attributes, names.edge_attributes)
         if k < len(self.rows.labels):
             a = int(np.searchsorted(self.rows.starts, k, side="right")) - 1
             return attributes.get(a, f"attribute {a}"), labels[int(self.rows.labels[k])]
         k -= len(self.rows.labels)
-        if self.edge_rows is not None:
-            if k < len(self.edge_rows.labels):
-                a = int(np.searchsorted(self.edge_rows.starts, k, side="right")) - 1
-                return edge_attributes.get(a, f"edge attribute {a}"), pair(int(self.edge_rows.labels[k]))
+        name: str = "label[-1]"
+        places: npt.NDArray[Any] = self.edge_places
+        if self.edge_rows is not None and k < len(self.edge_rows.labels):
+            a = int(np.searchsorted(self.edge_rows.starts, k, side="right")) - 1
+            name, places = edge_attributes.get(a, f"edge attribute {a}"), self.edge_rows.labels
+        elif self.edge_rows is not None:
             k -= len(self.edge_rows.labels)
-        if k < len(self.edge_places):
-            return "label[-1]", pair(int(self.edge_places[k]))
-        place = int(self.tri_places[k - len(self.edge_places)])
-        before, z = divmod(place, stride)
+        if k < len(places):
+            y, z = divmod(int(places[k]), stride)
+            return name, f"{labels[y]} {labels[z]}"
+        before, z = divmod(int(self.tri_places[k - len(places)]), stride)
         x, y = divmod(before, n + 1)
         return history_name(2), f"{labels[x]} {labels[y]} {labels[z]}"
 
@@ -308,28 +305,21 @@ def _n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
 
 
 def _places(problem: ChainProblem, transitions: str, start: bool, order: int) -> tuple[Ints, Ints]:
-    n, stride = problem.n_labels, padded(problem.n_labels)
-    null = n
+    """The cells of the label pairs and triples that have weights."""
+    n, stride, no_places = problem.n_labels, padded(problem.n_labels), np.empty(0, np.int32)
     if order == 0:
-        return np.empty(0, np.int32), np.empty(0, np.int32)
+        return no_places, no_places
     if transitions == "all":
-        y, z = np.divmod(np.arange((n + 1) * n), n)
-        x3, y3, z3 = (
-            a.reshape(-1)
-            for a in np.meshgrid(np.arange(n + 1 if order > 1 else 0), np.arange(n + 1), np.arange(n), indexing="ij")
-        )
-        possible = (x3 == null) | (y3 != null)  # NULL stands only before the sentence
-        x3, y3, z3 = x3[possible], y3[possible], z3[possible]
+        first = np.arange(n + 1) if order > 1 else np.array([n])
+        x, y, z = (a.reshape(-1) for a in np.meshgrid(first, np.arange(n + 1), np.arange(n), indexing="ij"))
+        pairs = (x == n) | (y != n)  # NULL stands only before the sentence
     else:
-        x3, y3, z3 = problem.label_triples()
-        y, z = y3[(y3 >= 0) & (z3 >= 0)], z3[(y3 >= 0) & (z3 >= 0)]
-        known = (x3 >= 0) & (y3 >= 0) & (z3 >= 0)
-        x3, y3, z3 = x3[known], y3[known], z3[known]
+        x, y, z = problem.label_triples()
+        pairs = (y >= 0) & (z >= 0)
     if not start:
-        y, z = y[y != null], z[y != null]
-        kept = x3 != null
-        x3, y3, z3 = x3[kept], y3[kept], z3[kept]
-    pairs = np.unique(y * stride + z).astype(np.int32)
+        pairs &= y != n
+    triples = pairs & (x >= 0) & (start | (x != n))
+    pair_places = np.unique((y * stride + z)[pairs]).astype(np.int32)
     if order < 2:
-        return pairs, np.empty(0, np.int32)
-    return pairs, np.unique((x3 * (n + 1) + y3) * stride + z3).astype(np.int32)
+        return pair_places, no_places
+    return pair_places, np.unique(((x * (n + 1) + y) * stride + z)[triples]).astype(np.int32)

@@ -6,9 +6,9 @@ A learner asks a `Problem` for one of three objects, and the one loop (run.py) d
     problem.margins(C, zero_one)    MarginWeights   the same with dual variables: Frank-Wolfe
     problem.vector(learner)         FlatVector      one flat vector with an objective: CRF, exponential loss
 
-The first two have ``epoch``, ``weights``, ``state`` and ``restore``; checkpoints hold the state as named arrays. The
-structures are chains (`ChainProblem`), any structure with named features (`FeatureProblem`), and the trees of parsers
-(`SiteProblem`). Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
+`NativeRun` (online.py) drives the first two; checkpoints hold their state as named arrays. The structures are chains
+(`ChainProblem`), any structure with named features (`FeatureProblem`), and the trees of parsers (`SiteProblem`).
+Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,63 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Doubles
+from trellis._support.arrays import Arrays, Bools, Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
 
 if TYPE_CHECKING:
     from trellis.learning.checkpoint import Checkpoint
     from trellis.learning.descent import BatchLearner
     from trellis.learning.learner import OnlineOptions
-    from trellis.learning.online import MarginWeights, NativeWeights
     from trellis.learning.parameters import Parameters
 
 State = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeWeights:
+    """How weights in native code that change example by example are made, changed and read."""
+
+    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
+    # One pass over the examples of a block in that order: (wrong parts, examples that made a step); with dual variables
+    # also the gaps as they were met.
+    pass_over: Callable[[Any, Longs, Any], Any]
+    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
+    examples: tuple[Any, ...] = ()  # what a state is checked against
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginWeights(NativeWeights):
+    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
+
+    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
+    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
+
+
+@dataclass(frozen=True, slots=True)
+class FlatVector:
+    """The weights of a fixed set of features, or some of them, as one vector."""
+
+    first: Doubles  # where training begins
+    objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
+    weights: Callable[[Doubles], Any]  # what a vector stands for
+    kept: Bools | None = None
+
+    @property
+    def size(self) -> int:
+        """How many weights there are."""
+        return len(self.first)
+
+    def start(self) -> Doubles:
+        """Where training begins."""
+        return self.first.copy()
+
+    def objective(self, *, local: bool, single: bool) -> _core.Objective:
+        """Losses and gradients as functions of the vector, in double precision."""
+        return self.objective_of(self.kept)
+
+    def only(self, kept: Bools) -> FlatVector:
+        """Some of the weights."""
+        return replace(self, first=self.first[kept], kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +85,7 @@ class Problem:
     """A training problem: the examples, how much each counts, and what the loop does between epochs."""
 
     gold: npt.NDArray[np.int32 | np.int64]  # what stands in right outputs, one number per part
+    n_sentences: int  # number of examples
     _: KW_ONLY
     n_threads: int = 1
     sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
@@ -47,11 +94,6 @@ class Problem:
     checkpoint: Checkpoint | None = None  # the file that training resumes from
     initial: Any = None  # weights of a warm start
     unit: str = "tokens"  # what examples are made of
-
-    @property
-    def n_sentences(self) -> int:
-        """How many examples there are."""
-        raise NotImplementedError
 
     @property
     def is_stepwise(self) -> bool:
@@ -91,27 +133,46 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class FlatVector:
-    """The weights of a fixed set of features, or some of them, as one vector."""
+class SiteProblem(Problem):
+    """Sentences with their trees, of either parser; weights are named arrays.
 
-    first: Doubles  # where training begins
-    objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
-    weights: Callable[[Doubles], Any]  # what a vector stands for
-    kept: Bools | None = None
+    ``initial``, where there is a warm start, has ``state(state)``, the state of new native weights with its own weights
+    in it, and ``vector(learnt)``, these as a vector where ``learnt`` is what a vector of ones stands for.
+    """
 
-    @property
-    def size(self) -> int:
-        """How many weights there are."""
-        return len(self.first)
+    gold: Ints  # what stands in right outputs, one number per part
+    n_sentences: int
+    examples: Any  # the same for native code
+    native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and what a vector stands for
 
-    def start(self) -> Doubles:
-        """Where training begins."""
-        return self.first.copy()
+    def online(self, options: OnlineOptions) -> NativeWeights:
+        """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
+        if options.vote:
+            raise LearnerError("vote is for taggers and structured models; omit it")
 
-    def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector, in double precision."""
-        return self.objective_of(self.kept)
+        def make() -> Any:
+            native = self.native(*options.rule_settings)
+            if self.initial is not None:
+                # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+                native.epoch(self.examples, np.empty(0, np.int64), None)
+                native.restore(self.initial.state(native.state()))
+            return native
 
-    def only(self, kept: Bools) -> FlatVector:
-        """Some of the weights."""
-        return replace(self, first=self.first[kept], kept=kept)
+        def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
+            return native.epoch(block.examples, order, block.sentence_weights, options.batch, block.n_threads)
+
+        return NativeWeights(make, pass_over, lambda native, average: native.weights(average))
+
+    def flat_vector(self) -> FlatVector:
+        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
+        native, learnt = self.objective()
+        first = np.zeros(native.n_parameters)
+        if self.initial is not None:
+            first = self.initial.vector(learnt(np.ones(len(first))))
+        # There is no L1 penalty, which would ask for some of the weights.
+        return FlatVector(first, lambda kept: native, learnt)
+
+    def weights_of(self, tensors: Arrays) -> Arrays:
+        """Weights from a checkpoint."""
+        return tensors

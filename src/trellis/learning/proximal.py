@@ -112,7 +112,7 @@ class ProximalMinimizer:
         self.function: Function | None = None  # of the weights kept; made when it is needed
         self.value = float("inf")  # with the penalty
         self.values: list[float] = []  # the last ones, to see whether it still falls
-        self.iteration = self.evaluations = 0
+        self.iteration = 0
         self.looked_at = -1  # the iteration in which all weights were last looked at
         self.nonzero_then = 0
         self.outside = 0.0  # what the weights that had been left out could lower the objective by
@@ -184,7 +184,6 @@ class ProximalMinimizer:
 
     def _evaluate(self, function: Function, x: Doubles) -> tuple[float, Doubles]:
         value, gradient = function(x)
-        self.evaluations += 1
         return value + self.c1 * float(np.abs(x).sum()), gradient
 
     def _screen(self, function: Function) -> None:
@@ -216,7 +215,7 @@ class ProximalMinimizer:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """All there is to know, as arrays: ``restore`` goes on with the same bits."""
-        numbers = (self.value, self.iteration, self.evaluations, self.looked_at, self.nonzero_then, self.outside)
+        numbers = (self.value, self.iteration, self.looked_at, self.nonzero_then, self.outside)
         curvature = self.curvature
         return {
             "x": self.x,
@@ -244,10 +243,9 @@ class ProximalMinimizer:
         self.diagonal = array_in(state, "diagonal", np.float64, n)
         self.kept_x = array_in(state, "x", np.float64, n)[kept]
         self.values = array_in(state, "values", np.float64, None).tolist()
-        numbers = array_in(state, "numbers", np.float64, 6).tolist()
-        self.value, iteration, evaluations, looked_at, nonzero_then, self.outside = numbers
-        self.iteration, self.evaluations = int(iteration), int(evaluations)
-        self.looked_at, self.nonzero_then = int(looked_at), int(nonzero_then)
+        numbers = array_in(state, "numbers", np.float64, 5).tolist()
+        self.value, iteration, looked_at, nonzero_then, self.outside = numbers
+        self.iteration, self.looked_at, self.nonzero_then = int(iteration), int(looked_at), int(nonzero_then)
         self.curvature, self.function = Curvature(self.diagonal[kept]), None
         self.curvature.steps, self.curvature.order = steps.copy(), order
         self.curvature.changes = array_in(state, "changes", np.float64, *steps.shape).copy()

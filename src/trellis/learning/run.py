@@ -53,22 +53,17 @@ class Event:
         idle = {"seconds"} if self.unit != "tokens" else {"seconds", "unit"}
         return {key: value for key, value in asdict(self).items() if value is not None and key not in idle}
 
-    def wrong_text(self) -> str | None:
-        """The share that was wrong, in words; None where nothing is counted."""
-        for n, what in ((self.mistakes, "wrong"), (self.violations, "violating the margin")):
-            if n is not None:
-                return f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training"
-        return None
-
     def text(self) -> str:
-        """One line for a log."""
-        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs else "")]
-        if (wrong := self.wrong_text()) is not None:
-            said.append(wrong)
+        """One line for people."""
+        # An objective may converge long before the last epoch.
+        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
+        n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
+        if n is not None:
+            said.append(f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training")
         if self.objective is not None:
             said.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
-            said.append(f"{100 * self.dev_score:.2f} on dev" + (", the best so far" if self.best else ""))
+            said.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
             said.append(f"{self.seconds:.2f} s")
         return ", ".join(said)
@@ -168,6 +163,7 @@ class Work:
     """A training under way, as a learner gives it to the loop."""
 
     epochs: int  # at most
+    solved: bool = False  # for certain: no later epoch would gain anything
     score_every: int = 1  # epochs between scores on the dev corpus
 
     def step(self, number: int) -> Event | None:
@@ -184,22 +180,20 @@ class Work:
 
     def restore(self, state: State) -> None:
         """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        try:
+            self._restore(state)
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            why = str(error).partition("\n")[0]
+            raise LearnerError(
+                f"the state is not one of this training, with these settings on this corpus ({why})"
+            ) from error
+
+    def _restore(self, state: State) -> None:
+        """Take over that state, checked."""
 
     def restored(self, best: Any) -> Any:
         """Weights from a checkpoint, with what no file can hold."""
         return best
-
-
-@contextmanager
-def restoring() -> Iterator[None]:
-    """LearnerError where a state turns out not to be one of this training."""
-    try:
-        yield
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-        why = str(error).partition("\n")[0]
-        raise LearnerError(
-            f"the state is not one of this training, with these settings on this corpus ({why})"
-        ) from error
 
 
 @dataclass(slots=True)
@@ -212,6 +206,7 @@ class Progress:
     best: Any = None  # the weights with the best dev score
     best_score: float = -1.0
     since_best: int = 0
+    solved: bool = False
 
     def note(self, event: Event, weights: Any) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
@@ -233,7 +228,7 @@ def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple
     """
     progress = _begin(problem, work)
     try:
-        while progress.done < work.epochs and not _is_tired(problem, progress):
+        while progress.done < work.epochs and not work.solved and not _is_tired(problem, progress):
             event = _epoch(problem, work, progress)
             if event is None:
                 break
@@ -251,6 +246,7 @@ def _begin(problem: Problem, work: Work) -> Progress:
     if saved is None or problem.checkpoint is None:
         return Progress()
     work.restore(saved.state)
+    work.solved = saved.solved
     if saved.done > work.epochs:
         raise ModelError(
             f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
@@ -279,6 +275,6 @@ def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     event = progress.note(event, scored)
     kept = problem.checkpoint
     if kept is not None and (number % kept.every == 0 or _is_tired(problem, progress)):
-        progress.state = work.state()
+        progress.state, progress.solved = work.state(), work.solved
         kept.write(progress)
     return event

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Self
 
@@ -102,11 +103,11 @@ class Model:
         """The best outputs of many inputs. ``n_threads``: number of threads (default: all cores)."""
         raise NotImplementedError
 
-    def predict_corpus(self, corpus: Corpus, /, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with its predicted columns."""
+    def predict_corpus(self, corpus: Any, /, *, n_threads: int | None = None) -> Corpus:
+        """The corpus, also in a file, with its predicted columns."""
         self._reject("predict_corpus", "a corpus", "tag", "parse", "trees", "words", "rerank")
 
-    def kbest(self, x: Any, /, k: int) -> KBest:
+    def kbest(self, x: Any, /, k: int = 5) -> KBest:
         """The k best outputs with their scores, best first; fewer if there are not as many."""
         raise NotImplementedError
 
@@ -114,8 +115,8 @@ class Model:
         """Why it gives its output: the terms of the score, and those that made the difference to the runner-up."""
         raise NotImplementedError
 
-    def evaluate(self, corpus: Any, /, *, n_threads: int | None = None) -> Report:
-        """Compare its outputs with the gold ones."""
+    def evaluate(self, corpus: Any, y: Any = None, /, *, n_threads: int | None = None) -> Report:
+        """Compare its outputs with the gold ones, also in a file; ``y`` has them apart, as in ``train``."""
         raise NotImplementedError
 
     def draw(self, x: Any, /) -> Picture:
@@ -124,7 +125,7 @@ class Model:
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
-        self._reject("top_features", "a list of named weights", "tag", "words", "rerank", "structured")
+        raise NotImplementedError
 
     def plot_history(self) -> Picture:
         """A picture of the objective or the mistakes, and of the score on dev, over the epochs of training."""
@@ -145,7 +146,7 @@ class Model:
     # ------------------------------------------------------------ files and copies
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        """The arrays and the header of its file."""
+        """The arrays and the header of its file, but for notes and record."""
         raise NotImplementedError
 
     @classmethod
@@ -163,13 +164,15 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file; it appears whole or not at all."""
-        tensors, header = self._content()
-        write_tensors(file_path("path", path), self.format, tensors, json.dumps(header, ensure_ascii=False))
+        write_tensors(file_path("path", path), self.format, *self._stored())
 
     def to_bytes(self) -> bytes:
         """What ``save`` would write; ``from_bytes`` reads it."""
+        return pack_tensors(self.format, *self._stored())
+
+    def _stored(self) -> tuple[Tensors, str]:
         tensors, header = self._content()
-        return pack_tensors(self.format, tensors, json.dumps(header, ensure_ascii=False))
+        return tensors, json.dumps({**header, "info": self.info, "training": self.training}, ensure_ascii=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:
@@ -191,7 +194,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
-        return _restored, (type(self), self.to_bytes(), self._outside())
+        return partial(type(self).from_bytes, **self._outside()), (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
         """Whether both have the same content, which is what they are saved as."""
@@ -332,10 +335,6 @@ def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
         if other is not None:
             return other  # type: ignore[no-any-return]
     return _made(unpack_tensors(data, WHAT), needs)
-
-
-def _restored(kind: type[Model], data: bytes, outside: dict[str, Any]) -> Model:
-    return kind.from_bytes(data, **outside)
 
 
 def _first_bytes(path: str | os.PathLike[str]) -> bytes:

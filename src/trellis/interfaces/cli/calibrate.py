@@ -11,31 +11,28 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.interfaces.cli.file_shape import open_model, shape_for
+from trellis.interfaces.cli.files import open_model, read_for
 from trellis.interfaces.cli.options import Parser
-from trellis.interfaces.cli.outputs import check_apart, check_writable, show, show_json
+from trellis.interfaces.cli.outputs import show, show_json
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("dev", metavar="FILE", help="held-out file with gold labels")
-    parser.share("model")
-    add("--output", "-o", required=True, metavar="FILE", help="file to write the calibrated model to")
-    losses = "fit the probabilities of single labels or of whole label sequences"
-    add("--loss", choices=("labels", "paths"), default="labels", help=losses)
+    parser.take("tag")
+    parser.share("output", required=True, help="file to write the calibrated model to")
+    parser.inputs = ("dev",)  # the model may be replaced: it is read whole first
     parser.share("target", "threads", "quiet", "json")
     parser.share_file_options()
 
 
 def command(options: Namespace) -> None:
     """Write the model with another temperature."""
-    tagger = open_model(options, "calibrate", "tag")
-    check_writable(options.output)
-    check_apart(options.output, options.dev)
-    corpus = shape_for(tagger, options, options.dev).read_for(options.dev, tagger, options.columns)
+    tagger = open_model(options)
+    corpus = read_for(tagger, options, options.dev)
     how = {"target": options.target, "n_threads": options.threads}
-    calibrated = tagger.calibrated(corpus, loss=options.loss, **how)
+    calibrated = tagger.calibrated(corpus, **how)
     before, after = (one.reliability(corpus, **how) for one in (tagger, calibrated))
     calibrated.save(options.output)
     if options.json:

@@ -15,18 +15,17 @@ from argparse import Namespace
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Corpus
 from trellis.features.brown import brown_clusters
-from trellis.interfaces.cli.file_shape import FileShape, reject_file_options
+from trellis.interfaces.cli.files import FileShape, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import check_apart, check_writable
-from trellis.interfaces.cli.progress import say
-from trellis.interfaces.cli.running_text import text_corpus, text_pieces
+from trellis.interfaces.cli.pieces import text_corpus, text_pieces
+from trellis.interfaces.cli.progress import say, show_steps
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="text, or a corpus; - is standard input")
-    add("--output", "-o", required=True, metavar="FILE", help="the file of clusters")
+    parser.share("output", required=True, help="the file of clusters")
     add("--classes", type=at_least(2), default=1000, metavar="N", help="number of classes")
     add("--min-count", type=at_least(1), default=2, metavar="N", help="leave out words seen fewer times")
     add("--text", action="store_true", help="running text, cut into sentences and words by plain rules")
@@ -39,25 +38,11 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Read, cluster, write."""
-    check_writable(options.output)
-    check_apart(options.output, options.source)
     corpus = _corpus(options)
-    shown = 0
-
-    def told(done: int, n_words: int) -> None:
-        nonlocal shown
-        if 10 * done // n_words > shown:
-            shown = 10 * done // n_words
-            say(f"clustering: {done:,} of {n_words:,} words", options.quiet)
-
-    clusters = brown_clusters(
-        corpus,
-        options.classes,
-        column=options.column,
-        min_count=options.min_count,
-        told=told,
-        n_threads=options.threads,
-    )
+    how = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
+    with show_steps(not options.quiet) as step:
+        told = lambda done, n: step(f"clustering: {done:,} of {n:,} words")  # noqa: E731
+        clusters = brown_clusters(corpus, options.classes, told=told, **how)
     clusters.save(options.output)
     say(f"{options.output}: {len(clusters):,} words in {len(set(clusters.paths)):,} classes", options.quiet)
 

@@ -12,36 +12,36 @@ example:
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from trellis._support.arrays import Bools, Longs
 from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.corpus import Column
 from trellis.corpus.schemes import guess_scheme
 from trellis.evaluation.significance import bootstrap, f1_of, mcnemar, randomisation, sentence_counts
 from trellis.evaluation.tagging import right_tokens
-from trellis.interfaces.cli.file_shape import FILES, open_model, tagger_of
-from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
-from trellis.interfaces.cli.options import Parser, reject_other_tasks
-from trellis.interfaces.cli.outputs import align, show, show_json
+from trellis.interfaces.cli.files import gold_data, open_model, tagger_of
+from trellis.interfaces.cli.options import FILES, Parser
+from trellis.interfaces.cli.outputs import align, show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import show_steps
-from trellis.interfaces.cli.task_files import LENIENT, gold_data
 from trellis.tasks.model import TASKS
 
 LABELS = ("tag", "rerank")
-TASKS_OF = {"target": LABELS, "differences": LABELS, "tagger": ("parse",), "no_tags": ("trees",), "lenient": LENIENT}
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold outputs")
-    add("--model", "-m", action="append", required=True, metavar="MODEL", help="model file; give two: -m A -m B")
-    parser.share("target", "tagger", "no-tags", "lenient")
-    add("--differences", metavar="FILE", help="write the tokens that get different labels, as a table")
+    parser.take(*FILES, action="append", help="model file; give two: -m A -m B")
+    parser.share("target", tasks=LABELS)
+    parser.share("tagger", "no-tags", "lenient")
+    differences = "write the tokens that get different labels, as a table"
+    add("--differences", tasks=LABELS, metavar="FILE", help=differences)
     parser.share("threads", "json")
     parser.share_file_options()
 
@@ -50,30 +50,29 @@ def command(options: Namespace) -> None:
     """Predict with both, and test."""
     if len(options.model) != 2:
         raise ArgumentError(f"give two models, -m A -m B, not {len(options.model)}")
-    check_mistakes(options.differences, options.source, *options.model)
-    first, second = models = [open_model(Namespace(model=path), "compare", *FILES) for path in options.model]
+    first, second = models = [open_model(options, path) for path in options.model]
     if first.task != second.task and {first.task, second.task} != set(LABELS):
         nouns = [TASKS[model.task].noun for model in models]
         raise ModelError(f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare one task")
-    reject_other_tasks(options, first.task, TASKS_OF)
     with show_steps() as step:
         outcomes = list[_Outcome]()
         for path, model in zip(options.model, models, strict=True):
             step(f"predicting with {path}")
             data = gold_data(model, options, options.source)
             outcome = {"parse": _attachment, "trees": _brackets, "words": _words}.get(model.task, _labels)
-            outcomes.append(outcome(model, data, options, models[0]))
+            outcomes.append(outcome(model, data, options, first))
         a, b = outcomes
         if a.counts.shape != b.counts.shape or len(a.right) != len(b.right):
-            raise ModelError(
-                f"{' and '.join(options.model)} read {options.source} differently; give --columns and --format"
-            )
+            both = " and ".join(options.model)
+            raise ModelError(f"{both} read {options.source} differently; give --columns and --format")
         step("approximate randomisation")
         units, score = mcnemar(a.right, b.right), randomisation(a.counts, b.counts)
         step("bootstrap intervals")
         intervals = [bootstrap(outcome.counts) for outcome in outcomes]
     if options.differences is not None:
-        _write_differences(options, models, a, b)
+        differ = np.flatnonzero(~right_tokens(a.labels["predicted"], b.labels["predicted"])).tolist()
+        columns = [("true", a.labels["true"]), ("A", a.labels["predicted"]), ("B", b.labels["predicted"])]
+        write_mistakes(options.differences, data, tagger_of(first).columns[0], columns, differ)
     scores = [float(f1_of(outcome.counts.sum(axis=0))) for outcome in outcomes]
     if options.json:
         figures = {"measure": a.measure, "scores": scores, "intervals": intervals}
@@ -97,11 +96,9 @@ class _Outcome:
 
     measure: str
     unit: str  # of right
-    right: npt.NDArray[np.bool_]
-    counts: npt.NDArray[np.int64]  # [n_sentences, 3] correct, predicted, gold
-    data: Any = None
-    gold: Column | None = None
-    predicted: Column | None = None
+    right: Bools
+    counts: Longs  # [n_sentences, 3] correct, predicted, gold
+    labels: dict[str, Column]  # of taggers: true and predicted
 
 
 def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome:
@@ -114,21 +111,18 @@ def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome
     predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
     spans = guess_scheme(gold.values) is not None
     counts = sentence_counts(gold, predicted, corpus.starts, spans=spans)
-    measure = "F1 of spans" if spans else "token accuracy"
-    return _Outcome(measure, "tokens", right_tokens(gold, predicted), counts, corpus, gold, predicted)
+    measure, labels = "F1 of spans" if spans else "token accuracy", {"true": gold, "predicted": predicted}
+    return _Outcome(measure, "tokens", right_tokens(gold, predicted), counts, labels)
 
 
 def _attachment(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome:
     """Heads, with their labels where both parsers have labels."""
     predicted = model.predict_corpus(corpus, n_threads=options.threads)
-    right = right_tokens(corpus.column("head"), predicted.column("head"))
-    labelled = bool(first.labels and model.labels)
-    if labelled:
-        right = right & right_tokens(corpus.column("deprel"), predicted.column("deprel"))
-    lengths = np.diff(corpus.starts)
-    sums = np.concatenate([[0], np.cumsum(right)])[corpus.starts]
-    counts = np.stack([np.diff(sums), lengths, lengths], axis=1).astype(np.int64)
-    return _Outcome("labelled attachment" if labelled else "unlabelled attachment", "tokens", right, counts)
+    name = "head+deprel" if first.labels and model.labels else "head"
+    gold, found = corpus.column(name), predicted.column(name)
+    measure = "unlabelled attachment" if name == "head" else "labelled attachment"
+    counts = sentence_counts(gold, found, corpus.starts, spans=False)
+    return _Outcome(measure, "tokens", right_tokens(gold, found), counts, {})
 
 
 def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcome:
@@ -143,8 +137,6 @@ def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcom
 
 def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
     """Words, by where they begin and end."""
-    from collections import Counter
-
     from trellis.evaluation.words import places_of
 
     found = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
@@ -155,13 +147,4 @@ def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
 def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:
     """Counts of what gold and predicted multisets have in common."""
     counts = [((gold & found).total(), found.total(), gold.total()) for gold, found in pairs]
-    return _Outcome(measure, unit, np.array([a == b for a, b in pairs], bool), np.array(counts, np.int64))
-
-
-def _write_differences(options: Namespace, models: list[Any], a: _Outcome, b: _Outcome) -> None:
-    assert a.gold is not None
-    assert a.predicted is not None
-    assert b.predicted is not None
-    differ = np.flatnonzero(~right_tokens(a.predicted, b.predicted))
-    columns = [("true", a.gold), ("A", a.predicted), ("B", b.predicted)]
-    write_mistakes(options.differences, a.data, tagger_of(models[0]).columns[0], columns, differ.tolist())
+    return _Outcome(measure, unit, np.array([a == b for a, b in pairs], bool), np.array(counts, np.int64), {})

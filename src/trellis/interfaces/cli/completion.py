@@ -9,13 +9,13 @@ examples:
 from __future__ import annotations
 
 import argparse
-import importlib
 from argparse import Namespace
 
-from trellis.interfaces.cli.file_shape import FILES
+from trellis.interfaces.cli.main import COMMANDS, parsers_of
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
 
+Commands = dict[str, dict[str, argparse.Action]]  # the options of commands
 SHELLS = ("bash", "zsh", "fish")
 
 _BASH = """\
@@ -44,42 +44,33 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Write the script."""
-    show(_fish() if options.shell == "fish" else _bash(options.shell))
+    actions = _actions()
+    script = _fish(actions) if options.shell == "fish" else _bash(actions)
+    show("autoload -U +X bashcompinit && bashcompinit\n" * (options.shell == "zsh") + script)
 
 
-def _actions() -> dict[str, dict[str, argparse.Action]]:
+def _actions() -> Commands:
     """The options of every command by name: of one whose options depend on the task, those of all tasks."""
-    from trellis.interfaces.cli.main import COMMANDS, module_of
-
-    commands = dict[str, dict[str, argparse.Action]]()
-    for name in COMMANDS:
-        module, options = importlib.import_module(module_of(name)), commands.setdefault(name, {})
-        for task in FILES if name in ("train", "cross-validate") else ("",):
-            parser = Parser(f"trellis {name}", "", ["--task", task] if task else [])
-            module.describe(parser)
-            for action in parser._actions:
-                options |= {option: action for option in action.option_strings if option not in options}
-    return commands
+    actions = {name: [a for parser in parsers_of(name).values() for a in parser._actions] for name in COMMANDS}
+    return {name: {word: a for a in reversed(own) for word in a.option_strings} for name, own in actions.items()}
 
 
-def _bash(shell: str) -> str:
+def _bash(commands: Commands) -> str:
     """The script for bash; zsh reads it too, with bashcompinit."""
-    values, options = list[str](), list[str]()
-    for name, actions in _actions().items():
-        for option, action in actions.items():
-            if action.choices:
-                values.append(f"    '{name}:{option}') words='{' '.join(map(str, action.choices))}';;")
-        options.append(f"      '{name}':-*) words='{' '.join(actions)}';;")
-    script = _BASH.format(values="\n".join(values), options="\n".join(options), commands=" ".join(_actions()))
-    return script if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{script}"
+    values = [
+        f"    '{name}:{option}') words='{' '.join(map(str, action.choices))}';;"
+        for name, actions in commands.items()
+        for option, action in actions.items()
+        if action.choices
+    ]
+    options = [f"      '{name}':-*) words='{' '.join(actions)}';;" for name, actions in commands.items()]
+    return _BASH.format(values="\n".join(values), options="\n".join(options), commands=" ".join(commands))
 
 
-def _fish() -> str:
+def _fish(commands: Commands) -> str:
     """The same for fish: a line for each command and each option."""
-    from trellis.interfaces.cli.main import COMMANDS
-
     lines = ["complete -c trellis -n __fish_use_subcommand -f"]
-    for name, actions in _actions().items():
+    for name, actions in commands.items():
         summary = COMMANDS[name].replace("'", "\\'")
         lines.append(f"complete -c trellis -n __fish_use_subcommand -f -a {name} -d '{summary}'")
         for option, action in actions.items():

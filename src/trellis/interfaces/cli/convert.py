@@ -13,25 +13,22 @@ from argparse import Namespace
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.files import extension
-from trellis.interfaces.cli.file_shape import load_any
+from trellis.interfaces.cli.files import open_model
 from trellis.interfaces.cli.options import Parser
-from trellis.interfaces.cli.outputs import check_apart, check_writable
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import TASKS
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.share("model")
-    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="model file to write")
+    parser.take()
+    parser.share("output", required=True, help="model file to write")
     parser.share("quiet")
 
 
 def command(options: Namespace) -> None:
     """Read, and write."""
-    check_writable(options.output)
-    check_apart(options.output, options.model)
-    model = load_any(options.model)
+    model = open_model(options)
     if model.task != "tag" and extension(options.output) == ".crfsuite":
         raise ArgumentError(
             f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import statistics
 from argparse import Namespace
+from collections.abc import Iterator
 from typing import Any
 
-from trellis.interfaces.cli.file_shape import FILES
+from trellis.corpus.corpus import Corpus, fold_numbers
+from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.task_files import TrainingData, parts, training_data
 from trellis.interfaces.cli.train import COLUMNS, trained
 from trellis.interfaces.cli.training_options import describe_training, training_options
 from trellis.learning.run import interrupts_raise
@@ -27,7 +28,7 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("corpus", metavar="FILE", help="file with gold outputs; - is standard input")
-    task = parser.task(FILES)
+    task = parser.task()
     add("--folds", type=at_least(2), default=5, metavar="N", help="number of parts")
     add("--mix", type=at_least(0), metavar="SEED", help="random parts, by this seed (default: sentences in turn)")
     parser.share("threads", "quiet", "json")
@@ -39,27 +40,33 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Show the figures of each part, and their mean."""
     task, values = options.task, training_options(options, options.task)
-    data = training_data(options, task, [options.corpus], None)
+    data, _, layout = training_data(options, task, [options.corpus], None)
     figures = dict[str, list[float]]()
-    for number, (training, test) in enumerate(parts(data.data, options.folds, options.mix), 1):
+    for number, (training, test) in enumerate(_parts(data, options.folds, options.mix), 1):
         title = f"part {number} of {options.folds}"
         with watch_epochs(options.quiet, title) as observer, interrupts_raise():
-            model = trained(options, task, TrainingData(training, None, data.shape), values, observer)
+            model = trained(options, task, training, layout, {**values, "observer": observer})
         report = model.evaluate(test, n_threads=options.threads)
         say(f"{title}: {report.name} {100 * report.headline:.2f}", options.quiet)
         for name, value in {report.name: report.headline, **report.to_dict()}.items():
             if isinstance(value, float) and name != "headline":
                 figures.setdefault(name.replace("_", " "), []).append(value)
-    figures = {name: values for name, values in figures.items() if len(values) == options.folds}
+    summaries: dict[str, Any] = {
+        name: {"mean": statistics.mean(values), "deviation": statistics.stdev(values), "parts": values}
+        for name, values in figures.items()
+        if len(values) == options.folds
+    }
     if options.json:
-        show_json({name: _summary(values) for name, values in figures.items()})
+        show_json(summaries)
         return
     rows = [["", "mean", "deviation", *(f"part {i + 1}" for i in range(options.folds))]]
-    for name, values_of_parts in figures.items():
-        summary = [statistics.mean(values_of_parts), statistics.stdev(values_of_parts), *values_of_parts]
-        rows.append([name, *(f"{100 * value:.2f}" for value in summary)])
+    for name, summary in summaries.items():
+        shares = summary["mean"], summary["deviation"], *summary["parts"]
+        rows.append([name, *(f"{100 * share:.2f}" for share in shares)])
     show(align(rows, right=range(1, options.folds + 3)))
 
 
-def _summary(values: list[float]) -> dict[str, Any]:
-    return {"mean": statistics.mean(values), "deviation": statistics.stdev(values), "parts": values}
+def _parts(data: Any, n: int, seed: int | None) -> Iterator[tuple[Any, Any]]:
+    """Pairs of training and test data, whose tests cover every sentence once."""
+    take = data.take if isinstance(data, Corpus) else lambda numbers: [data[i] for i in numbers]
+    return ((take(train), take(test)) for train, test in fold_numbers(len(data), n, seed))

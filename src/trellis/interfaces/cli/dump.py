@@ -8,28 +8,21 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from trellis.interfaces.cli.file_shape import open_model
-from trellis.interfaces.cli.mistakes import one_field
+from trellis.interfaces.cli.files import open_model
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
-
-NAMED = ("tag", "words", "rerank", "structured")  # tasks whose weights have names
+from trellis.interfaces.cli.outputs import one_field, writing
 
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.share("model")
-    help = "output file (default: standard output); .gz is compressed"
-    parser.add_argument("--output", "-o", metavar="FILE", help=help)
+    parser.take("tag", "words", "rerank", "structured")  # whose weights have names
+    parser.share("output")
     parser.add_argument("--top", type=at_least(1), metavar="N", help="only the N weights farthest from zero")
 
 
 def command(options: Namespace) -> None:
     """Write the table."""
-    if options.output is not None:
-        check_writable(options.output)
-        check_apart(options.output, options.model)
-    terms = open_model(options, "dump", *NAMED).top_features(options.top)
+    terms = open_model(options).top_features(options.top)
     with writing(options.output) as file:
         file.write(b"feature\tlabel\tweight\n")
         for term in terms:

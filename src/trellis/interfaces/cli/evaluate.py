@@ -18,143 +18,120 @@ examples:
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import extension
-from trellis.evaluation.error_analysis import ErrorAnalysis, error_analysis_of
+from trellis.corpus.corpus import Column, Corpus, labels_of
+from trellis.corpus.files import BRACKETS, extension
+from trellis.evaluation.error_analysis import error_analysis_of
 from trellis.evaluation.tagging import PartNames, evaluate_columns, right_tokens
-from trellis.interfaces.cli.file_shape import BRACKETS, FILES, FileShape, open_model, reject_file_options
-from trellis.interfaces.cli.mistakes import check_mistakes, write_mistakes
-from trellis.interfaces.cli.options import Once, Parser, at_least, reject_other_tasks
-from trellis.interfaces.cli.outputs import show, show_json
+from trellis.interfaces.cli.files import (
+    FileShape,
+    check_task,
+    gold_data,
+    open_model,
+    read_examples,
+    reject_file_options,
+)
+from trellis.interfaces.cli.options import FILES, Parser, at_least
+from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
-from trellis.interfaces.cli.task_files import LENIENT, gold_data
 
-if TYPE_CHECKING:
-    from trellis.corpus.corpus import Column, Corpus
-    from trellis.evaluation.reliability import Calibration
-
-# The tasks that options are for; all others are for every task.
-TASKS_OF = {
-    **dict.fromkeys(("label_parts", "calibration", "error_analysis", "errors", "decode", "scheme"), ("tag",)),
-    "target": ("tag", "rerank"),
-    "tagger": ("parse",),
-    "no_subtypes": ("parse",),
-    "no_tags": ("trees",),
-    "longest": ("trees",),
-    "lenient": LENIENT,
-}
+Parts = dict[str, Any]  # what is shown, by its name in JSON
+EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", nargs="?", metavar="FILE", help="with --model: file with gold outputs; - is standard input")
-    add("--model", "-m", action=Once, metavar="MODEL", help="model file")
+    parser.take(*FILES, required=False)
     add("--gold", metavar="FILE", help="without a model: file with gold outputs")
     add("--predicted", metavar="FILE", help="without a model: file with predicted outputs of the same sentences")
     tasks = "of --predicted: tag, parse, trees or words (default: trees for files in brackets, else tag)"
     add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
-    parser.share("target", "label-parts")
-    add("--calibration", action="store_true", help="reliability of a tagger's probabilities")
-    add(
-        "--error-analysis",
-        action="store_true",
-        help="scores per label, confusions, known words, partial matches of spans",
-    )
-    add("--errors", metavar="FILE", help="write the tokens with a wrong label, as a table")
+    parser.share("target", tasks=("tag", "rerank"))
+    parser.share("label-parts")
+    calibration = "reliability of a tagger's probabilities"
+    add("--calibration", action="store_true", tasks=("tag",), help=calibration)
+    analysis = "scores per label, confusions, known words, partial matches of spans"
+    add("--error-analysis", action="store_true", tasks=("tag",), help=analysis)
+    add("--errors", tasks=("tag",), metavar="FILE", help="write the tokens with a wrong label, as a table")
     parser.share("decode", "scheme", "tagger")
-    add("--no-subtypes", action="store_true", help="of dependency parsers: nsubj:pass counts as nsubj")
+    subtypes = "of dependency parsers: nsubj:pass counts as nsubj"
+    add("--no-subtypes", action="store_true", tasks=("parse",), help=subtypes)
     parser.share("no-tags")
-    add("--longest", type=at_least(1), metavar="N", help="of constituency parsers: only sentences of up to N words")
+    longest = "of constituency parsers: only sentences of up to N words"
+    add("--longest", type=at_least(1), tasks=("trees",), metavar="N", help=longest)
     parser.share("lenient", "threads", "quiet", "json")
     parser.share_file_options()
 
 
 def command(options: Namespace) -> None:
     """Show the figures."""
-    check_mistakes(options.errors, options.source, options.model, options.gold, options.predicted)
-    outcome = _of_model(options) if options.model is not None else _of_files(options)
-    more = outcome.analysis() if options.error_analysis else None
-    if options.errors is not None:
-        outcome.write_errors(options.errors)
+    parts = _of_model(options) if options.model is not None else _of_files(options)
     if options.json:
-        parts = {"calibration": outcome.calibration, "error_analysis": more}
-        known = {name: part.to_dict() for name, part in parts.items() if part is not None}
-        show_json({**outcome.report.to_dict(), **known})
+        report = parts.pop("report")
+        show_json({**report.to_dict(), **{name: part.to_dict() for name, part in parts.items()}})
     else:
-        show("\n\n".join(str(part) for part in (outcome.report, more, outcome.calibration) if part is not None))
+        show("\n\n".join(map(str, parts.values())))
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """A report; of taggers also what closer looks need."""
-
-    report: Any
-    analysis: Callable[[], ErrorAnalysis | None] = lambda: None
-    corpus: Corpus | None = None
-    gold: Column | None = None
-    predicted: Callable[[], Column] | None = None
-    word: str = ""  # the column that has the words
-    calibration: Calibration | None = None
-
-    def write_errors(self, path: str) -> None:
-        """The tokens that are wrong."""
-        assert self.predicted is not None
-        assert self.gold is not None
-        assert self.corpus is not None
-        predicted = self.predicted()
-        wrong = np.flatnonzero(~right_tokens(self.gold, predicted)).tolist()
-        write_mistakes(path, self.corpus, self.word, [("true", self.gold), ("predicted", predicted)], wrong)
-
-
-def _of_model(options: Namespace) -> _Outcome:
+def _of_model(options: Namespace) -> Parts:
     """The figures of a model on a file."""
     if options.source is None or options.gold or options.predicted or options.task:
-        raise ArgumentError("give --model and a file with gold outputs, or --gold and --predicted, two files")
-    model = open_model(options, "evaluate", *FILES)
-    reject_other_tasks(options, model.task, TASKS_OF)
-    corpus, n_threads = gold_data(model, options, options.source), options.threads
-    if model.task == "tag":
-        return _of_tagger(model, corpus, options)
-    own: dict[str, Any] = {}
+        raise ArgumentError(EITHER)
+    model, how = open_model(options), {"n_threads": options.threads}
+    corpus = gold_data(model, options, options.source)
+    if model.task == "words":
+        return {"report": model.evaluate(corpus, **how)}
     if model.task == "parse":
-        own = {"subtypes": not options.no_subtypes}
-    elif model.task == "trees":
-        own = {"tags": not options.no_tags, "longest": options.longest}
-    elif model.task == "rerank":
-        own = {"target": options.target}
-    return _Outcome(model.evaluate(corpus, n_threads=n_threads, **own))
+        return {"report": model.evaluate(corpus, subtypes=not options.no_subtypes, **how)}
+    if model.task == "trees":
+        return {"report": model.evaluate(corpus, tags=not options.no_tags, longest=options.longest, **how)}
+    how["target"] = options.target
+    if model.task == "rerank":
+        return {"report": model.evaluate(corpus, **how)}
+    predicted = model.tag_column(corpus, decode=options.decode or "viterbi", n_threads=options.threads)
+    gold = labels_of(corpus, options.target or model.target)
+    parts = {"report": model._report(corpus, gold, predicted, options.target, options.label_parts)}
+    if options.error_analysis:
+        parts["error_analysis"] = model._error_analysis(corpus, gold, predicted)
+    if options.calibration:
+        parts["calibration"] = model.reliability(corpus, **how)
+    _write_errors(options, corpus, model.columns[0], gold, predicted)
+    return parts
 
 
-def _of_tagger(tagger: Any, corpus: Corpus, options: Namespace) -> _Outcome:
-    how, decode = {"target": options.target, "n_threads": options.threads}, options.decode or "viterbi"
-    report = tagger.evaluate(corpus, decode=decode, label_parts=options.label_parts, **how)
-    analysis = partial(tagger.error_analysis, corpus, decode=decode, **how)
-    calibration = tagger.reliability(corpus, **how) if options.calibration else None
-    gold = corpus.column(options.target or tagger.target)
-    tagged = partial(tagger.tag_column, corpus, decode=decode, n_threads=options.threads)
-    return _Outcome(report, analysis, corpus, gold, tagged, tagger.columns[0], calibration)
+def _write_errors(options: Namespace, corpus: Corpus, word: str, gold: Column, predicted: Column) -> None:
+    """The tokens with a wrong label, for ``--errors``."""
+    if options.errors is not None:
+        wrong = np.flatnonzero(~right_tokens(gold, predicted)).tolist()
+        write_mistakes(options.errors, corpus, word, [("true", gold), ("predicted", predicted)], wrong)
 
 
-def _of_files(options: Namespace) -> _Outcome:
+def _of_files(options: Namespace) -> Parts:
     """The figures of one file by another."""
     if options.gold is None or options.predicted is None or options.source is not None:
-        raise ArgumentError("give --model and a file with gold outputs, or --gold and --predicted, two files")
+        raise ArgumentError(EITHER)
     for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
         if getattr(options, name):
             raise ArgumentError(f"--{name.replace('_', '-')} needs a model; give --model, or omit it")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")
-    reject_other_tasks(options, task, TASKS_OF)
-    compare = {"tag": _columns, "parse": _attachment, "trees": _brackets, "words": _words}[task]
-    return compare(options)
+    check_task(options, task)
+    if task in ("tag", "parse"):
+        return _columns(options) if task == "tag" else _attachment(options)
+    from trellis.evaluation.brackets import evaluate_trees
+    from trellis.evaluation.words import compare_words
+
+    reject_file_options(options, "trees in brackets and lines of words have no columns")
+    gold, predicted = (read_examples(task, path, options) for path in (options.gold, options.predicted))
+    if task == "words":
+        return {"report": compare_words(gold, predicted, ())}
+    return {"report": evaluate_trees(gold, predicted, longest=options.longest)}
 
 
 def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
@@ -174,7 +151,7 @@ def _is_one(options: Namespace) -> bool:
     return Path(options.gold).resolve() == Path(options.predicted).resolve()
 
 
-def _columns(options: Namespace) -> _Outcome:
+def _columns(options: Namespace) -> Parts:
     """Labels in columns."""
     gold, predicted = _corpora(options)
     names, others = list(gold.columns), list(predicted.columns)
@@ -186,12 +163,12 @@ def _columns(options: Namespace) -> _Outcome:
     say(f"column {own!r} compared with the gold labels in column {target!r}", options.quiet or options.json)
     truth, guess = gold.column(target), predicted.column(own)
     parts = PartNames.of_column(target, names, options.label_parts)
-    report = evaluate_columns(truth, guess, gold.starts, parts=parts)
-    analysis = partial(error_analysis_of, truth, guess, gold.starts)
-    return _Outcome(report, analysis, gold, truth, lambda: guess, "form" if is_conllu else names[0])
+    _write_errors(options, gold, "form" if is_conllu else names[0], truth, guess)
+    more = {"error_analysis": error_analysis_of(truth, guess, gold.starts)} if options.error_analysis else {}
+    return {"report": evaluate_columns(truth, guess, gold.starts, parts=parts), **more}
 
 
-def _attachment(options: Namespace) -> _Outcome:
+def _attachment(options: Namespace) -> Parts:
     """Dependency trees."""
     from trellis.evaluation.attachment import attachment_of
     from trellis.tasks.parsing.treebank import read_dependencies
@@ -201,24 +178,4 @@ def _attachment(options: Namespace) -> _Outcome:
     names = corpora[0].columns
     words = corpora[0].column(next(name for name in ("form", "word", *names) if name in names))
     pairs = [(tree.heads, None if tree.labels is None else tree.labels.tolist()) for tree in trees]
-    return _Outcome(attachment_of(corpora[0].starts, words, *pairs, subtypes=not options.no_subtypes))
-
-
-def _brackets(options: Namespace) -> _Outcome:
-    """Constituency trees."""
-    from trellis.corpus.brackets import read_trees
-    from trellis.evaluation.brackets import evaluate_trees
-
-    reject_file_options(options, "trees in brackets have no columns")
-    gold, predicted = read_trees(options.gold), read_trees(options.predicted)
-    return _Outcome(evaluate_trees(gold, predicted, longest=options.longest))
-
-
-def _words(options: Namespace) -> _Outcome:
-    """Lines of words."""
-    from trellis.corpus.unspaced import read_segmented
-    from trellis.evaluation.words import compare_words
-
-    reject_file_options(options, "lines of words have no columns")
-    gold, predicted = (read_segmented(path).lines for path in (options.gold, options.predicted))
-    return _Outcome(compare_words(gold, predicted, ()))
+    return {"report": attachment_of(corpora[0].starts, words, *pairs, subtypes=not options.no_subtypes)}

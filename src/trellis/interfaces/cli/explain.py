@@ -1,25 +1,28 @@
 """Show why a sentence gets its output: the terms of its score, and those that made the difference to the next best.
 
 Of a tagger, which features speak for and against each label. Where the model reads several columns, a word is written
-as the/DT. Without words, sentences are read from standard input, as for trellis predict.
+as the/DT: of a parser of Universal Dependencies as the/the/DET/DT/_, which is why a file is easier. One word that is
+the name of a file, such as test.conllu, is read as one; without words, sentences come from standard input.
 
 examples:
   trellis explain -m chunk.trellis the/DT dog/NN
   trellis explain -m trees.model the dog barks --top 5
   trellis explain -m chunk.trellis --labels 1 < test.txt
+  trellis explain -m en.parser test.conllu
 """
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import STANDARD_STREAM
-from trellis.interfaces.cli.file_shape import FILES, open_model, reject_file_options, shape_for
-from trellis.interfaces.cli.options import Parser, at_least, reject_other_tasks
+from trellis.corpus.files import STANDARD_STREAM, decoded, message_name, read_bytes
+from trellis.corpus.read import format_of
+from trellis.interfaces.cli.files import open_model, read_for, reject_file_options, tagger_of
+from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json
 from trellis.interfaces.cli.progress import say
 
@@ -29,11 +32,12 @@ TERMS, LABELS = 6, 3  # of a tagger's explanation by default
 def describe(parser: Parser) -> None:
     """The options."""
     add, parser.mixed = parser.add_argument, True
-    add("words", nargs="*", metavar="WORD", help="the words of a sentence (default: standard input)")
-    parser.share("model")
+    add("words", nargs="*", metavar="WORD", help="the words of a sentence, or a file (default: standard input)")
+    parser.take(*FILES)
     top = f"number of features shown per label of a tagger (default: {TERMS}), per output of other models (20)"
     add("--top", type=at_least(1), metavar="N", help=top)
-    add("--labels", type=at_least(1), metavar="N", help=f"number of labels per token of a tagger (default: {LABELS})")
+    labels = f"number of labels per token of a tagger (default: {LABELS})"
+    add("--labels", type=at_least(1), tasks=("tag",), metavar="N", help=labels)
     parser.share("scheme", "json")
     parser.share_file_options()
 
@@ -42,18 +46,8 @@ def command(options: Namespace) -> None:
     """Show explanations."""
     if options.json and (options.labels or options.top) is not None:
         raise ArgumentError("--json has all labels and all features; omit --labels and --top")
-    model = open_model(options, "explain", *FILES)
-    reject_other_tasks(options, model.task, {"labels": ("tag",)})
-    sentences: Iterable[Any]
-    if options.words:
-        reject_file_options(options, "the words of the command line are no file")
-        sentences = [sentence_of(model, options.words, quiet=options.json)]
-    elif model.task == "words":
-        reject_file_options(options, "a word segmenter reads text without columns")
-        sentences = filter(None, sys.stdin.buffer.read().decode().split("\n"))
-    else:
-        shape = shape_for(model, options, STANDARD_STREAM)
-        sentences = shape.read_for(STANDARD_STREAM, model, options.columns)
+    model = open_model(options)
+    sentences = sentences_of(model, options, quiet=options.json)
     for number, sentence in enumerate(sentences):
         explanation = model.explain(sentence)
         if options.json:
@@ -64,15 +58,33 @@ def command(options: Namespace) -> None:
         show("\n" * bool(number) + explanation.text(**shown))
 
 
-def sentence_of(model: Any, words: list[str], *, quiet: bool = False) -> Any:
-    """One sentence from the words of the command line, as the model takes it."""
+def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iterable[Any]:
+    """The sentences of a file or standard input, or the one on the command line, as the model takes them."""
+    words = options.words
+    path = words[0] if len(words) == 1 and _is_file(words[0]) else STANDARD_STREAM
+    if words and path == STANDARD_STREAM:
+        reject_file_options(options, "the words of the command line are no file")
+        return [_sentence(model, words, quiet)]
+    if model.task != "words":
+        return read_for(model, options, path)
+    reject_file_options(options, "a word segmenter reads text without columns")
+    return filter(str.strip, decoded(read_bytes(path), message_name(path)).split("\n"))
+
+
+def _is_file(word: str) -> bool:
+    """Whether it is the name of a file by its extension; an extension of any kind will do for one that exists."""
+    return format_of(word) != "conll" or (Path(word).suffix != "" and Path(word).is_file())
+
+
+def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
+    """One sentence from the words of the command line."""
     if model.task == "words":
         return " ".join(words)
     words = words[0].split() if len(words) == 1 and model.task in ("parse", "trees") else words
     if model.task == "trees":
         columns = ["word", "pos"] if all("/" in word.strip("/") for word in words) else ["word"]
     else:
-        reader = model if model.task == "parse" else getattr(model, "tagger", model)
+        reader = model if model.task == "parse" else tagger_of(model)
         columns = list(reader.columns)
         if model.task != "parse" and reader.model.vocabulary.bag is not None:
             why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
@@ -84,5 +96,7 @@ def sentence_of(model: Any, words: list[str], *, quiet: bool = False) -> Any:
     fields = [tuple(word.rsplit("/", len(columns) - 1)) for word in words]
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != len(columns)), None)
     if wrong is not None:
-        raise CorpusError("", None, f"{wrong!r}: the model reads {'/'.join(columns)}")
+        where = "CoNLL-U file" if "upos" in columns else "file"
+        why = f"the model reads {'/'.join(columns)} of every word"
+        raise CorpusError("", None, f"{wrong!r}: {why}; write them so, or name a {where}, or give it on standard input")
     return fields

@@ -10,7 +10,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from trellis._support.errors import ArgumentError
-from trellis.features.arc_presets import ARC_PRESETS
+from trellis.features.arcs import ARC_PRESETS
 from trellis.features.presets import PRESETS
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import align, show

@@ -14,10 +14,9 @@ from textwrap import TextWrapper
 from typing import Any
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.cli.file_shape import open_model
+from trellis.interfaces.cli.files import open_model
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
-from trellis.interfaces.cli.progress import describe as describe_epoch
 from trellis.learning.run import Event
 from trellis.tasks.model import Model
 
@@ -28,7 +27,7 @@ RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-o
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.share("model")
+    parser.take()
     parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of the largest weights")
     parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
     parser.share("json")
@@ -38,21 +37,18 @@ def command(options: Namespace) -> None:
     """Show the facts."""
     if options.json and options.history:
         raise ArgumentError("--json has the whole history; omit --history")
-    model, path = open_model(options, "info"), Path(options.model)
+    model, path = open_model(options), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
+    facts = {**facts_of(model, options.top), "bytes": n_bytes}
     if options.json:
-        show_json({**facts_of(model, options.top), "bytes": n_bytes})  # with the whole history
+        show_json(facts)  # with the whole history
     else:
-        n_epochs = None if options.history else LAST_EPOCHS
-        show(facts_text({**facts_of(model, options.top), "bytes": n_bytes}, n_epochs))
+        show(facts_text(facts, None if options.history else LAST_EPOCHS))
 
 
 def facts_of(model: Model, top: int) -> dict[str, Any]:
     """The model as plain data: its summary, its parts, the user's notes, the record of training."""
-    try:
-        largest = [asdict(term) for term in model.top_features(top)]
-    except ArgumentError:  # a parser's weights have no names
-        largest = []
+    largest = [asdict(term) for term in model.top_features(top)]
     facts = {"task": model.task, "summary": model.summary(), **_parts(model)}
     return {**facts, "info": model.info, "training": model.training, "top_features": largest}
 
@@ -95,24 +91,18 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
     if history := training.get("history"):
         kept = history if n_epochs is None else history[-n_epochs:]
         title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
-        lines = (f"epoch {entry['epoch']}: {describe_epoch(Event(**entry))}" for entry in kept)
-        parts.append("\n".join((title, *lines)))
+        parts.append("\n".join((title, *(Event(**entry).text() for entry in kept))))
     return "\n\n".join(parts)
 
 
 def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     """Rows about the parts of a model."""
-    rows, pruned = dict[str, str](), facts.get("prune")
-    if "note" in training:  # of a model of another tool
-        rows["note"] = training["note"]
-    for name in ("labels", "label_parts"):
-        if names := facts.get(name):
-            rows[name.replace("_", " ")] = f"{len(names)}: {' '.join(names)}"
-    if "bagging" in training:
-        rows["bagging"] = f"{training['bagging']} trainings"
-    if facts.get("two_passes"):
-        rows["passes"] = "2, over documents"
-    if pruned:
+    lists = {name.replace("_", " "): facts.get(name) for name in ("labels", "label_parts")}
+    rows: dict[str, str | None] = {"note": training.get("note")}  # of a model of another tool
+    rows |= {name: f"{len(names)}: {' '.join(names)}" for name, names in lists.items() if names}
+    rows["bagging"] = f"{training['bagging']} trainings" if "bagging" in training else None
+    rows["passes"] = "2, over documents" if facts.get("two_passes") else None
+    if pruned := facts.get("prune"):
         levels = [RUNS.format(**level, length=n) for n, level in enumerate(pruned.get("levels", ()), 2)]
         rows["pruned to"] = "; ".join([PRUNED.format(**pruned), *levels])
     if facts.get("beam"):
@@ -125,4 +115,4 @@ def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     if templates := facts.get("templates"):
         counted = [f"{text} ({n} times)" if n > 1 else text for text, n in Counter(templates).items()]
         rows["templates"] = f"{len(templates)}: {'; '.join(counted)}"
-    return rows
+    return {name: text for name, text in rows.items() if text is not None}

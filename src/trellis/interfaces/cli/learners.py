@@ -11,9 +11,9 @@ import inspect
 import sys
 from argparse import Namespace
 
-from trellis.interfaces.cli.learner_options import list_parameters
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cli.outputs import show
+from trellis.interfaces.cli.training_options import list_parameters
 from trellis.learners import learner_named
 
 

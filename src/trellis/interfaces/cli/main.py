@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import trellis
-from trellis._support.errors import TrellisError
-from trellis.interfaces.cli.options import Parser
+from trellis._support.errors import TrellisError, os_reason
+from trellis.interfaces.cli.options import FILES, Parser, meant
 from trellis.interfaces.cli.progress import printable
 
 # Each is a module of this package (its words joined by _), imported when it is called: its docstring is the help's
@@ -36,10 +36,8 @@ COMMANDS = {
     "clusters": "Cluster the words of a text without labels.",
     "learners": "List the learners with their parameters.",
     "features": "List the presets of features, or the templates of one.",
-    "demo": "Learn to correct typos, in seconds.",
     "completion": "Write a completion script for a shell.",
 }
-CLOSE = 0.75  # similarity at which a word counts as a misspelt command
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
 CLOSED_PIPE = 141
@@ -50,18 +48,31 @@ def module_of(name: str) -> str:
     return f"trellis.interfaces.cli.{name.replace('-', '_')}"
 
 
+def parser_of(name: str, words: Sequence[str] = ()) -> Parser:
+    """The parser of a command; ``words`` of the command line may decide on its options."""
+    module = importlib.import_module(module_of(name))
+    parser = Parser(f"trellis {name}", module.__doc__ or "", words)
+    module.describe(parser)
+    return parser
+
+
+def parsers_of(name: str) -> dict[str, Parser]:
+    """The parsers of a command by task; one alone if its options do not depend on the task."""
+    tasks = FILES if name in ("train", "cross-validate") else ("tag",)
+    return {task: parser_of(name, ["--task", task]) for task in tasks}
+
+
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
-    with reporting_errors():
+    parser: Parser | None = None
+    with reporting_errors(lambda why: why if parser is None else parser.in_its_words(why)):
         name, *words = arguments or [""]
         if name not in COMMANDS:
             _run_without_command(arguments)
-        module = importlib.import_module(module_of(name))
-        parser = Parser(f"trellis {name}", module.__doc__ or "", words)
-        module.describe(parser)
+        parser = parser_of(name, words)
         options = parser.parse(words)
         begin()
-        module.command(options)
+        sys.modules[module_of(name)].command(options)
     sys.exit(0)
 
 
@@ -80,11 +91,7 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     commands = ", ".join(COMMANDS)
     if name.startswith("-"):
         parser.error(f"no option {name}; the commands are {commands}")
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, COMMANDS, 1, CLOSE)
-    hint = f" (did you mean {close[0]}?)" if close else f"; the commands are {commands}"
-    parser.error(f"no command {name}{hint}")
+    parser.error(f"no command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
 
 
 def buffer_output() -> None:
@@ -95,8 +102,8 @@ def buffer_output() -> None:
 
 
 @contextmanager
-def reporting_errors() -> Iterator[None]:
-    """Run a command within; an error that the user can correct is reported in one line."""
+def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
+    """Run a command within; an error that the user can correct is reported in one line, as ``worded`` words it."""
     if sys.stderr is None:  # closed: print would write to standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -108,7 +115,7 @@ def reporting_errors() -> Iterator[None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except TrellisError as error:
-        _leave(str(error), USER_ERROR)
+        _leave(worded(str(error)), USER_ERROR)
     except BrokenPipeError:
         # Whoever read the output has seen enough. Nothing may be flushed into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -116,8 +123,7 @@ def reporting_errors() -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # what it could not take must not be tried again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        place = f"{error.filename}: " if error.filename else ""
-        _leave(f"{place}{error.strerror or error}", USER_ERROR)
+        _leave(f"{error.filename}: {os_reason(error)}" if error.filename else error.strerror or str(error), USER_ERROR)
     except MemoryError:
         _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
     except KeyboardInterrupt:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from trellis._support.errors import ArgumentError
+from trellis.interfaces.cli.outputs import check_outputs
 
 # argparse looks for translations of its few words, which takes longer than all of its parsing; ours have none.
 vars(argparse)["_"] = str
 
-
+FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
+INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
+OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
+VERBS = ("must ", "needs ", "has ", "is a ", "compares ")  # after an argument in messages of the library
+CLOSE = 0.75  # similarity at which a word counts as a misspelt one
 # How usage shows arguments without an option.
 _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
 
@@ -25,11 +31,26 @@ class Parser(argparse.ArgumentParser):
         self.words = words  # of the command line, for commands whose options depend on one of them
         self.mixed = False  # whether options may stand between the words of one list
         self.more: Callable[[], str] = str  # the end of the help; made only when help is asked for
+        self.inputs, self.outputs = INPUTS, OUTPUTS  # names of values that are files to read and to write
+        self.takes: Sequence[str] = ()  # tasks of the models that the command takes; empty: all
+        self.tasks_of: dict[str, Sequence[str]] = {}  # tasks that an option is for, if not for all
 
-    def share(self, *names: str) -> None:
-        """Add options that other commands have too."""
+    def add_argument(self, *names: str, tasks: Sequence[str] = (), **more: Any) -> argparse.Action:
+        """Add an option; ``tasks`` says of models of which tasks, if not of all."""
+        action = super().add_argument(*names, **more)
+        if tasks:
+            self.tasks_of[action.dest] = tasks
+        return action
+
+    def share(self, *names: str, **more: Any) -> None:
+        """Add options that other commands have too, with ``more`` of their own."""
         for name in names:
-            self.add_argument(f"--{name}", *SHORT.get(name, ()), **SHARED[name])
+            self.add_argument(f"--{name}", *SHORT.get(name, ()), **{**SHARED[name], **more})
+
+    def take(self, *tasks: str, **more: Any) -> None:
+        """Add ``--model``, a model of one of these tasks (none: of any)."""
+        self.takes = tasks
+        self.share("model", **more)
 
     def share_file_options(self) -> None:
         """Add the options that say how a file is laid out."""
@@ -37,12 +58,12 @@ class Parser(argparse.ArgumentParser):
         for name, option in FILE_OPTIONS.items():
             group.add_argument(f"--{name}", **option)
 
-    def task(self, tasks: Sequence[str]) -> str:
+    def task(self) -> str:
         """Add ``--task``; returns its value, which decides on further options."""
         from trellis.tasks.model import TASKS
 
-        nouns = ", ".join(f"{task} ({TASKS[task].noun})" for task in tasks)
-        self.add_argument("--task", choices=tuple(tasks), default="tag", metavar="TASK", help=f"one of {nouns}")
+        nouns = ", ".join(f"{task} ({TASKS[task].noun})" for task in FILES)
+        self.add_argument("--task", choices=FILES, default="tag", metavar="TASK", help=f"one of {nouns}")
         first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
         first.add_argument("--task", default="tag")
         try:
@@ -53,18 +74,65 @@ class Parser(argparse.ArgumentParser):
             raise ArgumentError(
                 "structured models learn from Python objects, not from files; see StructuredModel.train"
             )
-        return task if task in tasks else "tag"
+        return task if task in FILES else "tag"
 
     def error(self, message: str) -> NoReturn:
         """What is wrong with the command line, and where help is."""
+        message = message.replace("unrecognized arguments:", "unexpected:")
         raise ArgumentError(f"{message}; see {self.prog} --help")
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """The values of options and other arguments."""
+        """The values of options and other arguments; no file that is written is one that is read."""
         required = [f"{a.option_strings[0]} {a.metavar}" for a in self._actions if a.option_strings and a.required]
         places = [_PLACES[a.nargs].format(a.metavar) for a in self._get_positional_actions()]
         self.usage = self.usage or " ".join((self.prog, *required, "[options]", *places))
-        return self.parse_intermixed_args(arguments) if self.mixed else self.parse_args(arguments)
+        self._check_known(arguments)
+        options = self.parse_intermixed_args(arguments) if self.mixed else self.parse_args(arguments)
+        values = {name: value for name, value in vars(options).items() if value}
+        inputs = [values[name] for name in self.inputs if name in values and name not in self.outputs]
+        check_outputs({name: values[name] for name in self.outputs if name in values}, inputs)
+        vars(options).update(takes=self.takes, tasks_of=self.tasks_of, command=self.prog)
+        return options
+
+    def _check_known(self, arguments: Sequence[str]) -> None:
+        """ArgumentError for an unknown option: what was meant, or what has it."""
+        known = self._option_string_actions
+        for word in arguments:
+            option = word.split("=")[0]
+            if word == "--":
+                return
+            if not option.startswith("--") or option in known:
+                continue
+            self.error(f"no option {option}{meant(option, known) or self._owner(option)}")
+
+    def _owner(self, option: str) -> str:
+        """The tasks or the learners that have an option."""
+        if "--task" not in self._option_string_actions:
+            return ""
+        from trellis.interfaces.cli.main import parsers_of
+
+        parsers = parsers_of(self.prog.split()[-1])
+        tasks = [task for task, parser in parsers.items() if option in parser._option_string_actions]
+        if tasks:
+            return f" with this task; it is an option of --task {' and --task '.join(tasks)}"
+        name = option[2:].replace("-", "_")
+        learners = ", ".join(_learners_with(name))
+        return f"; --set {name}=VALUE is a parameter of the learners {learners}" if learners else ""
+
+    def in_its_words(self, message: str) -> str:
+        """A message of the library with options of the command line in place of arguments of Python."""
+        actions = {a.dest: option for a in self._actions for option in a.option_strings[::-1] if option[:2] == "--"}
+        argument = r"(?<![\w(/.-])(?<!set )(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|[\w.]*)"
+
+        def option(match: re.Match[str]) -> str:
+            name, value = match["name"], match["value"].strip("'\"")
+            if name in actions:
+                return actions[name] + (f" {value}" if value not in ("", "True", "...") else "")
+            return f"--set {name}={value}" if "set" in actions and value and _learners_with(name) else match[0]
+
+        worded = re.sub(argument, option, message)
+        first, _, rest = worded.partition(" ")
+        return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or the version; argparse itself would say nothing of a full disk."""
@@ -74,6 +142,20 @@ class Parser(argparse.ArgumentParser):
         """The help, with what is shown at its end."""
         self.epilog = self.more() or None
         return super().format_help()
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question that names the known word that is most like it; empty if none is."""
+    from difflib import get_close_matches
+
+    return next((f" (did you mean {close}?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
+
+
+def _learners_with(parameter: str) -> list[str]:
+    """The names of the learners that have a parameter."""
+    from trellis.learners import LEARNERS, learner_named
+
+    return [name for name in LEARNERS if parameter in learner_named(name).constraints]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -97,16 +179,6 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def reject_other_tasks(options: argparse.Namespace, task: str, tasks_of: Mapping[str, Sequence[str]]) -> None:
-    """ArgumentError for an option that has a value and is not for models of this task."""
-    for name, tasks in tasks_of.items():
-        if task not in tasks and getattr(options, name) not in (None, False):
-            from trellis.tasks.model import TASKS
-
-            nouns = ", ".join(f"{TASKS[other].noun}s" for other in tasks)
-            raise ArgumentError(f"--{name.replace('_', '-')} is for {nouns}, not for a {TASKS[task].noun}; omit it")
-
-
 SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
 
 
@@ -126,15 +198,33 @@ SHORT = {"model": ("-m",), "output": ("-o",), "quiet": ("-q",)}
 SHARED: dict[str, dict[str, Any]] = {
     "model": {"action": Once, "required": True, "metavar": "MODEL", "help": "model file"},
     "decode": {
+        "tasks": ("tag",),
         "choices": ("viterbi", "posterior"),
         "help": "viterbi: the best label sequence; posterior: the most probable label of each token (default: viterbi)",
     },
-    "label-parts": {"metavar": "CHARACTER", "help": "separator of the parts of a label: | in NOUN|Case=Nom"},
+    "label-parts": {
+        "tasks": ("tag",),
+        "metavar": "CHARACTER",
+        "help": "separator of the parts of a label: | in NOUN|Case=Nom",
+    },
     "target": {"metavar": "NAME", "help": "column of gold labels (default: the model's target)"},
-    "scheme": {"help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
-    "tagger": {"metavar": "MODEL", "help": "tagger that fills in the column of its target before parsing"},
-    "no-tags": {"action": "store_true", "help": "of constituency parsers: ignore the part-of-speech tags of the file"},
-    "lenient": {"action": "store_true", "help": "skip what cannot be read and report how much"},
+    "output": {"metavar": "FILE", "help": "output file (default: standard output); .gz is compressed"},
+    "scheme": {"tasks": ("tag",), "help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
+    "tagger": {
+        "tasks": ("parse",),
+        "metavar": "MODEL",
+        "help": "tagger that fills in the column of its target before parsing",
+    },
+    "no-tags": {
+        "tasks": ("trees",),
+        "action": "store_true",
+        "help": "of constituency parsers: ignore the part-of-speech tags of the file",
+    },
+    "lenient": {
+        "tasks": ("parse", "trees", "words"),
+        "action": "store_true",
+        "help": "skip what cannot be read and report how much",
+    },
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},
     "json": {"action": "store_true", "help": "JSON on standard output"},

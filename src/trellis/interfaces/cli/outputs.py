@@ -6,14 +6,20 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis.corpus.files import STANDARD_STREAM, is_gzip, writing_device, writing_whole
 from trellis.interfaces.cli.progress import printable
+
+if TYPE_CHECKING:
+    from trellis.corpus.corpus import Column, Corpus
+
+AROUND = 3  # words shown on either side of a wrong one
 
 
 def standard_output() -> TextIO:
@@ -63,30 +69,57 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
                 yield file
 
 
-def check_writable(path: str) -> None:
-    """ModelError now rather than after a long training."""
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        raise ModelError(f"cannot write {path}: not a regular file")
-    if not target.parent.is_dir():
-        raise ModelError(f"cannot write {path}: no such folder")
-    if not os.access(target.parent, os.W_OK):
-        raise ModelError(f"cannot write {path}: its folder is read-only")
+def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
+    """ModelError now rather than after long work: a file that cannot be written, or that would replace what is read.
 
-
-def check_apart(output: str | None, *inputs: str | None) -> None:
-    """ModelError where the output would replace a file that is read."""
-    target = Path(output or STANDARD_STREAM)
-    for path in inputs:
-        if path is None or not target.is_file():
+    ``outputs`` are paths by the names of their options, ``inputs`` paths or lists of paths.
+    """
+    read = [path for one in inputs for path in ([one] if isinstance(one, str) else one)]
+    for option, path in outputs.items():
+        target, is_model = Path(path), option in ("model", "checkpoint")
+        if path == STANDARD_STREAM or (not is_model and (target.is_char_device() or target.is_fifo())):
             continue
-        read = os.fstat(0) if path == "-" else Path(path).stat() if Path(path).exists() else None
-        if read is not None and os.path.samestat(read, target.stat()):
-            name = "standard input" if path == "-" else path
-            raise ModelError(f"{output}: the output would replace {name}, which is read; name another file")
+        if target.exists() and not target.is_file():
+            raise ModelError(f"{path}: cannot be written: not a regular file")
+        if not target.parent.is_dir():
+            raise ModelError(f"{path}: cannot be written: no such folder")
+        if not os.access(target.parent, os.W_OK):
+            raise ModelError(f"{path}: cannot be written: its folder is read-only")
+        for source in read if target.is_file() else ():
+            if source != STANDARD_STREAM and not Path(source).exists():
+                continue
+            if os.path.samestat(os.fstat(0) if source == STANDARD_STREAM else Path(source).stat(), target.stat()):
+                name = "standard input" if source == STANDARD_STREAM else source
+                raise ModelError(f"{path}: the output would replace {name}, which is read; name another file")
+    if len({Path(path).resolve() for path in outputs.values()}) < len(outputs):
+        options = " and ".join(f"--{option}" for option in outputs)
+        raise ModelError(f"{options} name the same file; name different ones")
 
 
 def check_picture(path: str) -> None:
     """ArgumentError where a picture has another name."""
     if not path.lower().endswith(".svg"):
         raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")
+
+
+def one_field(text: str) -> str:
+    """A text that stays one field of a table, which people may look at in a terminal."""
+    return printable(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
+
+
+def write_mistakes(
+    path: str, corpus: Corpus, word: str, columns: Sequence[tuple[str, Column]], tokens: Sequence[int]
+) -> None:
+    """A table of tokens (numbers over the whole corpus): where each is, its word, these columns, and words around."""
+    words = [str(text) for text in corpus.column(word).tolist()] if word in corpus.columns else ["_"] * corpus.n_tokens
+    values, starts = [column.tolist() for _, column in columns], corpus.starts.tolist()
+    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "around"])]
+    for t in tokens:
+        i = bisect_right(starts, t) - 1
+        begin, end = starts[i : i + 2]
+        before, after = words[max(begin, t - AROUND) : t], words[t + 1 : min(end, t + 1 + AROUND)]
+        around = " ".join([*before, f"[{words[t]}]", *after])
+        fields = [str(i + 1), str(t - begin + 1), words[t], *(value[t] for value in values), around]
+        lines.append("\t".join(map(one_field, fields)))
+    with writing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())

@@ -12,9 +12,9 @@ from argparse import Namespace
 
 from trellis._support.errors import ArgumentError
 from trellis.corpus.files import extension
-from trellis.interfaces.cli.file_shape import open_model, shape_for
+from trellis.interfaces.cli.files import open_model, read_for
 from trellis.interfaces.cli.options import Parser
-from trellis.interfaces.cli.outputs import check_apart, check_writable, writing
+from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.tagging.errors_found import find_errors
 
@@ -23,8 +23,8 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold labels; - is standard input")
-    parser.share("model")
-    add("--output", "-o", required=True, metavar="FILE", help="the page, .html")
+    parser.take("tag")
+    parser.share("output", required=True, help="the page, .html")
     parser.share("target")
     add("--title", metavar="TEXT", help="title of the page")
     parser.share("decode", "scheme", "threads", "quiet")
@@ -33,15 +33,12 @@ def describe(parser: Parser) -> None:
 
 def command(options: Namespace) -> None:
     """Tag, gather, write."""
-    check_writable(options.output)
-    check_apart(options.output, options.source, options.model)
     if extension(options.output) not in (".html", ".htm", ""):
         raise ArgumentError(f"{options.output}: the page is HTML; name a file that ends in .html")
-    tagger = open_model(options, "report", "tag")
-    corpus = shape_for(tagger, options, options.source).read_for(options.source, tagger, options.columns)
-    errors = find_errors(
-        tagger, corpus, target=options.target, decode=options.decode or "viterbi", n_threads=options.threads
-    )
+    tagger = open_model(options)
+    corpus = read_for(tagger, options, options.source)
+    how = {"decode": options.decode or "viterbi", "n_threads": options.threads}
+    errors = find_errors(tagger, corpus, target=options.target, **how)
     page = errors.to_html(options.title or f"{errors.target}: {options.model} on {options.source}")
     with writing(options.output) as out:
         out.write(page.encode())

@@ -20,6 +20,14 @@ from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import printable, say
 
 SHORTEST_TOKEN = 16
+LIMITS = {
+    "bytes": (1 << 20, "bytes"),
+    "tokens": (20_000, "tokens"),
+    "sentences": (1_000, "sentences"),
+    "values": (1_000_000, "labels and figures of the answer, such as k times tokens of the k best"),
+    "seconds": (10, "seconds to receive it, and to answer it"),
+    "requests": (512, "requests at once; further ones get 429"),
+}
 
 
 def describe(parser: Parser) -> None:
@@ -32,36 +40,24 @@ def describe(parser: Parser) -> None:
     add("--token-file", metavar="FILE", help="file with a token that clients must bring: Authorization: Bearer TOKEN")
     add("--watch", action="store_true", help="read a model file again when it has changed")
     limit = parser.add_argument_group("limits of a request").add_argument
-    limit("--max-bytes", type=at_least(1), default=1 << 20, metavar="N", help="bytes")
-    limit("--max-tokens", type=at_least(1), default=20_000, metavar="N", help="tokens")
-    limit("--max-sentences", type=at_least(1), default=1_000, metavar="N", help="sentences")
-    values = "labels and figures of the answer, such as k times tokens of the k best"
-    limit("--max-values", type=at_least(1), default=1_000_000, metavar="N", help=values)
-    limit("--max-seconds", type=at_least(1), default=10, metavar="N", help="seconds to receive it, and to answer it")
-    limit("--max-requests", type=at_least(1), default=512, metavar="N", help="requests at once; further ones get 429")
+    for name, (default, help) in LIMITS.items():
+        limit(f"--max-{name}", type=at_least(1), default=default, metavar="N", help=help)
     parser.share("threads", "quiet")
 
 
 def command(options: Namespace) -> None:
     """Run the server until it is told to stop."""
     try:
-        from trellis.interfaces.serve import Limits, Models, make_app
+        from trellis.interfaces.serve import App, Limits, Models
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
         raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
     show_log(options.quiet)
     models = Models(options.model)
-    limits = Limits(
-        bytes=options.max_bytes,
-        tokens=options.max_tokens,
-        sentences=options.max_sentences,
-        values=options.max_values,
-        seconds=options.max_seconds,
-        in_flight=options.max_requests,
-    )
+    limits = Limits(**{name: getattr(options, f"max_{name}") for name in LIMITS})
     hosts = LOOPBACK if options.host in ("127.0.0.1", "localhost", "::1") else None
-    app = make_app(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
+    app = App(models, limits=limits, token=_token(options.token_file), hosts=hosts, n_threads=options.threads)
     names = ", ".join(served.name for served in models)
 
     def told(host: str, port: int) -> None:

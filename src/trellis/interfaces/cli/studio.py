@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.cli.file_shape import FileShape, reject_file_options, shape_for
+from trellis.interfaces.cli.files import FileShape, read_for, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.serve import show_log
@@ -23,7 +23,6 @@ from trellis.interfaces.cli.serve import show_log
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Corpus
     from trellis.interfaces.serve.models import Served
-    from trellis.interfaces.studio.workbook import Workbook
 
 
 def describe(parser: Parser) -> None:
@@ -45,28 +44,33 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.serve import Models
         from trellis.interfaces.serve.server import run
         from trellis.interfaces.studio.app import make_studio
+        from trellis.interfaces.studio.workbook import Workbook
     except ModuleNotFoundError as error:
         raise ArgumentError(f"studio needs {error.name}: pip install pydantic uvicorn") from None
     path, paths = options.source, options.model
-    if path is None:
-        reject_file_options(options, "there is no corpus")
-        if options.target is not None:
-            raise ArgumentError("--target is a column of a corpus; name one, or omit it")
     models = Models(paths or ["builtin:truecase"])
     show_log(quiet=True)
 
     @cache
     def read(served: Served) -> Corpus:
-        shape = shape_for(served.tagger, options, path)
-        return shape.read_for(path, served.tagger, options.columns)
+        return read_for(served.tagger, options, path)
 
-    book, has_gold = None, False
-    first = next((served for served in models if paths and served.model.task == "tag"), None)
-    if path is not None:
-        book, has_gold = _book(options, path, first)
+    book, corpus = None, None
+    if path is None:
+        reject_file_options(options, "there is no corpus")
+        if options.target is not None:
+            raise ArgumentError("--target is a column of a corpus; name one, or omit it")
+    else:
+        first = next((served for served in models if paths and served.model.task == "tag"), None)
+        if first is not None and options.target in (None, first.tagger.target):
+            sentences, target = read(first), first.tagger.target
+        else:
+            sentences, target = FileShape.of(options, path).read(path, options.columns), options.target or "label"
+        book = Workbook(path, sentences, target)
         for line in book.warnings:
             say(f"warning: {line}", options.quiet)
-    corpus = read if path is not None and first is not None and has_gold else None
+        has_gold = target in sentences.columns and any(sentences.column(target).values)
+        corpus = read if first is not None and has_gold else None
     app = make_studio(models, corpus, book, n_threads=options.threads)
 
     def told(host: str, port: int) -> None:
@@ -79,16 +83,3 @@ def command(options: Namespace) -> None:
     finally:
         if book is not None:
             book.close()
-
-
-def _book(options: Namespace, path: str, served: Served | None) -> tuple[Workbook, bool]:
-    """The corpus to be labelled, and whether it has true labels to be compared with."""
-    from trellis.interfaces.studio.workbook import Workbook
-
-    if served is not None and options.target in (None, served.tagger.target):
-        target = served.tagger.target
-        corpus = shape_for(served.tagger, options, path).read_for(path, served.tagger, options.columns)
-    else:
-        corpus, target = FileShape.of(options, path).read(path, options.columns), options.target or "label"
-    has_gold = target in corpus.columns and any(corpus.column(target).values)
-    return Workbook(path, corpus, target), has_gold

@@ -1,26 +1,21 @@
-"""Labels of taggers as columns, as JSON records, and as crf_test of CRF++ lays them out."""
+"""Labels of taggers and rerankers: as columns, as JSON records, in running text, and in the layout of crf_test."""
 
 from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from trellis._support.arguments import thread_count
 from trellis._support.errors import ArgumentError
-from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
-from trellis.interfaces.cli.labelled_files import Label, check_place
-
-if TYPE_CHECKING:
-    from trellis.tasks.tagging.decoding import Decode
-    from trellis.tasks.tagging.model import Tagger
-
-NO_PATH = "_"  # in the columns of --kbest, where a sentence has fewer label sequences
+from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.interfaces.cli.pieces import Files, json_lines, text_pieces
 
 
-def check_outputs(options: Namespace, tagger: Tagger, format: str) -> None:
+def check_layout(options: Namespace, format: str) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
@@ -33,40 +28,43 @@ def check_outputs(options: Namespace, tagger: Tagger, format: str) -> None:
         raise ArgumentError("--text with --json has words with their offsets; omit --all-labels")
     if options.json:
         return
-    layouts = {"--kbest": options.kbest is not None, "--confidence": sure, "--crf-test": options.crf_test}
-    for option, chosen in layouts.items():
+    for option, chosen in {"--confidence": sure, "--crf-test": options.crf_test}.items():
         if chosen and format != "conll":
             raise ArgumentError(f"{option}: {format} has one place for a label; give --json, or write columns")
-    check_place(options.output, tagger.target, format, "give --json")
 
 
-def label_columns(tagger: Tagger, options: Namespace, n_threads: int | None) -> Label:
-    """A function from sentences to the columns of their labels, best first. It may be called from several threads."""
-    if options.confidence or options.all_labels:
-        return lambda corpus: _sure_columns(tagger, corpus, options, n_threads)
-    if options.kbest is None:
-        return lambda corpus: [tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)]
-    k, values = options.kbest, Strings.of((*tagger.labels, NO_PATH))
-    number = {label: i for i, label in enumerate(tagger.labels)}
+def write_labels(model: Any, options: Namespace, files: Files) -> None:
+    """The labels of a tagger or a reranker, in whatever layout."""
 
-    def columns(corpus: Corpus) -> list[Column]:
-        codes = np.full((k, corpus.n_tokens), len(number), np.int32)
-        begin = 0
-        for paths in tagger.kbest_batch(corpus, k, n_threads=n_threads):
-            end = begin + len(paths[0][0])
-            for rank, (labels, _) in enumerate(paths):
-                codes[rank, begin:end] = [number[label] for label in labels]
-            begin = end
-        return [Column(row, values) for row in codes]
+    def columns(corpus: Corpus, n_threads: int | None) -> list[Column]:  # may be called from several threads
+        if model.task == "rerank":
+            return [model.predict_corpus(corpus, n_threads=n_threads).column(model.tagger.target)]
+        if options.confidence or options.all_labels:
+            return _sure_columns(model, corpus, options, n_threads)
+        return [model.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)]
 
-    return columns
+    if options.crf_test:
+        files.write_texts(lambda corpus: "".join(f"{line}\n" for line in _crf_test_lines(model, corpus, options)))
+    elif options.inline or options.json:
+        files.write(_labelled_texts(options, model, files.whole))
+    else:  # of a reranker one piece at a time: only the tagger's part of the work is native, and threads serve it
+        files.write_labels(columns, 1 if model.task == "rerank" else thread_count(options.threads))
 
 
-def _sure_columns(tagger: Tagger, corpus: Corpus, options: Namespace, n_threads: int | None) -> list[Column]:
+def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tuple[bytes, int]]:
+    """Running text with its labels, inline or as JSON lines, and the number of words of each piece."""
+    from trellis.tasks.tagging.text import tag_sentences
+
+    how: dict[str, Any] = {"decode": options.decode or "viterbi", "n_threads": options.threads}
+    for base, text, sentences in text_pieces(options, whole=whole):
+        tagged = tag_sentences(tagger, text, sentences, confidence=options.confidence, **how)
+        lines = json_lines(tagged.to_dicts(offset=base)) if options.json else f"{tagged}\n"
+        yield lines.encode(), sum(map(len, sentences))
+
+
+def _sure_columns(tagger: Any, corpus: Corpus, options: Namespace, n_threads: int | None) -> list[Column]:
     """The labels, the probability of each, and with --all-labels that of all others."""
     labels = tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)
-    if not corpus.n_tokens:
-        return [labels]
     node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])
     columns = [labels, _texts(node[np.arange(len(node)), labels.codes], "")]
     if options.all_labels:
@@ -80,18 +78,9 @@ def _texts(probabilities: Any, before: str) -> Column:
     return Column(codes.astype(np.int32), Strings.of([f"{before}{share:.6f}" for share in rounded.tolist()]))
 
 
-def inputs_of(model: Any, corpus: Corpus) -> Iterable[dict[str, Any]]:
-    """The columns of every sentence that a model reads, as far as they are strings."""
-    columns = getattr(getattr(model, "tagger", None) or model, "columns", ())
-    names = [name for name in columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
-    if not names:
-        return ({} for _ in range(len(corpus)))
-    return (dict(zip(names, row, strict=True)) for row in zip(*map(corpus.sentences, names), strict=True))
-
-
-def tag_records(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[dict[str, Any]]:
+def tag_records(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator[dict[str, Any]]:
     """The labels of every sentence; with confidence that of each, and spans with theirs."""
-    decode: Decode = options.decode or "viterbi"
+    decode = options.decode or "viterbi"
     tagged = tagger.tag_batch(corpus, decode=decode, n_threads=options.threads)
     if not (options.confidence or options.all_labels):
         yield from ({"labels": labels} for labels in tagged)
@@ -101,31 +90,26 @@ def tag_records(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[
 
     number = {label: z for z, label in enumerate(tagger.labels)}
     marginals = tagger.marginals_batch(corpus, n_threads=options.threads)
-    has_spans = guess_scheme(tagger.labels) is not None
-    spans = (
-        tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads) if has_spans else [[]] * len(tagged)
-    )
-    for labels, posterior, own in zip(tagged, marginals, spans, strict=True):
+    spans = None
+    if guess_scheme(tagger.labels) is not None:
+        spans = tagger.tag_spans_batch(corpus, decode=decode, n_threads=options.threads)
+    for i, (labels, posterior) in enumerate(zip(tagged, marginals, strict=True)):
         confidence = [float(row[number[label]]) for row, label in zip(posterior.node, labels, strict=True)]
         record: dict[str, Any] = {"labels": labels, "confidence": confidence}
         if options.all_labels:
             record["all_labels"] = list(posterior)
-        if has_spans:
-            record["spans"] = [span_dict(span, p) for span, p in own]
+        if spans is not None:
+            record["spans"] = [span_dict(span, p) for span, p in spans[i]]
         yield record
 
 
-def crf_test_lines(tagger: Tagger, corpus: Corpus, options: Namespace) -> str:
+def _crf_test_lines(tagger: Any, corpus: Corpus, options: Namespace) -> Iterator[str]:
     """These sentences as crf_test of CRF++ writes them, for programs that read its output.
 
     Fields are separated by tabs. With confidence (-v1) a line before the sentence has the probability of its labels,
     and each label has its own after a slash; with all labels (-v2) those of all other labels follow. Of several best
     sequences (-n) each stands in a block of its own, with its rank.
     """
-    return "".join(f"{line}\n" for line in _crf_test_lines(tagger, corpus, options))
-
-
-def _crf_test_lines(tagger: Tagger, corpus: Corpus, options: Namespace) -> Iterator[str]:
     n_threads, number = options.threads, {label: z for z, label in enumerate(tagger.labels)}
     order = sorted(tagger.labels)
     fields = [column.tolist() for column in corpus.columns.values() if isinstance(column, Column)]

@@ -22,16 +22,18 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from trellis._support.errors import ArgumentError, LearnerError
+from trellis._support.errors import LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
-from trellis.interfaces.cli.file_shape import FILES
-from trellis.interfaces.cli.learner_options import list_parameters
+from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import check_apart, check_picture, check_writable, show_json
+from trellis.interfaces.cli.outputs import check_picture, show_json
 from trellis.interfaces.cli.progress import say, watch_epochs
-from trellis.interfaces.cli.task_files import TrainingData, training_data
-from trellis.interfaces.cli.training_options import describe_training, tagger_options, training_options
-from trellis.learning.run import Observer
+from trellis.interfaces.cli.training_options import (
+    describe_training,
+    list_parameters,
+    tagger_options,
+    training_options,
+)
 from trellis.tasks.model import class_of
 
 COLUMNS = ("tag", "parse", "rerank")  # tasks that learn from columns
@@ -42,7 +44,8 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("corpus", nargs="+", metavar="FILE", help="training file, or several; - is standard input")
     parser.share("model")
-    task = parser.task(FILES)
+    parser.outputs += ("model",)
+    task = parser.task()
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curves, .svg")
     if task == "tag":
@@ -59,24 +62,17 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Train a model and write it to a file."""
     begun, task = time.perf_counter(), options.task
-    outputs = [path for path in (options.model, options.plot, getattr(options, "checkpoint", None)) if path is not None]
-    inputs = [getattr(options, name, None) for name in ("dev", "features", "init", "tagger")]
-    for path in outputs:
-        check_writable(path)
-        check_apart(path, *options.corpus, *inputs)
-    if len({Path(path).resolve() for path in outputs}) < len(outputs):
-        raise ArgumentError("--model, --plot and --checkpoint name the same file; name different ones")
     if options.plot is not None:
         check_picture(options.plot)
     values = training_options(options, task)
     learner = values.get("learner")
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
         raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
-    data = training_data(options, task, options.corpus, options.dev)
+    data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
     with watch_epochs(options.quiet) as observer:
-        info = {"note": options.note} if options.note else None
-        model = trained(options, task, data, values, observer, dev=data.dev, info=info)
-    _say_figures(options, data, model)
+        values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
+        model = trained(options, task, data, layout, values)
+    _say_figures(options, layout, model)
     model.save(options.model)
     if options.plot is not None:
         model.plot_history().save(options.plot)
@@ -88,12 +84,8 @@ def command(options: Namespace) -> None:
         show_json({"model": options.model, **model.summary(), "bytes": n_bytes, "seconds": seconds, **record})
 
 
-def trained(
-    options: Namespace, task: str, data: TrainingData, values: dict[str, Any], observer: Observer | None, **more: Any
-) -> Any:
-    """The model of a training; it remembers the shape of its file."""
-    columns = data.data.columns if data.shape is not None else ()
-    layout = data.shape.describe(columns) if data.shape is not None else None
+def trained(options: Namespace, task: str, data: Any, layout: dict[str, Any] | None, values: dict[str, Any]) -> Any:
+    """The model of a training; it remembers the columns and the shape of its file."""
     if task == "rerank":
         own = tagger_options(options)
 
@@ -103,28 +95,28 @@ def trained(
             model.training["corpus"] = layout
             return model
 
-        more["tagger"] = tagger
-    model = class_of(task).train(data.data, **values, observer=observer, **more)
+        values = {**values, "tagger": tagger}
+    model = class_of(task).train(data, **values)
     if layout is not None:
         model.training["corpus"] = layout
     return model
 
 
-def _say_figures(options: Namespace, data: TrainingData, model: Any) -> None:
+def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) -> None:
     """Report sentences, passes and columns that the training did without, and the lists of a reranker."""
     if skipped := model.training.get("skipped"):
         say(f"skipped {skipped:,} sentences without a tree", options.quiet)
     if skipped := model.training.get("segments", {}).get("sentences_left_out"):
-        sentences = "1 sentence" if skipped == 1 else f"{skipped:,} sentences"
-        say(f"skipped {sentences} with a segment of more than {options.segments.longest} tokens", options.quiet)
+        longest = options.segments.longest
+        say(f"skipped {skipped:,} sentences with a segment of more than {longest} tokens", options.quiet)
     if lists := model.training.get("lists"):
         first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
         say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
-    if model.task != "tag":
+    if model.task != "tag" or layout is None:
         return
-    columns = list(data.data.columns)
+    columns = layout["columns"]
     unread = [name for name in columns if name not in (*model.columns, *columns_named(model.target, tuple(columns)))]
-    if unread and data.shape is not None and data.shape.format == "conll" and options.columns is None:
+    if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
         why = "--features says what is read, --columns names the columns"

@@ -5,19 +5,21 @@ from __future__ import annotations
 import importlib
 import re
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from textwrap import fill
 from typing import Any
 
-from trellis._support.errors import ArgumentError, TrellisError
-from trellis.interfaces.cli.learner_options import build_learner
+from trellis._support.errors import ArgumentError, LearnerError, TrellisError
 from trellis.interfaces.cli.options import SWITCH, Parser
-from trellis.learners import LEARNERS
+from trellis.learners import LEARNERS, learner_named
 from trellis.learning.learner import Learner
-from trellis.learning.options import Option, TrainingOptions, options_of
+from trellis.learning.options import Option, TrainingOptions, flat_options_of, grouped
 from trellis.tasks.model import TASKS, load
 
 TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words", "rerank": "Reranking"}
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
+WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 MODELS = ("init", "tagger")  # options whose values are model files
 # Of a reranker, beside the options of its tagger.
 RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"}
@@ -25,8 +27,13 @@ RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker
 
 def table_of(task: str) -> dict[str, Option]:
     """The options of a task's training that are options of the command line, and its learner."""
-    table = options_of(getattr(importlib.import_module(f"{TASKS[task].module}.options"), f"{TABLES[task]}Options"))
-    return {name: option for name, option in table.items() if option.offered or name == "partial"}
+    return {name: option for name, option in flat_options_of(_kind(task)).items() if option.offered}
+
+
+def _kind(task: str) -> type:
+    """The TypedDict of a task's options."""
+    kind: type = getattr(importlib.import_module(f"{TASKS[task].module}.options"), f"{TABLES[task]}Options")
+    return kind
 
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
@@ -37,7 +44,7 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
     for name in _own(own):
         _add(add, names.get(name, name), own[name])
     if task == "rerank":
-        learners = f"{own['learner'].help} (default: {_call(own['learner'].default)})"
+        learners = f"{own['learner'].help} (default: {own['learner'].default})"
         add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
         add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
         tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
@@ -59,7 +66,7 @@ def training_options(options: Namespace, task: str) -> dict[str, Any]:
     """The values of the command line as arguments of the task's ``train``: those that are there."""
     own = table_of(task)
     if task != "rerank":
-        return {**_values(options, own), **_learner(options, own["learner"].default)}
+        return grouped(_kind(task), {**_values(options, own), **_learner(options, own["learner"].default)})
     values = _values(options, own, RERANKER_NAMES)
     if options.reranker or options.reranker_set:
         base = options.reranker or own["learner"].default
@@ -71,7 +78,7 @@ def tagger_options(options: Namespace) -> dict[str, Any]:
     """The options of a reranker's tagger."""
     table = table_of("tag")
     own = {name: table[name] for name in _own(table)}
-    return {**_values(options, own), **_learner(options, table["learner"].default)}
+    return grouped(_kind("tag"), {**_values(options, own), **_learner(options, table["learner"].default)})
 
 
 def _own(table: dict[str, Option]) -> list[str]:
@@ -111,20 +118,13 @@ def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
 
 def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
     """The options of a learner."""
-    help = f"{option.help}; see trellis learners (default: {_call(option.default)})"
+    help = f"{option.help}; see trellis learners (default: {option.default})"
     add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
     add("--epochs", type=int, metavar="N", help="number of passes over the data, at most")
     add("--average", action=SWITCH, help="average the weights over training")
     add("--shuffle", action=SWITCH, help="another order of the sentences in each epoch")
     add("--seed", type=int, metavar="N", help="seed of the shuffling")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
-
-
-def _call(learner: Any) -> str:
-    """A learner with its parameters, as far as they are not those of its class."""
-    usual = type(learner)().parameters()
-    own = {name: value for name, value in learner.parameters().items() if usual.get(name) != value}
-    return f"{type(learner).__name__}({', '.join(f'{name}={value}' for name, value in own.items())})"
 
 
 def _is_mapping(option: Option) -> bool:
@@ -163,3 +163,45 @@ def _parser(option: Option) -> Callable[[str], Any]:
             raise ArgumentTypeError(f"must be {option.metavar}, not {text!r}") from None
 
     return parse
+
+
+def build_learner(
+    base: str | Learner, given: Mapping[str, Any], settings: Iterable[str], option: str = "--set"
+) -> Learner:
+    """A learner, or the one of that name, with parameters: ``given`` ones (None: not), and ``settings`` key=value."""
+    learner: Any = learner_named(base)() if isinstance(base, str) else base
+    parameters = {key: value for key, value in given.items() if value is not None}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise LearnerError(f"{option} {setting}: write key=value, for example {option} epochs=5")
+        if key in parameters:
+            raise LearnerError(f"{key} is given twice; leave one of them out")
+        parameters[key] = _value(text)
+    if (unknown := next((key for key in parameters if key not in learner.constraints), None)) is not None:
+        known = ", ".join(learner.constraints)
+        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; it has {known}")
+    changed: Learner = replace(learner, **parameters)
+    return changed
+
+
+def _value(text: str) -> Any:
+    """What the text means; the learner says whether that is what it wants."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return WORDS.get(text.lower(), text)
+
+
+def list_parameters() -> str:
+    """For the help: every learner with its parameters; a value is missing where it depends on others or on the data."""
+    lines = list[str]()
+    for name in LEARNERS:
+        kind: Any = learner_named(name)
+        defaults = {field.name: field.default for field in fields(kind)} | kind().parameters()
+        shown = (key if defaults[key] is None else f"{key}={defaults[key]}" for key in kind.constraints)
+        text = f"  {name:18} {', '.join(shown)}"
+        lines.append(fill(text, 100, subsequent_indent=" " * 21, break_on_hyphens=False))
+    return "\n".join(lines)

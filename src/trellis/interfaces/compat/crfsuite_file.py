@@ -18,7 +18,6 @@ from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, padded
 from trellis.features.extraction import Extractor
-from trellis.features.known import attribute_names
 from trellis.features.vocabulary import Bag
 from trellis.interfaces.compat.models import check_labels, rows_of, weights_of_attributes
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -136,10 +135,7 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
     Attributes of templates are called by their names, as ``word[0]=the``. Scores of first and last labels become
     weights of the attributes FIRST and LAST, which the first and the last token of a sentence then must have.
     """
-    attributes, rows, edge, first, last = weights_of_attributes(model)
-    names = attribute_names(model.vocabulary, range(attributes))
-    strings = [names[number] for number in range(attributes)]
-    sources, columns, weights = rows
+    strings, (sources, columns, weights), edge, first, last = weights_of_attributes(model)
     for name, scores in ((FIRST, first), (LAST, last)):
         if scores.any():
             some = np.flatnonzero(scores)
@@ -150,8 +146,6 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
         place = np.array([list(labels).index(label) for label in model.labels])
         columns = place[columns]
         edge = edge[np.ix_(np.argsort(place), np.argsort(place))]
-    alive = weights != 0
-    sources, columns, weights = sources[alive], columns[alive], weights[alive]
     order = np.lexsort((columns, sources))
     sources, columns, weights = sources[order], columns[order], weights[order]
     used = np.unique(sources)  # only attributes that have a weight are written

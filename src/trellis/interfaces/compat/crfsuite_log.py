@@ -59,7 +59,8 @@ class TrainLog:
         iteration: dict[str, Any] = {name: value for name, value in figures.items() if value is not None}
         self.line(f"***** Iteration #{event.epoch} *****")
         for name, value in iteration.items():
-            self.line(f"{name.replace('_', ' ').capitalize()}: {value if isinstance(value, int) else f'{value:f}'}")
+            title = "Seconds required for this iteration" if name == "time" else name.replace("_", " ").capitalize()
+            self.line(f"{title}: {value if isinstance(value, int) else f'{value:f}'}")
         self.line("")
         if "item_accuracy" in iteration:
             iteration["item_accuracy_float"] = iteration["item_accuracy"]

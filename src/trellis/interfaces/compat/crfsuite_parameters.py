@@ -99,29 +99,34 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
-def learner_of(algorithm: str, values: Mapping[str, Any]) -> tuple[trellis.Learner, dict[str, Any]]:
-    """The learner in the place of an algorithm with these parameters, and what else ``trellis.train`` is told.
+def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``trellis.train`` is told in the place of an algorithm with these parameters: the learner and its features.
 
     A parameter that is not the default and has no meaning here is warned of.
     """
     for name, parameter in PARAMETERS[algorithm].items():
         if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
-    pairs = "all" if values["feature.possible_states"] else "seen"
-    options: dict[str, Any] = {"min_count": max(0, math.ceil(values["feature.minfreq"])), "pairs": pairs}
+    pairs: Any = "all" if values["feature.possible_states"] else "seen"
+    features = trellis.Features("attributes", min_count=max(0, math.ceil(values["feature.minfreq"])), pairs=pairs)
+    search = trellis.Search(prune=False)
+    return {"learner": _learner(algorithm, values), "features": features, "order": 1, "search": search}
+
+
+def _learner(algorithm: str, values: Mapping[str, Any]) -> trellis.Learner:
     epochs = min(max(1, values["max_iterations"]), ENOUGH.get(algorithm, _NO_LIMIT))
     if algorithm == "ap":  # CRFsuite shuffles the sentences before every pass, and so do online learners by default
-        return trellis.Perceptron(epochs=epochs), options
+        return trellis.Perceptron(epochs=epochs)
     if algorithm == "arow":
-        return trellis.AROW(epochs=epochs, r=values["gamma"]), options
+        return trellis.AROW(epochs=epochs, r=values["gamma"])
     if algorithm == "pa":
         if values["type"] not in (0, 1, 2):
             raise ValueError(f"type must be 0, 1 or 2, not {values['type']}")
         variant: Any = ("PA", "PA-I", "PA-II")[values["type"]]
         C = {} if variant == "PA" else {"C": values["c"]}
-        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C), options
+        return trellis.PassiveAggressive(epochs=epochs, average=values["averaging"], variant=variant, **C)
     transitions: Any = "all" if values["feature.possible_transitions"] else "seen"
     solver: dict[str, Any] = {"solver": "adagrad"}
     if algorithm == "lbfgs":
         solver = {"c1": values["c1"], "tolerance": max(values["delta"], 1e-12)}
-    return trellis.CRF(transitions=transitions, start=False, c2=values["c2"], epochs=epochs, **solver), options
+    return trellis.CRF(transitions=transitions, start=False, c2=values["c2"], epochs=epochs, **solver)

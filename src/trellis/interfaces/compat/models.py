@@ -14,6 +14,7 @@ from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import Rows
 from trellis.features.extraction import Extraction, Extractor, freeze
+from trellis.features.known import attribute_names
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import View, Vocabulary
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -60,20 +61,20 @@ def frozen_vocabulary(
         for j, view in enumerate(column.views)
     }
 
-    def number(look: Look, value: str | int) -> int:
-        if isinstance(value, str):
-            return numbers[look.column, look.calls][value]
-        return -value - 1 if value < 0 else value - 1 + reach
+    def coded(look: Look, values: Iterable[str | int]) -> list[int]:
+        known = numbers[look.column, look.calls]
+        return [known[v] if isinstance(v, str) else -v - 1 if v < 0 else v - 1 + reach for v in values]
 
     growing, edges = extractor.growing, extractor.growing_edges
     attributes, tables = [np.empty(0, np.int32)] * len(templates), [0] * len(templates)
     places = sorted(range(len(templates)), key=lambda k: templates[k].history > 0)  # as the extractor sorts them
     for place, k in enumerate(places):
         on_edge, looks = int(place >= extractor.n_emission), templates[k].looks
-        ids = [[number(look, value) for look, value in zip(looks, row, strict=True)] for row in observed[k]]
+        ids = np.empty((len(observed[k]), len(looks)), np.int32)
+        for j, look in enumerate(looks):
+            ids[:, j] = coded(look, [row[j] for row in observed[k]])
         target = edges if on_edge and edges is not None else growing
-        table = np.array(ids, np.int32).reshape(len(ids), len(looks))
-        attributes[k] = target.add(extractor.parts[on_edge], place - on_edge * extractor.n_emission, table)
+        attributes[k] = target.add(extractor.parts[on_edge], place - on_edge * extractor.n_emission, ids)
         tables[k] = int(extractor.plan.templates[place, 2])
     for k, template in enumerate(templates):
         source = edges if template.history > 0 and edges is not None else growing
@@ -91,8 +92,8 @@ def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows
     return Rows(starts, labels[order].astype(kind), weights[order].astype(np.float32))
 
 
-def weights_of_attributes(model: ChainModel) -> tuple[int, Triples, Doubles, Doubles, Doubles]:
-    """Of a chain of order 1: how many attributes, their weights, those of pairs [L, L], of first and of last labels.
+def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Doubles, Doubles, Doubles]:
+    """Of a chain of order 1: the attributes, their weights, those of pairs [L, L], of first and of last labels.
 
     ModelError if the model has more than that.
     """
@@ -111,10 +112,12 @@ def weights_of_attributes(model: ChainModel) -> tuple[int, Triples, Doubles, Dou
             raise ModelError(f"the model has {what}, which the other format cannot hold")
     starts = weights.rows.starts.astype(np.int64)
     attributes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    columns: npt.NDArray[Any] = weights.rows.labels[: starts[-1]]
-    scores = (attributes, columns.astype(np.int64), weights.rows.weights[: starts[-1]].astype(np.float64))
+    alive = np.flatnonzero(weights.rows.weights[: starts[-1]])
+    columns: npt.NDArray[Any] = weights.rows.labels[alive]
+    scores = (attributes[alive], columns.astype(np.int64), weights.rows.weights[alive].astype(np.float64))
     edge = weights.edge[:, :n].astype(np.float64)
     end = np.zeros(n) if weights.end is None else weights.end[:n].astype(np.float64)
     if np.isinf(edge).any() or np.isinf(end).any():
         raise ModelError("the model forbids label pairs, which the other format cannot hold; train without --scheme")
-    return len(starts) - 1, scores, edge[:n], edge[n], end
+    names = attribute_names(model.vocabulary, range(len(starts) - 1))
+    return [names[number] for number in range(len(names))], scores, edge[:n], edge[n], end

@@ -40,9 +40,7 @@ def parse_pattern_model(data: bytes) -> PatternFile:
 
 def _wapiti(data: bytes) -> PatternFile:
     lines = _Lines(data)
-    kind, n_weights = ([int(part) for part in lines.next()[5:].split("#")] + [0])[:2]
-    if lines.first.count("#") == 2:  # old files have no kind
-        kind, n_weights = 0, kind
+    *kinds, n_weights = (int(part) for part in lines.marked("#mdl#").split("#")[:2])  # old files have no kind
     n_patterns, highest = (int(part) for part in lines.marked("#rdr#").split("/")[:2])
     texts = [text_of(text) for text in lines.netstrings(n_patterns)]
     labels = [text_of(text) for text in lines.netstrings(int(lines.marked("#qrk#")))]
@@ -54,15 +52,15 @@ def _wapiti(data: bytes) -> PatternFile:
             raise TemplateError(f"{text!r}; supported are %x, %t and %m with offsets relative to the token")
         highest = max([highest, *(int(match[3] or match[6]) for match in MACRO.finditer(text))])
     observations = lines.netstrings(int(lines.marked("#qrk#")))
-    n, kinds = len(labels), np.array([name[:1] for name in observations], "S1")
-    has_labels, has_pairs = np.isin(kinds, [b"u", b"*"]), np.isin(kinds, [b"b", b"*"])
+    n, letters = len(labels), np.array([name[:1] for name in observations], "S1")
+    has_labels, has_pairs = np.isin(letters, [b"u", b"*"]), np.isin(letters, [b"b", b"*"])
     ends = np.cumsum(has_labels * n + has_pairs * (n * n))
     begins = ends - has_labels * n - has_pairs * (n * n)
     firsts = np.where(has_labels, begins, -1), np.where(has_pairs, begins + has_labels * n, -1)
     places, weights = lines.weights(n_weights)
     if len(places) and (places[0] < 0 or places[-1] >= ends.max(initial=0)):
         raise ValueError("a weight has no place")
-    return PatternFile(labels, highest + 1, texts, observations, firsts, places, weights, _wapiti_outside, kind == 1)
+    return PatternFile(labels, highest + 1, texts, observations, firsts, places, weights, _wapiti_outside, kinds == [1])
 
 
 def _wapiti_outside(distance: int) -> str:
@@ -76,7 +74,6 @@ class _Lines:
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
-        self.first = data.partition(b"\n")[0].decode()
 
     def next(self) -> str:
         end = self._data.index(b"\n", self._at)

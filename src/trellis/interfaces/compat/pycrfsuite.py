@@ -22,9 +22,14 @@ from typing import Any, Self
 
 import trellis
 from trellis._support.errors import TrellisError
-from trellis.features.known import attribute_names
 from trellis.interfaces.compat.crfsuite_log import TrainLog
-from trellis.interfaces.compat.crfsuite_parameters import LONG_NAMES, PARAMETERS, PYTHON_NAMES, Parameter, learner_of
+from trellis.interfaces.compat.crfsuite_parameters import (
+    LONG_NAMES,
+    PARAMETERS,
+    PYTHON_NAMES,
+    Parameter,
+    training_options,
+)
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.compat.models import weights_of_attributes
 
@@ -214,7 +219,7 @@ class BaseTrainer:
 
     def fit(self, train: trellis.Corpus, dev: trellis.Corpus | None = None) -> tuple[trellis.Tagger, TrainLog]:
         """The tagger that takes the place of CRFsuite's, and the log of its training; python-crfsuite has it not."""
-        learner, options = learner_of(self.algorithm, self.get_params())
+        options = training_options(self.algorithm, self.get_params())
         log = self.logparser = TrainLog(self.message if self.verbose else None)
         log.line("type: CRF1d")
         for name, value in self._given.items():
@@ -224,18 +229,8 @@ class BaseTrainer:
             log.observe(event)
             self.on_iteration("".join(log.log), log.iterations[-1])
 
-        tagger = trellis.train(
-            train,
-            target="label",
-            features="attributes",
-            learner=learner,
-            order=1,
-            dev=dev,
-            metric=None if dev is None else "token",
-            observer=observe,
-            **options,
-            prune=False,
-        )
+        options |= {"target": "label", "observer": observe}
+        tagger = trellis.train(train, dev=dev, metric=None if dev is None else "token", **options)
         log.end(tagger, dev)
         return tagger, log
 
@@ -270,11 +265,9 @@ class ParsedDump:
 
 def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
     """The weights of a tagger by their names, labels in this order."""
-    n, (attributes, columns, weights), edge, *_ = weights_of_attributes(tagger.model)
-    names, own = attribute_names(tagger.model.vocabulary, range(n)), tagger.labels
-    alive = weights != 0
-    triples = zip(attributes[alive].tolist(), columns[alive].tolist(), weights[alive].tolist(), strict=True)
-    states = {(names[a], own[y]): weight for a, y, weight in triples}
+    names, triples, edge, *_ = weights_of_attributes(tagger.model)
+    own = tagger.labels
+    states = {(names[a], own[y]): weight for a, y, weight in zip(*(some.tolist() for some in triples), strict=True)}
     pairs = {(own[i], own[j]): float(edge[i, j]) for i, j in zip(*edge.nonzero(), strict=True)}
     used = dict.fromkeys(name for name, _ in states)
     header = {"num_labels": str(len(own)), "num_attrs": str(len(used)), "num_features": str(len(states) + len(pairs))}

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from trellis._support.errors import TrellisError
 from trellis.interfaces.serve.docs_page import docs_page, openapi
-from trellis.interfaces.serve.door import Door, Limits, Receive, RequestCounts, Scope, Send, TurnedAwayError
+from trellis.interfaces.serve.door import Door, Limits, Receive, Scope, Send, TurnedAwayError
 from trellis.interfaces.serve.messages import ModelList
 from trellis.interfaces.serve.models import Models
 from trellis.interfaces.serve.questions import LONG, QUESTIONS, Address, Reply, Shared, json_bytes
@@ -34,16 +34,8 @@ SAFE = (
 MORE_HEADERS = {429: ((b"retry-after", b"1"),), 408: ((b"connection", b"close"),), 413: ((b"connection", b"close"),)}
 
 
-def make_app(
-    models: Models,
-    *,
-    limits: Limits | None = None,
-    token: str | None = None,
-    hosts: Sequence[str] | None = None,
-    n_threads: int | None = None,
-    more: Mapping[str, Address] | None = None,
-) -> App:
-    """The server as an ASGI program.
+class App:
+    """The server as an ASGI program: answers questions straight from bytes to bytes.
 
     Parameters
     ----------
@@ -60,16 +52,20 @@ def make_app(
     more
         Further addresses, as those of the studio.
     """
-    limits = limits or Limits()
-    return App(Shared(models, limits, RequestCounts(), n_threads), Door(limits, token, hosts), more or {})
 
-
-class App:
-    """Answers questions straight from bytes to bytes."""
-
-    def __init__(self, work: Shared, door: Door, more: Mapping[str, Address]) -> None:
-        self._work, self._door, self.limits = work, door, work.limits
-        self._addresses = {**DESCRIBED, **more}
+    def __init__(
+        self,
+        models: Models,
+        *,
+        limits: Limits | None = None,
+        token: str | None = None,
+        hosts: Sequence[str] | None = None,
+        n_threads: int | None = None,
+        more: Mapping[str, Address] | None = None,
+    ) -> None:
+        self.limits = limits or Limits()
+        self._work, self._door = Shared(models, self.limits, n_threads), Door(self.limits, token, hosts)
+        self._addresses = {**DESCRIBED, **(more or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end with the server."""

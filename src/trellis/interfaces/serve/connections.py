@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -40,8 +38,6 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for headers."""
         super().connection_made(transport)
-        with suppress(OSError):  # an answer is sent at once, not when the client confirms the part before
-            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._start_timer()
         if len(self.connections) > self.most:  # the one that waits longest goes; the newcomer if all are at work
             next(iter(self.waiting), self).drop()

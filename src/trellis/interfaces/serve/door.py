@@ -29,7 +29,7 @@ class Limits:
     sentences: int = 1_000
     values: int = 1_000_000  # labels and figures of the answer
     seconds: float = 10.0  # to receive it, and to answer it
-    in_flight: int = 512  # requests at once
+    requests: int = 512  # at once
 
 
 @dataclass(slots=True)
@@ -92,8 +92,8 @@ class Door:
         host = headers.get(b"host", b"").decode("latin-1")
         if scope["path"] in OPEN:
             return
-        if in_flight > self.limits.in_flight:
-            raise TurnedAwayError(429, f"more than {self.limits.in_flight} requests at once; try again")
+        if in_flight > self.limits.requests:
+            raise TurnedAwayError(429, f"more than {self.limits.requests} requests at once; try again")
         # A page from elsewhere whose name was made to point here asks under that name.
         name = HOST.fullmatch(host.lower())
         if self.hosts is not None and (name is None or name[1] not in self.hosts):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, WithJsonSchema, model_validator
 
 
 def _token(token: Any) -> Any:
@@ -54,23 +54,16 @@ def _positions(allowed: Any) -> Positions:
     return found
 
 
-_STRING = {"type": "string"}
-_STRINGS = {"type": "array", "items": _STRING}
-_ATTRIBUTES = {
-    "type": "object",
-    "additionalProperties": {"anyOf": [_STRING, {"type": "number"}, {"type": "boolean"}]},
-}
-_POSITIONS = {"type": "object", "additionalProperties": {"anyOf": [_STRING, _STRINGS]}}
-_SEVERAL = {"type": "array", "items": {"anyOf": [_POSITIONS, {"type": "null"}]}}
-Token = Annotated[Any, AfterValidator(_token), WithJsonSchema({"anyOf": [_STRING, _STRINGS, _ATTRIBUTES]})]
+def _schema(kind: Any) -> WithJsonSchema:
+    return WithJsonSchema(TypeAdapter(kind).json_schema())
+
+
+Token = Annotated[Any, PlainValidator(_token), _schema(str | list[str] | dict[str, str | float | bool])]
 Sentence = Annotated[
     list[Token], Field(fail_fast=True, description="words, or lists of columns, or objects of attributes")
 ]
-Allowed = Annotated[
-    Positions | list[Positions | None],
-    PlainValidator(_allowed),
-    WithJsonSchema({"anyOf": [_POSITIONS, _SEVERAL]}),
-]
+_Allowed = Positions | list[Positions | None]
+Allowed = Annotated[_Allowed, PlainValidator(_allowed), _schema(_Allowed)]
 
 
 class Body(BaseModel):

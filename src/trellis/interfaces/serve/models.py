@@ -17,7 +17,6 @@ from trellis.tasks.tagging.model import Tagger
 
 LOG = logging.getLogger("trellis.serve")
 PYTHON_CODE = ("problem", "functions", "kernel")  # what no file can hold
-TAGGERS_ALONE = "marginals, spans, allowed labels and labelled corpora are for taggers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Served:
         if isinstance(self.model, Tagger):
             return self.model
         what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
-        raise TurnedAwayError(422, f"{what}; {TAGGERS_ALONE}")
+        raise TurnedAwayError(422, f"{what}; marginals, spans, allowed labels and labelled corpora are for taggers")
 
     @property
     def reader(self) -> Any:

@@ -59,8 +59,8 @@ Answers = Callable[[Inputs], list[Any]]  # of each sentence
 class Shared:
     """What requests share: the models, the batches, the workers, the limits."""
 
-    def __init__(self, models: Models, limits: Limits, counts: RequestCounts, n_threads: int | None) -> None:
-        self.models, self.limits, self.counts, self.n_threads = models, limits, counts, n_threads
+    def __init__(self, models: Models, limits: Limits, n_threads: int | None) -> None:
+        self.models, self.limits, self.n_threads, self.counts = models, limits, n_threads, RequestCounts()
 
     def start(self) -> None:
         """Make threads; within the loop of the server."""

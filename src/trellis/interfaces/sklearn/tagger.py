@@ -16,13 +16,14 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.objects import with_labels
 from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor, inputs_of
 from trellis.learners import learner_named, learner_of
-from trellis.learning.options import TrainingOptions, options_of
+from trellis.learning.options import TrainingOptions, groups_of, options_of
 from trellis.tasks.tagging.options import TaggingOptions
 
 _PREFIX = "learner__"
 # The options of a tagger's training that say what is learnt; the others are scikit-learn's own business.
 _OPTIONS = {
-    name: None if name == "learner" else option.default  # None: the default learner, as defaults are plain values here
+    # Defaults are plain values here: None for the default learner and for default groups of options.
+    name: None if isinstance(option.default, trellis.Learner) or name in groups_of(TaggingOptions) else option.default
     for name, option in options_of(TaggingOptions).items()
     if name not in ("target", *options_of(TrainingOptions))
 }
@@ -81,38 +82,26 @@ class SequenceTagger(SequenceEstimator):
             default = options_of(TaggingOptions)["learner"].default
             learner = default if self.learner is None else learner_of(self.learner)
             options["learner"] = _seeded(learner, self.random_state)
-        self.tagger_ = trellis.train(
-            corpus, target="label", **options, sample_weight=sample_weight, n_threads=self.n_jobs
-        )
+        options |= {"sample_weight": sample_weight, "n_threads": self.n_jobs}
+        self.tagger_ = trellis.train(corpus, target="label", **options)
         self.classes_ = np.array(self.tagger_.labels, dtype=object)
         return self
 
     def predict(self, X: Any) -> Objects:
         """The labels of every sentence: an array of lists."""
-        corpus = self._corpus(X)
-        if isinstance(corpus, int):
-            return as_objects([] for _ in range(corpus))
-        return as_objects(self._fitted().tag_batch(corpus, n_threads=self.n_jobs))
+        return as_objects(self._fitted().tag_batch(self._sentences(X), n_threads=self.n_jobs))
 
     def predict_proba(self, X: Any) -> Objects:
         """Of every sentence an array [n_tokens, n_classes] of probabilities, in the order of ``classes_``."""
-        self._fitted()
-        corpus, labels = self._corpus(X), self.classes_.tolist()
-        if isinstance(corpus, int):
-            return as_objects(np.empty((0, len(labels))) for _ in range(corpus))
-        posteriors = self._fitted().marginals_batch(corpus, n_threads=self.n_jobs)
-        return as_objects(
-            np.array([[token.get(label, 0.0) for label in labels] for token in one]).reshape(-1, len(labels))
-            for one in posteriors
-        )
+        posteriors = self._fitted().marginals_batch(self._sentences(X), n_threads=self.n_jobs)
+        return as_objects(posterior.node for posterior in posteriors)
 
-    def _corpus(self, X: Any) -> trellis.Corpus | int:
-        """The sentences; only their number where none has a token, which would tell what a token is."""
-        tagger = self._fitted()
+    def _sentences(self, X: Any) -> trellis.Corpus | list[list[str]]:
+        """A corpus; lists where no sentence has a token, which would tell what a token is."""
         corpus = inputs_of(X, self.columns)
         if not corpus.n_tokens:
-            return len(corpus)
-        missing = [name for name in tagger.columns if name not in corpus.columns]
+            return [[] for _ in range(len(corpus))]
+        missing = [name for name in self._fitted().columns if name not in corpus.columns]
         if missing:
             raise ArgumentError(
                 f"X has no {missing[0]!r}, which the tagger was fitted on; give tokens of the same kind"

@@ -151,16 +151,11 @@ class TrellisTagger:
         labels = [_entity_labels(some) if annotate == "ents" else [one.tag_ for one in some] for some in sentences]
         if not sentences or not any(label not in ("", "O") for some in labels for label in some):
             raise ArgumentError(f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to learn")
-        options = {"scheme": "iob2"} if annotate == "ents" else {}
+        options: dict[str, Any] = {"features": self._features, "learner": self._learner, "order": self._order}
+        options |= {"labels": trellis.Labels(scheme="iob2")} if annotate == "ents" else {}
         self._annotate = annotate
-        self.tagger = trellis.train(
-            {"word": [_column("word", tokens) for tokens in sentences], "label": labels},
-            target="label",
-            features=self._features,
-            learner=self._learner,
-            order=self._order,
-            **{**options, **settings},
-        )
+        corpus = {"word": [_column("word", tokens) for tokens in sentences], "label": labels}
+        self.tagger = trellis.train(corpus, target="label", **{**options, **settings})
 
     def score(self, examples: Iterable[Example], **more: Any) -> dict[str, Any]:
         """By spaCy's own scorer."""

@@ -19,7 +19,7 @@ from trellis.corpus.tokens import tokenize
 from trellis.evaluation.significance import mcnemar
 from trellis.evaluation.tagging import evaluate_columns, right_tokens
 from trellis.interfaces.serve import messages
-from trellis.interfaces.serve.app import LOOPBACK, make_app
+from trellis.interfaces.serve.app import LOOPBACK, App
 from trellis.interfaces.serve.door import Limits, Scope, TurnedAwayError
 from trellis.interfaces.serve.models import Models, Served
 from trellis.interfaces.serve.questions import Address, Inputs, Reply, Shared
@@ -76,13 +76,18 @@ class LearnRequest(messages.Body):
     ]
 
 
-class LabelRequest(messages.Body):
+class UndoRequest(messages.Body):
+    """Whose last change to undo."""
+
+    client: str = Field("", max_length=100, description="the tab that asks")
+
+
+class LabelRequest(UndoRequest):
     """The labels of a sentence; null where there is none yet."""
 
     number: int = Field(ge=0)
     labels: Annotated[list[str | None], Field(fail_fast=True)]
     revision: str = Field("", description="of the sentence, as it was last seen; empty: never changed")
-    client: str = Field("", max_length=100, description="the tab that asks")
 
 
 class NextRequest(messages.Body):
@@ -93,12 +98,6 @@ class NextRequest(messages.Body):
     uncertain: bool = True
 
 
-class UndoRequest(messages.Body):
-    """Whose last change to undo."""
-
-    client: str = Field("", max_length=100)
-
-
 def make_studio(
     models: Models, corpus: Shape | None = None, book: Workbook | None = None, *, n_threads: int | None = None
 ) -> Any:
@@ -107,7 +106,7 @@ def make_studio(
     ``corpus`` gives the file that the studio was opened with as a model reads it, ``book`` its labels.
     """
     more = {**_pages(corpus, book), **({} if book is None else _labelling(models, book))}
-    return make_app(models, limits=Limits(seconds=SECONDS), hosts=LOOPBACK, n_threads=n_threads, more=more)
+    return App(models, limits=Limits(seconds=SECONDS), hosts=LOOPBACK, n_threads=n_threads, more=more)
 
 
 def _pages(corpus: Shape | None, book: Workbook | None) -> dict[str, Address]:

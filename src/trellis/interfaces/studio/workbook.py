@@ -221,6 +221,7 @@ class Workbook(AbstractContextManager["Workbook"]):
 
     def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
         from trellis.learners.crf import CRF
+        from trellis.tasks.tagging import options
         from trellis.tasks.tagging.train import train
 
         def observe(event: Event) -> None:
@@ -231,16 +232,10 @@ class Workbook(AbstractContextManager["Workbook"]):
             whole = [i for i in labels if None not in labels[i]]
             held_out = whole[9::10] if len(whole) >= LEAST_FOR_DEV else []
             training.held_out = len(held_out)
-            rest = sorted(labels.keys() - set(held_out))
-            tagger = train(
-                self._part(labels, rest),
-                target=self.target,
-                learner=CRF(epochs=EPOCHS),
-                partial="missing",
-                dev=self._part(labels, held_out) if held_out else None,
-                observer=observe,
-            )
-            done(tagger)
+            dev = self._part(labels, held_out) if held_out else None
+            rest = self._part(labels, sorted(labels.keys() - set(held_out)))
+            how: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
+            done(train(rest, target=self.target, dev=dev, observer=observe, **how))
         except Exception as error:  # whatever it is, only the page can show it
             training.error = _message(error)
         finally:

@@ -11,27 +11,34 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import instance, items, thread_count, whole_number
-from trellis._support.arrays import Doubles, Ints
+from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arrays import Doubles, Ints, farthest
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
+from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
-from trellis.corpus.read import read
+from trellis.corpus.read import read, read_like
 from trellis.evaluation.attachment import AttachmentReport, attachment_of
-from trellis.features.arcs import ArcVocabulary
-from trellis.features.places import ColumnReader
+from trellis.features.arcs import ArcTemplates, ArcVocabulary
+from trellis.features.extraction import Coded
+from trellis.features.known import keys_in_order
+from trellis.features.places import MEASURE
 from trellis.features.presets import ALIASES
-from trellis.features.templates import ARC_MEASURES, Look
+from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables, tables_in
+from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, heaviest_first
-from trellis.tasks.model import KBest, Model
-from trellis.tasks.parsing import file as parser_file
+from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.parsing.tree import DependencyTree
-from trellis.tasks.parsing.treebank import HEAD, LABEL, read_dependencies
+from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_dependencies
 
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
+
+WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in Tables._fields), "values")
+KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
 
 
 @contextmanager
@@ -50,7 +57,7 @@ class Parser(Model):
     A sentence is a dict from column names to lists of strings, or a list of tuples in the order of ``columns``.
     """
 
-    task, format = "parse", parser_file.FORMAT
+    task, format = "parse", "trellis-parser-1"
 
     vocabulary: ArcVocabulary
     labels: tuple[str, ...]  # of arcs; () where arcs have none
@@ -61,13 +68,11 @@ class Parser(Model):
     training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
     _native: _core.TreeModel = field(init=False, repr=False, compare=False)
-    _reader: ColumnReader = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
         object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, dict(self.weights)))
-        object.__setattr__(self, "_reader", self.vocabulary.reader)
 
     @property
     def columns(self) -> list[str]:
@@ -79,6 +84,15 @@ class Parser(Model):
         """1: scores of arcs; 2: of siblings too."""
         return 2 if self.vocabulary.templates.siblings else 1
 
+    def table(self, kind: str) -> Tables:
+        """The arrays of the keys of its attributes ("tables"), or of what is folded in them ("folds")."""
+        return tables_in(self.weights, kind)
+
+    def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
+        """Names of a file's columns by their number: all of training; all but those of trees; those that it reads."""
+        trained = self.training.get("corpus", {}).get("columns", [*self.columns, HEAD, LABEL])
+        return naming_of(trained, (HEAD, LABEL), self.columns, source, hint)
+
     # ------------------------------------------------------------ trees
 
     def parse(self, sentence: Any, *, probabilities: bool = False) -> DependencyTree:
@@ -88,9 +102,7 @@ class Parser(Model):
         if not flag().check("probabilities", probabilities):
             return tree
         heads = np.array(tree.heads, np.int32)
-        data = self._data(corpus)
-        with short_sentences(corpus):
-            _, arcs, labels = self._native.marginals(data, 0, heads)
+        arcs, labels = self._marginals(corpus, heads)
         own = arcs[heads, np.arange(1, len(heads) + 1)]
         if tree.labels is not None:
             own = own * labels[np.arange(len(heads)), [self.labels.index(label) for label in tree.labels]]
@@ -106,17 +118,17 @@ class Parser(Model):
             for a, b, score in zip(starts[:-1], starts[1:], scores.tolist(), strict=True)
         ]
 
-    def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with its columns ``head`` and ``deprel`` filled in."""
-        corpus = instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        heads, labels, _ = self._native.best(self._data(corpus), thread_count(n_threads))
+    def parse_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
+        """The corpus, or what ``trellis.read`` takes, with its columns ``head`` and ``deprel`` filled in."""
+        sentences = self._read(corpus)
+        heads, labels, _ = self._native.best(self._data(sentences), thread_count(n_threads))
         longest = int(heads.max(initial=0))
-        out = corpus.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
+        out = sentences.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
         return out.with_column(LABEL, Column(labels, Strings.of(self.labels))) if self.labels else out
 
     predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
 
-    def kbest(self, sentence: Any, k: int) -> KBest:
+    def kbest(self, sentence: Any, k: int = 5) -> KBest:
         """The ``k`` best trees with their scores, best first; they differ in heads, and have the best labels."""
         corpus, k = self._one(sentence), whole_number("k", k, 1, 10**6)
         if not corpus.n_tokens:
@@ -135,19 +147,15 @@ class Parser(Model):
         than the log loss only say how far apart scores are.
         """
         corpus = self._one(sentence)
-        data = self._data(corpus)
-        with short_sentences(corpus):
-            _, arcs, _ = self._native.marginals(data, 0, np.zeros(corpus.n_tokens, np.int32))
-        return np.asarray(arcs[:, 1:])
+        return np.asarray(self._marginals(corpus, np.zeros(corpus.n_tokens, np.int32))[0][:, 1:])
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
-        corpus, explanation = self._one(sentence), None
-        for tree, _ in reversed(self.kbest(corpus, 2)):
+        corpus, ranked = self._one(sentence), []
+        for tree, _ in self.kbest(corpus, 2):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
-            explanation = Explanation(tree, float(sum(term.weight for term in terms)), terms, explanation)
-        assert explanation is not None
-        return explanation
+            ranked.append((tree, float(sum(term.weight for term in terms)), terms))
+        return Explanation.of(ranked)
 
     def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
         """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
@@ -165,49 +173,90 @@ class Parser(Model):
             heads[word - 1] = head
             labels = None
             if tree.labels is not None:
-                with short_sentences(corpus):
-                    best = int(np.argmax(self._native.marginals(self._data(corpus), 0, heads)[2][word - 1]))
+                best = int(np.argmax(self._marginals(corpus, heads)[1][word - 1]))
                 labels = [*tree.labels[: word - 1], self.labels[best], *tree.labels[word:]]
             tree = replace(tree, heads=heads.tolist(), labels=labels)
         return heaviest_first(self._arc_terms(corpus, tree, word))
 
     def _arc_terms(self, corpus: Corpus, tree: DependencyTree, word: int) -> list[Term]:
         """The terms of the arc to a word, with those of its sibling next to it on the side of its head."""
-        n, head = corpus.n_tokens, tree.heads[word - 1]
+        n, head, vocabulary = corpus.n_tokens, tree.heads[word - 1], self.vocabulary
         between = range(head + 1, word) if head < word else range(head - 1, word, -1)
         siblings = [i for i in between if tree.heads[i - 1] == head] if head else []
         sibling = siblings[-1] if siblings else head
         said = "" if tree.labels is None else tree.labels[word - 1]
         label = self.labels.index(said) if said else 0
         templates, places, weights = self._native.explain(self._data(corpus), 0, head, sibling, word, label)
-        values = {name: corpus.column(name).tolist() for name in self.columns}
-        at = {"head": head - 1, "dep": word - 1, "sibling": sibling - 1 if siblings else n}
-        return [
-            Term(self._named(t, values, {**at, "between": place}, label), weight, (head, word), said)
-            for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True)
-        ]
+        coded, layout = vocabulary.read(corpus), vocabulary.layout()
+        at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
+        terms = list[Term]()
+        for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True):
+            atoms = layout.atoms_of(t)
+            parts = [f"label={said}"] if vocabulary.all[t].labelled and said else []
+            for look, (slot, where, offset, *_) in zip(vocabulary.all[t].looks, atoms, strict=True):
+                if where == MEASURE:
+                    number = measures[slot]
+                else:
+                    token = (place if look.place == "between" else at[where]) + offset
+                    number = _id_at(coded, layout.view_of(slot), token, n, vocabulary.reach)
+                parts += vocabulary.texts(look, [number], vocabulary.MEASURES)
+            terms.append(Term(" & ".join(parts) or "bias", weight, (head, word), said))
+        return terms
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), of features of arcs, with the label where they have one."""
+        counts, values, terms, first = self.vocabulary.templates.counts, self.weights["values"], list[Term](), 0
+        most = None if n is None else whole_number("n", n, 0)
+        folds, weighted = [keys for keys, _ in keys_in_order(self.table("folds"))], sum(counts[:3])
+        for t, (keys, _) in enumerate(keys_in_order(self.table("tables"))[:weighted]):
+            labels = self.labels or ("",) if self.vocabulary.all[t].labelled else ("",)
+            own = values[first : first + len(keys) * len(labels)]
+            first += len(own)
+            at = farthest(own, most)
+            names = self.vocabulary.names(t, keys[at // len(labels)], folds, self.vocabulary.MEASURES)
+            for name, label, weight in zip(names, (at % len(labels)).tolist(), own[at].tolist(), strict=True):
+                said = f"label={labels[label]} & " if labels[label] else ""
+                terms.append(Term(f"{said}{name}", weight, (), labels[label]))
+        return heaviest_first(terms)[:most]
 
     def draw(self, sentence: Any) -> Picture:
         """The best tree: arcs above the words, as thick as they are probable."""
         return self.parse(sentence, probabilities=True).draw()
 
-    def evaluate(self, corpus: Any, *, n_threads: int | None = None, subtypes: bool = True) -> AttachmentReport:
-        """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``."""
-        treebank = read_dependencies(read(corpus), labelled=bool(self.labels))
+    def evaluate(
+        self, corpus: Any, y: Any = None, *, n_threads: int | None = None, subtypes: bool = True
+    ) -> AttachmentReport:
+        """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``, or with ``y``, as ``train``."""
+        gold = gold_corpus(corpus, y, self.naming(""), self._read)
+        treebank = read_dependencies(gold, labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
-        gold = None if treebank.labels is None else treebank.labels.tolist()
-        both = (treebank.heads, gold), (heads, predicted)
+        both = (treebank.heads, None if treebank.labels is None else treebank.labels.tolist()), (heads, predicted)
         return attachment_of(treebank.corpus.starts, self._words(treebank.corpus), *both, subtypes=subtypes)
 
     # ------------------------------------------------------------ files
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        return parser_file.content_of(self)
+        templates, vocabulary = self.vocabulary.templates, self.vocabulary
+        known, columns = columns_content(vocabulary.columns, vocabulary.lookups)
+        header = {
+            "templates": {kind: [str(template) for template in getattr(templates, kind)] for kind in KINDS},
+            **columns,
+            "labels": list(self.labels),
+            "projective": self.projective,
+            "family": self.family,
+        }
+        return {**self.weights, **known}, header
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls(*parser_file.parts_of(tensors, header))
+        templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
+        columns, lookups = checked_columns(header, tensors)
+        if [column.name for column in columns] != templates.columns:
+            raise ValueError("columns of other templates")
+        labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in WEIGHTS}
+        kind = bool(header["projective"]), str(header["family"])
+        return cls(ArcVocabulary(templates, columns, lookups), labels, weights, *kind, *notes_and_record(header))
 
     def _facts(self) -> dict[str, Any]:
         kind = "projective" if self.projective else "non-projective"
@@ -222,6 +271,10 @@ class Parser(Model):
         if len(corpus) != 1:
             raise CorpusError(corpus.source, None, f"a corpus of {len(corpus):,} sentences, not one; see predict_batch")
         return corpus
+
+    def _read(self, source: Any) -> Corpus:
+        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training."""
+        return read_like(source, self.naming, self.training.get("corpus", {}))
 
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):
@@ -242,34 +295,29 @@ class Parser(Model):
         return corpus.column(next(names, self.columns[0]))
 
     def _data(self, corpus: Corpus) -> _core.ArcData:
-        columns = self._reader.read(corpus)
+        columns = self.vocabulary.read(corpus)
         with short_sentences(corpus):
             return _core.ArcData(self._plan, columns, corpus.starts)
+
+    def _marginals(self, corpus: Corpus, heads: Ints) -> tuple[Doubles, Doubles]:
+        """Of one sentence the probability of every arc, and of every label of the arcs from these heads."""
+        data = self._data(corpus)
+        with short_sentences(corpus):
+            _, arcs, labels = self._native.marginals(data, 0, heads)
+        return arcs, labels
 
     def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:
         named = [self.labels[i] for i in labels.tolist()] if self.labels else None
         return DependencyTree(words, heads.tolist(), named, score)
 
-    def _named(self, t: int, values: Mapping[str, Sequence[str]], at: Mapping[str, int], label: int) -> str:
-        """An attribute as a person reads it: ``pos[head]=VB & distance=+1``."""
-        template = self.vocabulary.templates.all[t]
-        said = [f"label={self.labels[label]}"] if template.labelled and self.labels else []
-        for look in template.looks:
-            if look.place in ARC_MEASURES:
-                apart = at["dep"] - at["head"]
-                near = (
-                    apart
-                    if abs(apart) <= 5
-                    else f"{'+' if apart > 0 else '-'}{'6..10' if abs(apart) <= 10 else '11..'}"
-                )
-                side = "right" if apart > 0 else "left"
-                said.append(f"direction={side}" if look.place == "direction" else f"distance={near}")
-            else:
-                said.append(f"{look}={self._said(look, values, at[look.place] + look.offset)}")
-        return " & ".join(said) or "bias"
 
-    def _said(self, look: Look, values: Mapping[str, Sequence[str]], place: int) -> str:
-        words = values[look.column]
-        if not 0 <= place < len(words):
-            return "_ROOT" if place == -1 else "_OUTSIDE"
-        return self._reader.said(look, words[place])
+def arc_measures(apart: int) -> tuple[int, int]:
+    """The ids of the direction and of the distance from a head to its dependent (core/weights/arcs.hpp)."""
+    right, distance = apart > 0, abs(apart)
+    return int(right), right * 7 + (min(distance - 1, 5) if distance <= 10 else 6)
+
+
+def _id_at(coded: Sequence[Coded], slot: Sequence[int], at: int, n: int, reach: int) -> int:
+    """The id of a view at a place of a sentence of n words, or beyond it (core/text/extract.hpp)."""
+    codes, ids = coded[slot[0]]
+    return int(ids[codes[at], slot[1]]) if 0 <= at < n else -at - 1 if at < 0 else reach + at - n

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Unpack
@@ -10,20 +11,24 @@ from typing import Any, Unpack
 import numpy as np
 
 from trellis import _core
+from trellis._support.arguments import instance
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
-from trellis.features.arc_presets import default_templates
-from trellis.features.arcs import ArcTemplates, arc_templates, arc_vocabulary
-from trellis.learning.fit import Fit, check_dev_labels, corpus_of, no_targets
-from trellis.learning.site_problem import SiteProblem, SiteWeights
+from trellis.features.arcs import ArcTemplates, ArcVocabulary, arc_templates, arc_vocabulary, default_templates
+from trellis.features.carried_keys import Carrier, numbers_of
+from trellis.features.known import keys_in_order
+from trellis.features.places import Keys
+from trellis.features.vocabulary import tables_in
+from trellis.learning.fit import Fit, check_dev_labels, corpus_of
+from trellis.learning.problem import SiteProblem
 from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
-from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, read_dependencies
-from trellis.tasks.parsing.warm_start import ArcStart, check_start
+from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, gold_corpus, read_dependencies
 
 
-def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Parser:
+def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Parser:
     """Train a parser on the trees in the columns ``head`` and ``deprel`` of a corpus.
 
     Parameters
@@ -31,19 +36,19 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
     corpus
         Corpus, or anything ``trellis.read`` takes.
     y
-        None: heads and labels are columns of the corpus.
+        Trees of sentences that are given without: of each a ``DependencyTree``, its heads, or its heads and labels.
     **options
         See `ParsingOptions` (docs/parsing.md).
     """
     fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
     settings, learner = fit.settings, fit.learner
-    no_targets(y, "heads and labels are columns of the corpus")
     if settings.order > 1 and not settings.projective:
         raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
-    treebank = read_dependencies(corpus_of(corpus, "train on"), labelled=settings.labelled, lenient=settings.lenient)
+    gold = corpus_of(gold_corpus(corpus, y), "train on")
+    treebank = read_dependencies(gold, labelled=settings.labelled, lenient=settings.lenient)
     names = () if treebank.labels is None else tuple(treebank.labels.values)
     if settings.dev is not None:
-        dev = corpus_of(settings.dev, "compare epochs on")
+        dev = corpus_of(gold_corpus(settings.dev), "compare epochs on")
         held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=settings.lenient)
         if settings.metric == "las" and not names:
             raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
@@ -69,8 +74,8 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         vector = _core.TreeVector(examples)
         return _core.TreeObjective(vector), vector.weights
 
-    def assemble(weights: SiteWeights, record: dict[str, Any]) -> Parser:
-        return Parser(vocabulary, names, weights.arrays, settings.projective, learner.family, fit.notes, record)
+    def assemble(weights: Arrays, record: dict[str, Any]) -> Parser:
+        return Parser(vocabulary, names, weights, settings.projective, learner.family, fit.notes, record)
 
     n = len(treebank.corpus)
     problem = SiteProblem(
@@ -92,6 +97,7 @@ def train(corpus: Any, y: None = None, **options: Unpack[ParsingOptions]) -> Par
         sentences=n,
         tokens=treebank.corpus.n_tokens,
         skipped=treebank.n_skipped,
+        corpus={"columns": list(treebank.corpus.columns)},
     )
 
 
@@ -114,3 +120,92 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
     """Whether a column tells tokens apart: many treebanks have nothing but ``_`` in some columns of CoNLL-U."""
     column = corpus.columns[name]
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
+
+
+# ------------------------------------------------------------ warm starts
+
+
+def check_start(init: Any, templates: ArcTemplates, labelled: bool) -> Parser:
+    """The older parser; LearnerError if its attributes are not those of a new one."""
+    parser = instance("init", init, Parser, "a Parser, such as trellis.load gives")
+    if parser.vocabulary.templates != templates:
+        raise LearnerError("init has other features, order or filter; give those that it was trained with")
+    if bool(parser.labels) != labelled:
+        raise LearnerError("init must have labels of arcs if the new parser has, and none otherwise")
+    return parser
+
+
+@dataclass(frozen=True, slots=True)
+class ArcStart:
+    """The weights of an older parser for a training with that vocabulary and those labels.
+
+    Online learners start with all of them; batch learners with those of attributes that the new trees have.
+    """
+
+    parser: Parser
+    vocabulary: ArcVocabulary
+    labels: tuple[str, ...]
+
+    def state(self, state: Mapping[str, Any]) -> Arrays:
+        """The state of new native weights, with the older weights in it."""
+        tables, folds = (_split(state, kind) for kind in ("tables", "folds"))
+        columns = self._columns(len(self.labels))
+        sizes = [len(own) * n for own, n in zip(tables, columns, strict=True)]
+        rows = np.split(state["table.weights"], np.cumsum(sizes)[:-1])
+        for t, numbers, carried in self._carried(tables, folds, grows=True):
+            old, rows[t] = rows[t], np.zeros(len(tables[t]) * columns[t], np.float32)
+            rows[t][: len(old)] = old
+            rows[t].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
+        values = np.concatenate(rows)
+        return {
+            "clock": state["clock"],
+            **_joined(tables, "tables"),
+            **_joined(folds, "folds"),
+            "table.weights": values,
+            "table.sums": np.zeros(len(values)),
+            "table.variances": np.ones(len(values) if len(state["table.variances"]) else 0, np.float32),
+        }
+
+    def vector(self, learnt: Any) -> Doubles:
+        """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
+        tables, folds = ([own for own, _ in keys_in_order(tables_in(learnt, kind))] for kind in ("tables", "folds"))
+        columns = self._columns(len(self.labels))
+        first = np.cumsum([0, *(len(own) * n for own, n in zip(tables, columns, strict=True))])
+        vector = np.zeros(first[-1])
+        for t, numbers, carried in self._carried(tables, folds, grows=False):
+            vector[first[t] : first[t + 1]].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
+        return vector[: first[-1 - len(self.vocabulary.templates.filter)]]  # the filter has no weights
+
+    def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[int, Longs, Floats]]:
+        """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
+        parser = self.parser
+        old, old_folds = (keys_in_order(parser.table(kind)) for kind in ("tables", "folds"))
+        carrier = Carrier(parser.vocabulary, self.vocabulary)
+        columns = self._columns(len(parser.labels))
+        first = np.cumsum([0, *(len(own) * n for (own, _), n in zip(old, columns, strict=True))])
+        for t, (own, _) in enumerate(old):
+            keys, kept = carrier.keys(t, own, [some for some, _ in old_folds], folds, grows=grows)
+            numbers, tables[t] = numbers_of(tables[t], keys, grows=grows)
+            weights = parser.weights["values"][first[t] : first[t + 1]].reshape(-1, columns[t])[kept]
+            yield t, numbers[numbers >= 0], weights[numbers >= 0]
+
+    def _columns(self, n_labels: int) -> list[int]:
+        """How many weights an attribute of each template has."""
+        arcs, labelled, siblings, filters = self.vocabulary.templates.counts
+        return [1] * arcs + [max(1, n_labels)] * labelled + [1] * (siblings + filters)
+
+    def _label_map(self, t: int) -> Longs:
+        """The columns of the older weights in the new ones."""
+        arcs, labelled, *_ = self.vocabulary.templates.counts
+        names = self.parser.labels if arcs <= t < arcs + labelled else ()
+        return np.array([self.labels.index(name) for name in names] or [0], np.int64)
+
+
+def _split(state: Mapping[str, Any], kind: str) -> list[Keys]:
+    ends = state[f"{kind}.starts"]
+    return np.split(state[f"{kind}.keys"], ends[1:-1])[: len(ends) - 1]
+
+
+def _joined(tables: list[Keys], kind: str) -> Arrays:
+    keys = np.concatenate([np.empty(0, np.uint64), *tables])
+    return {f"{kind}.keys": keys, f"{kind}.starts": starts_of([len(own) for own in tables])}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trellis import _core
+from trellis._support.arguments import items
 from trellis._support.arrays import Ints
-from trellis._support.errors import CorpusError
+from trellis._support.errors import ArgumentError, CorpusError
+from trellis.corpus.columns import Naming
 from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.objects import with_labels
+from trellis.corpus.read import read, read_examples
 
 HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
@@ -22,6 +28,40 @@ class DependencyTreebank:
     heads: Ints  # [n_tokens] within the sentence, from 1; 0 the root
     labels: Column | None  # of arcs
     n_skipped: int = 0  # sentences left out, as they were no trees
+
+
+def gold_corpus(
+    source: Any, y: Any = None, naming: Naming | None = None, read: Callable[[Any], Corpus] = read
+) -> Corpus:
+    """A corpus with trees: what ``trellis.read`` takes, or sentences and their trees ``y``, also as a pair of both.
+
+    A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
+    """
+    if y is None and isinstance(source, tuple) and len(source) == 2:
+        source, y = source
+    if y is None:
+        if isinstance(source, Mapping) and HEAD in source:
+            source = {**source, HEAD: [_heads(heads) for heads in items(source[HEAD]) or []]}
+        return read(source)
+    trees = items(y)
+    if trees is None:
+        raise ArgumentError(f"y must have a tree of every sentence, such as its heads, not {type(y).__name__}")
+    pairs = [_heads_and_labels(tree) for tree in trees]
+    corpus = read_examples(source, [_heads(heads) for heads, _ in pairs], target=HEAD, naming=naming)
+    labels = [labels for _, labels in pairs]
+    return corpus if all(own is None for own in labels) else with_labels(corpus, LABEL, labels)
+
+
+def _heads_and_labels(tree: Any) -> tuple[Any, Any]:
+    if hasattr(tree, "heads"):
+        return tree.heads, tree.labels
+    return tree if isinstance(tree, tuple) and len(tree) == 2 and items(tree[0]) is not None else (tree, None)
+
+
+def _heads(heads: Any) -> Any:
+    """Heads as a column has them."""
+    numbers = items(heads)
+    return heads if numbers is None else [head if isinstance(head, str) else f"{head}" for head in numbers]
 
 
 def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> DependencyTreebank:
@@ -65,7 +105,7 @@ def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> Corpus
     def at(token: int, why: str) -> CorpusError:
         line = None if corpus.lines is None else int(corpus.lines[token])
         place = "" if line is not None else f"sentence {sentence + 1}, word {token - begin + 1}: "
-        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or leave the sentence out (lenient)")
+        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or skip such sentences with lenient=True")
 
     n = end - begin
     for token in range(begin, end):

@@ -16,13 +16,16 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trellis._support.arguments import items
+from trellis._support.arrays import starts_of
 from trellis._support.errors import ArgumentError, LearnerError, TemplateError
-from trellis.tasks.reranking.lists import Candidate, KBestList, Segment
-from trellis.tasks.structured.problem import plain_features
+from trellis.engine.hypergraph import Hypergraph
+from trellis.tasks.reranking.lists import Candidate, Segment
+from trellis.tasks.structured.problem import Parts, plain_features
 
 Function = Callable[[Candidate], Iterable[str] | Mapping[str, float]]
 Feature = str | Function
@@ -88,23 +91,6 @@ class View(NamedTuple):
 Look = tuple[View, int]  # with its offset
 
 
-@dataclass(frozen=True, slots=True)
-class ListFeatures:
-    """Features of a list, those that some candidates share kept once; what all of them have decides nothing."""
-
-    shared: list[tuple[int, dict[str, float]]]  # which candidates have them (bit r: the one of rank r)
-    own: list[dict[str, float]]  # of each candidate
-
-    def of(self, rank: int) -> dict[str, float]:
-        """All features of the candidate of that rank."""
-        out = dict(self.own[rank])
-        for members, features in self.shared:
-            if members >> rank & 1:
-                for name, value in features.items():
-                    out[name] = out.get(name, 0.0) + value
-        return out
-
-
 class GlobalFeatures:
     """Features that were chosen, ready to look at lists."""
 
@@ -140,22 +126,36 @@ class GlobalFeatures:
             self._windows.setdefault((min(offsets), max(offsets)), []).append((f"{text}=", looks))
         self._views = {view for some in self._windows.values() for _, looks in some for view, _ in looks}
 
-    def of(self, found: KBestList, scale: float) -> ListFeatures:
-        """The features of a list; the tagger's scores are divided by ``scale``."""
-        candidates = found.candidates
-        out = ListFeatures(self._look(candidates), [dict[str, float]() for _ in candidates])
+    def parts(self, candidates: Sequence[Candidate], scale: float) -> Parts:
+        """A list as a hypergraph, the candidates as its last edges; the tagger's scores are divided by ``scale``.
+
+        A candidate is an edge into the goal. Features that some candidates share are on an edge of their own, to a node
+        that those candidates have as a tail: so a list is encoded and scored without repeating them.
+        """
+        shared, own = self._look(candidates), [dict[str, float]() for _ in candidates]
         if self.has_score:
-            for features, z in zip(out.own, candidates, strict=True):
+            for features, z in zip(own, candidates, strict=True):
                 features["score"] = (z.score - candidates[0].score) / scale
         for name, function in self.functions.items():
             said = [_said(name, function(z)) for z in candidates]
             same = set(said[0].items()).intersection(*(one.items() for one in said[1:]))
-            for features, one in zip(out.own, said, strict=True):
+            for features, one in zip(own, said, strict=True):
                 features.update({f"{name}: {key}": value for key, value in one.items() if (key, value) not in same})
-        return out
+        n, members = len(shared), [who for who, _ in shared]
+        tails = [[node for node, who in enumerate(members) if who >> z.rank & 1] for z in candidates]
+        graph = Hypergraph(
+            [*range(n), *[n] * len(tails)],
+            np.array([node for nodes in tails for node in nodes], np.int32),
+            tail_starts=starts_of([*[0] * n, *map(len, tails)]),
+            n_nodes=n + 1,
+        )
+        return Parts(graph, [*(features for _, features in shared), *own])
 
     def _look(self, candidates: Sequence[Candidate]) -> list[tuple[int, dict[str, float]]]:
-        """What templates see. Candidates have most of their segments in common, so every window is looked at once."""
+        """What templates see, with the candidates that have it (bit r: the one of rank r), but for what all have.
+
+        Candidates have most of their segments in common, so every window is looked at once.
+        """
         if not self._windows:
             return []
         sentence, n = candidates[0].sentence, len(candidates[0].labels)

@@ -121,7 +121,7 @@ def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
     marks_spans = guess_scheme(labels) is not None
     if cost == "spans" and not marks_spans:
         raise ArgumentError("cost 'spans' counts spans, and the labels mark none; leave cost out, or give 'tokens'")
-    return wrong_tokens if cost == "tokens" or not marks_spans else SpanCost()
+    return wrong_tokens if cost == "tokens" or not marks_spans else wrong_spans
 
 
 def wrong_tokens(gold: Sequence[str], z: Candidate) -> float:
@@ -129,21 +129,15 @@ def wrong_tokens(gold: Sequence[str], z: Candidate) -> float:
     return float(sum(a != b for a, b in zip(gold, z.labels, strict=True)))
 
 
-class SpanCost:
-    """The number of missed and false spans; an object, as a local function could not be pickled."""
+def wrong_spans(gold: Sequence[str], z: Candidate) -> float:
+    """The number of missed and false spans."""
+    predicted, wanted = [one for one in z.segments if z.labels[one.begin] != OUTSIDE], _spans(tuple(gold))
+    return float(len(wanted) + len(predicted) - 2 * sum(one in wanted for one in predicted))
 
-    def __init__(self) -> None:
-        # The spans of the last gold labels: all candidates of a list have the same.
-        self._last: tuple[tuple[str, ...], frozenset[Segment]] = ((), frozenset())
 
-    def __call__(self, gold: Sequence[str], z: Candidate) -> float:
-        """The cost of a candidate where these labels are right."""
-        labels = tuple(gold)
-        if labels != self._last[0]:
-            spans = (one for one in segments_of(labels, {}, spans=True) if labels[one.begin] != OUTSIDE)
-            self._last = (labels, frozenset(spans))
-        predicted, wanted = [one for one in z.segments if z.labels[one.begin] != OUTSIDE], self._last[1]
-        return float(len(wanted) + len(predicted) - 2 * sum(one in wanted for one in predicted))
+@functools.lru_cache(1)  # all candidates of a list have the same gold labels
+def _spans(labels: tuple[str, ...]) -> frozenset[Segment]:
+    return frozenset(one for one in segments_of(labels, {}, spans=True) if labels[one.begin] != OUTSIDE)
 
 
 def report(

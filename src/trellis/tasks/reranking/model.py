@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import LARGEST, instance, items, real_number, whole_number
-from trellis._support.arrays import Arrays, Doubles, starts_of
+from trellis._support.arguments import LARGEST, items, real_number, whole_number
+from trellis._support.arrays import Arrays, Doubles
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus, column_of
-from trellis.engine.hypergraph import Hypergraph
 from trellis.evaluation.tagging import RerankingReport
-from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
 from trellis.tasks.reranking.lists import (
@@ -38,11 +37,7 @@ FORMAT = "trellis-reranker-1"
 
 
 class ListProblem:
-    """Lists as a problem of trellis.tasks.structured: an input is a list, its outputs are ranks in it.
-
-    A candidate is an edge into the goal. Features that some candidates share are on an edge of their own, to a node
-    that those candidates have as a tail: so a list is encoded and scored without repeating them.
-    """
+    """Lists as a problem of trellis.tasks.structured: an input is a list, its outputs are ranks in it."""
 
     def __init__(self, features: GlobalFeatures, scale: float, cost_of: CostOf) -> None:
         self.features, self.scale, self.cost_of = features, scale, cost_of
@@ -56,20 +51,8 @@ class ListProblem:
         """The list as a hypergraph, the candidates as its last edges."""
         last = self._last
         if last is None or last[0] is not x:
-            last = self._last = (x, self._parts(x))
+            last = self._last = (x, self.features.parts(x.candidates, self.scale))
         return last[1]
-
-    def _parts(self, x: KBestList) -> Parts:
-        found, n = self.features.of(x, self.scale), len(x.candidates)
-        n_shared = len(found.shared)
-        tails = [[node for node, (who, _) in enumerate(found.shared) if who >> rank & 1] for rank in range(n)]
-        graph = Hypergraph.from_arrays(
-            [*range(n_shared), *[n_shared] * n],
-            starts_of([*[0] * n_shared, *map(len, tails)]),
-            np.array([node for some in tails for node in some], np.int32),
-            n_nodes=n_shared + 1,
-        )
-        return Parts(graph, [*(features for _, features in found.shared), *found.own])
 
     def edges(self, x: KBestList, y: Sequence[str]) -> list[int]:
         """The cheapest candidate where y are the right labels, and what it shares with others."""
@@ -111,51 +94,42 @@ class Reranker(Model):
         assert isinstance(self.model.problem, ListProblem)
         return self.model.problem
 
-    def tag(self, sentence: Any) -> list[str]:
-        """The labels of one sentence."""
-        return self.tag_batch([sentence], n_threads=1)[0]
-
-    def tag_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[list[str]]:
+    def predict_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[list[str]]:
         """The labels of many sentences. ``n_threads``: the number of threads of the tagger (default: all cores)."""
         return self.choose(self._lists(sentences, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with the labels as its column ``target``."""
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        return corpus.with_column(self.tagger.target, column_of(self.tag_batch(corpus, n_threads=n_threads)))
+    def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
+        """The corpus, or what ``trellis.read`` takes, with the labels as its column ``target``."""
+        sentences = self.tagger._read(corpus)
+        return sentences.with_column(self.tagger.target, column_of(self.predict_batch(sentences, n_threads=n_threads)))
 
-    predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
+    tag, tag_batch, tag_corpus = Model.predict, predict_batch, predict_corpus
 
-    def kbest(self, sentence: Any, k: int | None = None) -> KBest:
-        """The candidates of the tagger with their scores, best first: all, or the k best of them."""
-        most = self.k if k is None else whole_number("k", k, 1, MAX_K)
+    def kbest(self, sentence: Any, k: int = 5) -> KBest:
+        """The k best of the tagger's candidates with their scores, best first."""
         (found,) = self._lists([sentence], 1)
-        return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, most))
+        return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, k))
 
     def explain(self, sentence: Any) -> Explanation:
         """Why it chooses a candidate: what its score is made of, and that of the next best."""
-        (found,), second = self._lists([sentence], 1), None
-        features = self.problem.features.of(found, self.problem.scale)
-        for at, score in reversed(self.model.kbest(found, 2)):
-            own = features.of(at).items()
-            terms = [Term(name, self.model[name] * value) for name, value in own if self.model[name] * value]
-            second = Explanation(list(found.candidates[at].labels), score, heaviest_first(terms), second)
-        assert second is not None
-        return second
+        (found,) = self._lists([sentence], 1)
+
+        def labelled(choice: Explanation) -> Explanation:
+            second = None if choice.second is None else labelled(choice.second)
+            return replace(choice, output=list(found.candidates[choice.output].labels), second=second)
+
+        return labelled(self.model.explain(found))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), of features of whole label sequences."""
         return self.model.top_features(n)
 
-    def evaluate(self, corpus: Any, *, target: str | None = None, n_threads: int | None = None) -> RerankingReport:
-        """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus."""
-        from trellis.corpus.read import read_like
-
-        corpus = read_like(
-            corpus, self.tagger.model.naming, self.tagger.training.get("corpus", {}), self.tagger.model.n_inputs
-        )
-        gold = corpus.sentences(target or self.tagger.target)
-        lists = kbest_lists(self.tagger, corpus, self.k, gold, n_threads)
+    def evaluate(
+        self, corpus: Any, y: Any = None, *, target: str | None = None, n_threads: int | None = None
+    ) -> RerankingReport:
+        """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus, or ``y``."""
+        gold = self.tagger._read(corpus, y, target)
+        lists = kbest_lists(self.tagger, gold, self.k, gold.sentences(target or self.tagger.target), n_threads)
         return report(lists, self.choose(lists), cost=self.cost)
 
     def choose(self, lists: Sequence[KBestList]) -> list[list[str]]:
@@ -172,8 +146,6 @@ class Reranker(Model):
             "cost": self.cost,
             "scale": self.problem.scale,
             "features": self.problem.features.names,
-            "info": self.info,
-            "training": self.training,
         }
         return tensors, header
 

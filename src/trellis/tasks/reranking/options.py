@@ -17,17 +17,12 @@ FEATURES_HELP = "names of FEATURES, templates, functions of a Candidate (default
 TAGGER_HELP = "function that trains a tagger on a corpus, called per fold and with all of it; or a tagger, with lists"
 
 
-class ListOptions(TrainingOptions, total=False):
-    """Options of `fit`, the training of a reranker on lists."""
+class RerankingOptions(TrainingOptions, total=False):
+    """Options of `train` of a reranker."""
 
+    tagger: Annotated[Callable[[Corpus], Tagger] | Tagger, Option(None, None, TAGGER_HELP, "data", offered=False)]
     learner: Annotated[Learner | str | None, Option(Perceptron(), LEARNER, f"{LEARNERS}, or its name", "data")]
     k: Annotated[int, Option(20, whole(1, MAX_K), "number of candidates per sentence")]
     features: Annotated[Sequence[Feature] | None, Option(None, None, FEATURES_HELP, "data")]
     cost: Annotated[Cost, Option("auto", COST, "cost of a candidate: wrong tokens or spans")]
-
-
-class RerankingOptions(ListOptions, total=False):
-    """Options of `train` of a reranker."""
-
-    tagger: Annotated[Callable[[Corpus], Tagger] | Tagger, Option(None, None, TAGGER_HELP, "data", offered=False)]
     folds: Annotated[int, Option(5, whole(2), "folds of the cross-validation that makes the lists")]

@@ -13,13 +13,13 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.read import read_examples
 from trellis.evaluation.tagging import TaggingReport, evaluate
-from trellis.learning.fit import Fit, corpus_of, no_targets
+from trellis.learning.fit import Fit, corpus_of
 from trellis.learning.learner import check_update
 from trellis.learning.run import interrupts_raise
 from trellis.tasks.reranking.features import GlobalFeatures
 from trellis.tasks.reranking.lists import MAX_K, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.reranking.model import ListProblem, Reranker
-from trellis.tasks.reranking.options import ListOptions, RerankingOptions
+from trellis.tasks.reranking.options import RerankingOptions
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.train import train as train_structured
 from trellis.tasks.tagging.model import Tagger
@@ -40,19 +40,50 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
         target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
     """
-    training = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
-    settings = training.settings
-    rest: dict[str, Any] = {name: value for name, value in options.items() if name in ListOptions.__annotations__}
-    if isinstance(settings.tagger, Tagger):
-        no_targets(y, "lists have the right labels")
-        training.reject({"folds": "on lists, which are from folds already"})
-        return fit(settings.tagger, corpus, **rest)
-    corpus = read_examples(corpus, y)
-    held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
+    fit = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
+    settings = fit.settings
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
     check_update(getattr(settings.learner, "update", None), stepwise=False)
+    if settings.init is not None:
+        settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
+    if isinstance(tagger := settings.tagger, Tagger):
+        if y is not None:
+            raise ArgumentError("y has no effect: lists have the right labels; omit it")
+        fit.reject({"folds": "on lists, which are from folds already"})
+        lists = corpus
+    else:
+        tagger, lists = _tagger_and_lists(read_examples(corpus, y), fit)
+    found = _labelled("lists", lists, tagger)
+    features = GlobalFeatures(settings.features, text_columns(tagger))
+    problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
+    # Options of the structured model that chooses among the candidates.
+    shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
+    if settings.dev is not None:
+        held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
+        shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
+    model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
+    figures = report(found, cost=settings.cost)
+    # The options of the structured model, but for those above, are no options of the reranker.
+    record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
+    record |= {"options": fit.differing} if fit.differing else {}
+    record |= {"metric": settings.metric} if settings.dev is not None else {}
+    record |= {
+        "lists": {
+            "sentences": len(found),
+            "candidates": sum(len(one.candidates) for one in found),
+            "first": figures.first.headline,
+            "oracle": figures.oracle.headline,
+        }
+    }
+    return Reranker(tagger, model, settings.k, settings.cost, model.info, record)
+
+
+def _tagger_and_lists(corpus: Corpus, fit: Fit) -> tuple[Tagger, list[KBestList]]:
+    """The tagger of a corpus, and the lists of taggers of its folds; a held-out corpus becomes lists too."""
+    settings = fit.settings
+    held_out = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on")
     chosen = GlobalFeatures(settings.features, list(corpus.columns)).chosen
-    training.weights(len(corpus))
+    fit.weights(len(corpus))
 
     def checked(part: Corpus) -> Tagger:
         tagger = _trained(settings.tagger, part)
@@ -69,7 +100,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     if held_out is not None:
         gold = held_out.sentences(tagger.target)
         settings.dev = kbest_lists(tagger, held_out, settings.k, gold, settings.n_threads)
-    return _learnt(tagger, lists, training)
+    return tagger, lists
 
 
 def held_out_lists(
@@ -93,51 +124,6 @@ def held_out_lists(
         for i, found in zip(own, kbest_lists(made, part, k, part.sentences(made.target), n_threads), strict=True):
             lists[i] = found
     return [one for one in lists if one is not None]
-
-
-def fit(tagger: Tagger, lists: Sequence[KBestList], **options: Unpack[ListOptions]) -> Reranker:
-    """Train a reranker on lists that exist already, such as those of ``held_out_lists``.
-
-    Parameters
-    ----------
-    tagger
-        Tagger that offers the lists of new sentences.
-    lists
-        Lists with the right labels; the right output of a list is its cheapest candidate.
-    **options
-        See `ListOptions`; ``dev`` are lists of that tagger.
-    """
-    return _learnt(tagger, lists, Fit(ListOptions, options, metrics=TaggingReport.metrics))
-
-
-def _learnt(tagger: Tagger, lists: Sequence[KBestList], training: Fit) -> Reranker:
-    settings = training.settings
-    instance("tagger", tagger, Tagger, "a tagger, such as trellis.train gives")
-    found = _labelled("lists", lists, tagger)
-    features = GlobalFeatures(settings.features, text_columns(tagger))
-    problem = ListProblem(features, _typical_gap(found), cost_named(settings.cost, tagger.labels))
-    if settings.init is not None:
-        settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
-    # Options of the structured model that chooses among the candidates.
-    shared = {name: value for name, value in vars(settings).items() if name in StructuredOptions.__annotations__}
-    if settings.dev is not None:
-        held_out = [(one, one) for one in _labelled("dev", settings.dev, tagger)]
-        shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
-    model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
-    figures = report(found, cost=settings.cost)
-    # The options of the structured model, but for those above, are no options of the reranker.
-    record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
-    record |= {"options": training.differing} if training.differing else {}
-    record |= {"metric": settings.metric} if settings.dev is not None else {}
-    record |= {
-        "lists": {
-            "sentences": len(found),
-            "candidates": sum(len(one.candidates) for one in found),
-            "first": figures.first.headline,
-            "oracle": figures.oracle.headline,
-        }
-    }
-    return Reranker(tagger, model, settings.k, settings.cost, model.info, record)
 
 
 @dataclass(frozen=True, slots=True)

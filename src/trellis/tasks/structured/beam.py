@@ -7,13 +7,14 @@ per hypothesis it is ordinary beam search; where the states are as many as there
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from trellis._support.arguments import items
 from trellis._support.errors import ArgumentError, LearnerError
-from trellis.tasks.structured.problem import Features, StepProblem, Weights, check_features, plain_features, same
+from trellis.tasks.structured.problem import Features, StepProblem, Weights, plain_features, same
 
 Steps = tuple[Any, ...]
 COMPLETE: Hashable = ()  # the state of all complete outputs: nothing is to come
@@ -25,7 +26,7 @@ class Hypothesis:
 
     done: Steps
     score: float
-    is_complete: bool
+    choices: list[Any]  # what may come next; nothing: it is complete
     # Which of the choices each was, the last first. Among equals the lowest wins: as in chains, the first choice,
     # decided from the last step backwards.
     order: tuple[int, ...] = ()
@@ -55,16 +56,16 @@ class BeamSearch:
         """Phi: the sum over all steps; errors say ``where`` they are."""
         total: dict[str, float] = {}
         for t in range(len(y)):
-            for name, value in check_features(self.problem.features(x, tuple(y[:t]), y[t]), where):
+            for name, value in plain_features(self.problem.features(x, tuple(y[:t]), y[t]), where).items():
                 total[name] = total.get(name, 0.0) + value
         return total
 
     def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, where: str = "x") -> Iterator[Beam]:
         """The beam after 0, 1, ... steps until all outputs are complete; with ``gold`` by score + cost."""
-        beam: Beam = [[Hypothesis((), 0.0, is_complete(self.problem, x, (), where))]]
+        beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), where))]]
         yield beam
         t = 0
-        while not all(one.is_complete for state in beam for one in state):
+        while any(one.choices for state in beam for one in state):
             beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], where)
             t += 1
             yield beam
@@ -75,20 +76,19 @@ class BeamSearch:
         found = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
         for state in beam:
             for r, one in enumerate(state):
-                if one.is_complete:
+                if not one.choices:
                     missed = replace(one, score=one.score + (right is not None and right != ()))
                     found.append(((-missed.score, r, one.order), COMPLETE, missed))
                     continue
-                for c, choice in enumerate(choices_of(self.problem, x, one.done, where)):
+                for c, choice in enumerate(one.choices):
                     features = plain_features(self.problem.features(x, one.done, choice), where)
                     score = one.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
                     done = (*one.done, choice)
-                    complete = is_complete(self.problem, x, done, where)
-                    seen = COMPLETE if complete else self._seen(x, done, where)
-                    order = (c, *one.order)
-                    found.append(((-score, r, order), seen, Hypothesis(done, score, complete, order)))
+                    choices, order = self.choices(x, done, where), (c, *one.order)
+                    seen = self._seen(x, done, where) if choices else COMPLETE
+                    found.append(((-score, r, order), seen, Hypothesis(done, score, choices, order)))
         found.sort(key=lambda one: one[0])
         states: dict[Any, State] = {}
         for i, (_, seen, one) in enumerate(found):
@@ -110,38 +110,33 @@ class BeamSearch:
             ) from None
         return (given,)
 
+    def choices(self, x: Any, done: Steps, where: str) -> list[Any]:
+        """What may come next; ArgumentError if that is no list."""
+        given: Any = self.problem.choices(x, done)
+        choices = list(given) if isinstance(given, str) else items(given)
+        if choices is None:
+            why = f"must give a list, empty at the end, not {reprlib.repr(given)}"
+            raise ArgumentError(f"{where}: choices(x, done) {why}")
+        return choices
 
-def choices_of(problem: StepProblem[Any, Any], x: Any, done: Steps, where: str) -> Iterable[Any]:
-    """What may come next; ArgumentError if that is no list."""
-    given: Any = problem.choices(x, done)
-    if not isinstance(given, Iterable):
-        raise ArgumentError(f"{where}: choices(x, done) must give a list, empty at the end, not {reprlib.repr(given)}")
-    return given
-
-
-def is_complete(problem: StepProblem[Any, Any], x: Any, done: Steps, where: str) -> bool:
-    """Whether nothing may come next."""
-    return next(iter(choices_of(problem, x, done, where)), None) is None
+    def check_steps(self, x: Any, y: Any, where: str) -> Steps:
+        """The steps of a right output; LearnerError if it is none."""
+        try:
+            gold = tuple(y)
+        except TypeError:
+            raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
+        for t, choice in enumerate(gold):
+            if not any(same((choice,), (one,)) for one in self.choices(x, gold[:t], where)):
+                raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
+        if self.choices(x, gold, where):
+            raise LearnerError(f"{where}: y is not complete; choices(x, y) must give none")
+        return gold
 
 
 def best_of(beam: Beam, k: int) -> list[Hypothesis]:
     """The k best hypotheses."""
     ranked = [((-one.score, r, one.order), one) for state in beam for r, one in enumerate(state)]
     return [one for _, one in sorted(ranked, key=lambda entry: entry[0])[:k]]
-
-
-def check_steps(problem: StepProblem[Any, Any], x: Any, y: Any, where: str) -> Steps:
-    """The steps of a right output; LearnerError if it is none."""
-    try:
-        gold = tuple(y)
-    except TypeError:
-        raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
-    for t, choice in enumerate(gold):
-        if not any(same((choice,), (one,)) for one in choices_of(problem, x, gold[:t], where)):
-            raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
-    if not is_complete(problem, x, gold, where):
-        raise LearnerError(f"{where}: y is not complete; choices(x, y) must give none")
-    return gold
 
 
 def violations(

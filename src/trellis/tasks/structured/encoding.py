@@ -15,7 +15,7 @@ from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.learning.feature_problem import FeatureProblem, Outputs
 from trellis.learning.learner import OnlineOptions
-from trellis.tasks.structured.beam import BeamSearch, check_steps, n_wrong, violations
+from trellis.tasks.structured.beam import BeamSearch, n_wrong, violations
 from trellis.tasks.structured.problem import (
     CandidateProblem,
     Features,
@@ -68,14 +68,14 @@ class Encoder:
         """The names of the first n features; a search meets more of them as it goes on."""
         return tuple(islice(self.numbers, n))
 
-    def encode(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
-        """The training problem."""
-        problem = self.problem
+    def encode(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
+        """The training problem; ``how`` are fields of all problems."""
+        problem, how["initial"] = self.problem, self.initial
         if isinstance(problem, PartsProblem | CandidateProblem):
-            return self._encode_parts(examples, weights, n_threads)
+            return self._encode_parts(examples, **how)
         is_stepwise = isinstance(problem, BeamSearch)
         if is_stepwise:
-            examples = [(x, check_steps(problem.problem, x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
+            examples = [(x, problem.check_steps(x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
         for i, (x, y) in enumerate(examples if getattr(problem, "target", None) is None else ()):
             where = f"example {i}"
             self._numbered(problem.features(x, y, where) if is_stepwise else problem.features(x, y), where)
@@ -83,14 +83,13 @@ class Encoder:
             np.zeros(len(examples), np.int64),
             len(examples),
             len(self.numbers),
-            n_threads=n_threads,
             search=(_Steps if is_stepwise else _Search)(self, examples),
             is_stepwise=is_stepwise,
-            sentence_weights=weights,
-            initial=self.initial,
+            unit="outputs",
+            **how,
         )
 
-    def _encode_parts(self, examples: Sequence[Example], weights: Doubles | None, n_threads: int) -> FeatureProblem:
+    def _encode_parts(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
         ids, values, sizes = array("i"), array("f"), list[int]()
         graphs, right, costs = self.graphs, [], []
         for i, (x, y) in enumerate(examples):
@@ -110,17 +109,12 @@ class Encoder:
             np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
             len(examples),
             len(self.numbers),
-            n_threads=n_threads,
             graphs=Hypergraphs(graphs).native,
-            features=Lists(
-                starts_of(sizes),
-                np.array(ids, np.int32),
-                np.array(values, np.float32),
-            ),
+            features=Lists(starts_of(sizes), np.array(ids, np.int32), np.array(values, np.float32)),
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
-            sentence_weights=weights,
-            initial=self.initial,
+            unit="parts" if isinstance(self.problem, PartsProblem) else "outputs",
+            **how,
         )
 
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
@@ -224,7 +218,7 @@ def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
         return graph
     starts, places = runs_of(graph.tail_starts, order)
     tails = graph.tails[places]
-    return Hypergraph.from_arrays(graph.heads[order], starts, tails, n_nodes=graph.n_nodes, goal=graph.goal)
+    return Hypergraph(graph.heads[order], tails, tail_starts=starts, n_nodes=graph.n_nodes, goal=graph.goal)
 
 
 def _costs(given: Any, n: int, where: str) -> Doubles:

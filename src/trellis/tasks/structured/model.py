@@ -26,8 +26,8 @@ from trellis.tasks.structured.problem import (
     Problem,
     StepProblem,
     Weights,
-    check_features,
-    check_problem,
+    check_beam,
+    check_pairs,
     kind_of,
     plain_features,
     same,
@@ -84,18 +84,15 @@ class StructuredModel(Model):
             raise ArgumentError(f"inputs must be a list, not {xs!r}")
         return [self.predict(x) for x in inputs]
 
-    def kbest(self, x: Any, k: int) -> KBest:
+    def kbest(self, x: Any, k: int = 5) -> KBest:
         """The ``k`` best outputs with their scores, best first."""
         return KBest(self._best(x, whole_number("k", k, 1, 2**31 - 1)))
 
     def explain(self, x: Any) -> Explanation:
         """What the best output's score is made of, and why it beats the next best, where the problem finds it."""
         many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
-        second = None
-        for output, score, features in reversed(self._with_features(x, 2 if many else 1)):
-            second = Explanation(output, score, self._terms(features), second)
-        assert second is not None
-        return second
+        ranked = self._with_features(x, 2 if many else 1)
+        return Explanation.of((output, score, self._terms(features)) for output, score, features in ranked)
 
     def _terms(self, features: Iterable[tuple[str, float]]) -> list[Term]:
         total: dict[str, float] = {}
@@ -103,13 +100,11 @@ class StructuredModel(Model):
             total[name] = total.get(name, 0.0) + value
         return heaviest_first(Term(name, self[name] * value) for name, value in total.items() if value * self[name])
 
-    def evaluate(self, examples: Any, *, n_threads: int | None = None) -> StructuredReport:
-        """Compare its outputs with those of pairs of an input and its right output."""
+    def evaluate(self, examples: Any, y: Any = None, *, n_threads: int | None = None) -> StructuredReport:
+        """Compare its outputs with those of pairs of an input and its right output, or of inputs with ``y``."""
         from trellis.evaluation.report import StructuredReport
 
-        pairs = items(examples)
-        if pairs is None or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-            raise ArgumentError("examples must be a list of pairs of an input and its right output")
+        pairs = check_pairs("example", examples, y)
         outputs, cost = self.predict_batch([x for x, _ in pairs]), getattr(self.problem, "cost", None)
         total = cost and sum(float(cost(x, y, z)) for (x, y), z in zip(pairs, outputs, strict=True))
         right = sum(same(z, y) for (_, y), z in zip(pairs, outputs, strict=True))
@@ -122,18 +117,15 @@ class StructuredModel(Model):
         return heaviest_first(Term(name, weight) for name, weight in named if weight)[:most]
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        header = {"kind": kind_of(self.problem), "beam": self.beam, "info": self.info, "training": self.training}
-        return self.tensors(), header
+        return self.tensors(), {"kind": kind_of(self.problem), "beam": self.beam}
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         if "problem" not in needs:
             raise ModelError("a structured model needs the problem it was trained on: trellis.load(path, problem=...)")
-        problem = check_problem(needs["problem"])
-        if header.get("kind", kind_of(problem)) != kind_of(problem):
-            raise ModelError(
-                f"the model of a problem with the method {header['kind']}, and this has {kind_of(problem)}"
-            )
+        problem, kind = needs["problem"], kind_of(needs["problem"])
+        if header.get("kind", kind) != kind:
+            raise ModelError(f"the model of a problem with the method {header['kind']}, and this has {kind}")
         if "training" not in header:  # of an older release
             header = {"beam": header.get("beam"), "info": {}, "training": header}
         info, training = notes_and_record(header)
@@ -173,7 +165,7 @@ class StructuredModel(Model):
                 (
                     output(found.edges),
                     found.score,
-                    [pair for edge in found.edges for pair in check_features(parts.features[edge], "x")],
+                    [pair for edge in found.edges for pair in plain_features(parts.features[edge], "x").items()],
                 )
                 for found in parts.graph.kbest(scores, k)
             ]
@@ -182,7 +174,9 @@ class StructuredModel(Model):
             raise LearnerError("the problem finds the best output only; give it a method kbest(x, weights, k)")
         outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
         features = [problem.features(x, y) for y in outputs]
-        return [(y, weights.score(own), check_features(own, "x")) for y, own in zip(outputs, features, strict=True)]
+        return [
+            (y, weights.score(own), plain_features(own, "x").items()) for y, own in zip(outputs, features, strict=True)
+        ]
 
     def _parts(self, x: Any) -> tuple[Parts, Any]:
         """The parts of an input, and the function from edges to an output."""
@@ -203,10 +197,10 @@ class StructuredModel(Model):
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
             ids, amounts, edges = self._sparse(parts)
-            scores: Doubles = np.zeros(parts.graph.n_edges)
             own = set(ids.tolist())
 
             def best() -> Any:
+                scores = np.bincount(edges, values[ids] * amounts, parts.graph.n_edges).astype(np.float64)
                 return parts.graph.best(scores).edges
         else:
             own, output = None, lambda y: y
@@ -222,8 +216,6 @@ class StructuredModel(Model):
                 features = votes.features[changed]
                 np.add.at(values, features, votes.changes[changed])
                 if own is None or not own.isdisjoint(features.tolist()):
-                    if own is not None:
-                        scores = np.bincount(edges, values[ids] * amounts, parts.graph.n_edges).astype(np.float64)
                     now = best()
             for i, (there, n) in enumerate(ballots):
                 if same(there, now):
@@ -238,7 +230,7 @@ class StructuredModel(Model):
         found = [
             (self._numbers[name], value, e)
             for e, features in enumerate(parts.features)
-            for name, value in check_features(features, "x")
+            for name, value in plain_features(features, "x").items()
             if name in self._numbers
         ]
         ids, values, edges = zip(*found, strict=True) if found else ((), (), ())
@@ -253,13 +245,3 @@ def names_and_weights(tensors: Tensors) -> tuple[tuple[str, ...], FeatureWeights
     if len(set(names)) != len(names):
         raise ValueError("features with the same name")
     return names, weights
-
-
-def check_beam(problem: Problem, beam: Any) -> int | None:
-    """The beam in a file; ValueError if the problem has no use for it, or needs one."""
-    if isinstance(problem, StepProblem):
-        if type(beam) is not int or not 1 <= beam < 2**31:
-            raise ValueError("no beam, which a problem with choices(x, done) is searched by")
-    elif beam is not None:
-        raise ValueError("a beam, by which only a problem with choices(x, done) is searched")
-    return None if beam is None else int(beam)

@@ -5,13 +5,13 @@ There are four kinds of problems. Each is an object with some methods; no class 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from trellis._support.arguments import LARGEST
+from trellis._support.arguments import LARGEST, items, whole_number
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph
@@ -111,56 +111,80 @@ class StepProblem(Protocol[X, C]):
 Problem = CandidateProblem[Any, Any] | SearchProblem[Any, Any] | PartsProblem[Any, Any] | StepProblem[Any, Any]
 
 
-def check_problem(problem: Any) -> Problem:
-    """The problem itself; ArgumentError if it has not the methods of any kind."""
-    if isinstance(problem, PartsProblem | CandidateProblem | SearchProblem | StepProblem):
-        return problem
-    raise ArgumentError(
-        "problem needs the methods features and candidates, features and argmax, features and choices, or parts, "
-        "edges and output; "
-        f"{type(problem).__name__} has none of these sets"
-    )
+KINDS = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": SearchProblem, "choices": StepProblem}
 
 
-def kind_of(problem: Problem) -> str:
-    """The method that makes it a problem of its kind, as it is kept in files."""
-    kinds = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": SearchProblem, "choices": StepProblem}
-    return next(name for name, kind in kinds.items() if isinstance(problem, kind))
+def kind_of(problem: Any) -> str:
+    """The method that makes it a problem of its kind, as it is kept in files; ArgumentError if it is of none."""
+    if problem is None:
+        raise ArgumentError("problem is missing: an object that says what outputs are; give problem=...")
+    if isinstance(problem, type):
+        raise ArgumentError(f"problem must be an object, not a class; give {problem.__name__}()")
+    kind = next((name for name, kind in KINDS.items() if isinstance(problem, kind)), None)
+    if kind is None:
+        raise ArgumentError(
+            "problem needs the methods features and candidates, features and argmax, features and choices, or parts, "
+            f"edges and output; {type(problem).__name__} has none of these sets"
+        )
+    return kind
 
 
-def check_features(features: Any, where: str) -> Iterable[tuple[str, float]]:
-    """Names and values; ArgumentError if they are anything else."""
-    if not isinstance(features, Mapping):
-        raise ArgumentError(f"{where}: features must be a dict of names and numbers, not {type(features).__name__}")
-    for name, value in features.items():
-        if not isinstance(name, str):
-            raise ArgumentError(f"{where}: the name of a feature must be a string, not {name!r}")
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = np.inf
-        if not abs(number) <= LARGEST or isinstance(value, str):
-            raise ArgumentError(
-                f"{where}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
-                f"not {value!r}"
-            )
-        yield name, number
+def check_beam(problem: Problem, beam: Any) -> int | None:
+    """The width of the beam; ArgumentError where the problem has no use for one, or needs one."""
+    if isinstance(problem, StepProblem):
+        if beam is None:
+            raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
+        return whole_number("beam", beam, 1, 2**31 - 1)
+    if beam is not None:
+        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
+    return None
+
+
+def check_pairs(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
+    """Pairs of an input and its right output, or inputs and their outputs ``y``, as pairs."""
+    pairs = items(examples)
+    if y is not None:
+        outputs = items(y)
+        if pairs is None or outputs is None or len(pairs) != len(outputs):
+            raise ArgumentError("y must have one output for every input")
+        return list(zip(pairs, outputs, strict=True))
+    if pairs is None:
+        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output")
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ArgumentError(f"{what} {i} must be a pair of an input and its right output")
+    return [(x, y) for x, y in pairs]
 
 
 def plain_features(features: Any, where: str) -> dict[str, float]:
-    """The same as a dict of strings and Python's numbers; most are one already, and that is seen without a loop."""
-    if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):
+    """Features as a dict of strings and Python's numbers; ArgumentError if they are anything else."""
+    if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):  # most are, which is seen without a loop
         values = features.values()
         # The sum is not a number if one of them is not.
         if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
             return features
-    return dict(check_features(features, where))
+    if not isinstance(features, Mapping):
+        raise ArgumentError(f"{where}: features must be a dict of names and numbers, not {type(features).__name__}")
+    plain = dict[str, float]()
+    for name, value in features.items():
+        if not isinstance(name, str):
+            raise ArgumentError(f"{where}: the name of a feature must be a string, not {name!r}")
+        try:
+            plain[name] = float(value)
+        except (TypeError, ValueError, OverflowError):
+            plain[name] = np.inf
+        if not abs(plain[name]) <= LARGEST or isinstance(value, str):
+            raise ArgumentError(
+                f"{where}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
+                f"not {value!r}"
+            )
+    return plain
 
 
 def check_parts(parts: Any, where: str) -> Parts:
     """The parts themselves; ArgumentError if they do not fit together."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
-        raise ArgumentError(f"{where}: parts(x) must give trellis.tasks.structured.Parts, not {type(parts).__name__}")
+        raise ArgumentError(f"{where}: parts(x) must give trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
         raise ArgumentError(
             f"{where}: parts(x) must give features for each of the {parts.graph.n_edges} edges, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from trellis._support.arguments import items, real_number
+from trellis._support.arguments import real_number
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.corpus.corpus import Strings
 from trellis.learning.feature_problem import FeatureProblem, FeatureWeights
@@ -15,9 +15,9 @@ from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.structured.options import StructuredOptions
 from trellis.tasks.structured.problem import (
     Features,
-    StepProblem,
-    check_features,
-    check_problem,
+    check_beam,
+    check_pairs,
+    kind_of,
     plain_features,
     same,
 )
@@ -41,28 +41,24 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         0 on (default: the share of right outputs); ``init`` is a model, or weights by the names of features.
     """
     fit = Fit(StructuredOptions, options, metrics=None)
-    settings, learner = fit.settings, fit.learner
-    problem = check_problem(settings.problem)
-    is_stepwise = isinstance(problem, StepProblem)
+    settings, learner, problem = fit.settings, fit.learner, fit.settings.problem
+    is_stepwise = kind_of(problem) == "choices"
     check_update(getattr(learner, "update", None), stepwise=is_stepwise)
-    if is_stepwise and settings.beam is None:
-        raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
-    if settings.beam is not None and not is_stepwise:
-        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
+    check_beam(problem, settings.beam)
     if settings.metric != "auto" and not callable(settings.metric):
         raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
-    pairs = _pairs("example", examples if y is None else _zipped(examples, y))
-    weights = fit.weights(len(pairs), "example")
-    held_out = None if settings.dev is None else _pairs("dev example", settings.dev)
+    pairs = _some("example", examples, y)
+    held_out = None if settings.dev is None else _some("dev example", settings.dev)
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
-    encoded = encoder.encode(pairs, weights, settings.n_threads)
+    encoded = encoder.encode(pairs, sentence_weights=fit.weights(len(pairs), "example"), n_threads=settings.n_threads)
     # What the problem is, what it starts from and what it is scored on, as numbers.
     settings.problem, settings.init, settings.dev = type(problem).__name__, encoded.initial, None
-    score, metric = None, settings.metric
-    if held_out is not None:
+    score, metric = fit.scorer(held_out), settings.metric
+    if held_out is not None and metric != "auto":
 
         def score(model: StructuredModel) -> float:
-            return _scored(metric, [model.predict(x) for x, _ in held_out], [right for _, right in held_out])
+            outputs = model.predict_batch([x for x, _ in held_out])
+            return real_number("what metric(outputs, right) gives", metric(outputs, [y for _, y in held_out]), 0.0)
 
     if settings.checkpoint is not None:
         if encoded.graphs is None:
@@ -78,11 +74,11 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     return fit.run(encoded, assemble, _data(encoder, encoded), score, **facts)
 
 
-def _zipped(inputs: Any, outputs: Any) -> list[tuple[Any, Any]]:
-    inputs, outputs = items(inputs), items(outputs)
-    if inputs is None or outputs is None or len(inputs) != len(outputs):
-        raise ArgumentError("y must have one output for every input")
-    return list(zip(inputs, outputs, strict=True))
+def _some(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
+    pairs = check_pairs(what, examples, y)
+    if not pairs:
+        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output, not empty")
+    return pairs
 
 
 def _initial(init: Any, learner: Learner) -> Features | None:
@@ -93,7 +89,7 @@ def _initial(init: Any, learner: Learner) -> Features | None:
         raise LearnerError(f"{type(learner).__name__} cannot start from other weights; leave init out")
     if isinstance(init, StructuredModel):
         return dict(zip(init.names, init.weights.values.tolist(), strict=True))
-    return dict(check_features(init, "init"))
+    return plain_features(init, "init")
 
 
 def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
@@ -114,21 +110,3 @@ def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
         right = [i for i, z in enumerate(candidates) if same(y, z)]
     graph, features = parts.graph, [plain_features(some, "dev") for some in parts.features]
     return graph.heads, graph.tail_starts, graph.tails, graph.n_nodes, graph.goal, features, right
-
-
-def _pairs(what: str, given: Any) -> list[tuple[Any, Any]]:
-    """Pairs of an input and its right output, checked."""
-    pairs = items(given)
-    if not pairs:
-        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output, not empty")
-    for i, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ArgumentError(f"{what} {i} must be a pair of an input and its right output")
-    return [(x, y) for x, y in pairs]
-
-
-def _scored(metric: Any, outputs: list[Any], right: list[Any]) -> float:
-    """How good outputs are."""
-    if metric == "auto":
-        return sum(map(same, outputs, right)) / len(right)
-    return real_number("what metric(outputs, right) gives", metric(outputs, right), 0.0)

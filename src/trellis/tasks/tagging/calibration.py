@@ -1,8 +1,7 @@
 """Calibration: a temperature fitted to held-out labels, and how reliable confidences then are.
 
 Scores are divided by the temperature before they become probabilities. It minimises the negative log-likelihood of the
-gold labels, each under its marginal ("labels"), or of the gold paths ("paths", convex in the inverse temperature). The
-search goes by fixed steps: the same figures give the same bits.
+gold labels, each under its marginal. The search goes by fixed steps: the same figures give the same bits.
 """
 
 from __future__ import annotations
@@ -11,54 +10,49 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Literal, get_args
 
 import numpy as np
 
 from trellis._support.arrays import Ints, Longs
-from trellis._support.errors import ArgumentError, CorpusError
+from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.schemes import SpanReading, SpanTable, guess_scheme, spans
 from trellis.engine.chain import Chains
 from trellis.evaluation.reliability import Calibration, reliability
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.constraints import require_possible
-from trellis.tasks.tagging.decoding import Decoder
+from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.posterior import probabilities
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 
-Loss = Literal["labels", "paths"]
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
 STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1.0007
 FLOOR = 1e-300  # the least probability whose logarithm is taken
 
 
-def calibrate(decoder: Decoder, corpus: Corpus, gold: Column, loss: Loss, n_threads: int) -> ChainModel:
+def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: int) -> ChainModel:
     """The model with the temperature of least loss on the corpus.
 
-    Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out, and so are paths
-    with any of them.
+    Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out.
     """
-    if loss not in get_args(Loss):
-        raise ArgumentError(f"loss must be 'labels' or 'paths', not {loss!r}")
-    codes, loss_of = _codes(decoder, gold), _label_loss if loss == "labels" else _path_loss
+    codes = _codes(decoder, gold)
     pieces = list(decoder.pieces(corpus, None, n_threads))
     ends = np.cumsum([0, *(len(piece.tables.emit) for piece in pieces)]).tolist()
     golds = [_possible(piece, codes[a:b], n_threads) for piece, (a, b) in zip(pieces, pairwise(ends), strict=True)]
 
-    def mean_loss(temperature: float) -> tuple[float, int]:
-        """In nats per label or path, and how many there are."""
-        parts = [loss_of(piece, gold, temperature, n_threads) for piece, gold in zip(pieces, golds, strict=True)]
-        n = sum(count for _, count in parts)
-        return sum(total for total, _ in parts) / max(n, 1), n
-
-    at_one, n = mean_loss(1.0)
+    n = sum(int((gold >= 0).sum()) for gold in golds)
     if n == 0:
         why = "no label here that the model can give; calibrate on other sentences"
         raise CorpusError(corpus.source, None, why)
-    temperature = search(lambda temperature: mean_loss(temperature)[0])
-    losses = {"loss": mean_loss(temperature)[0], "loss_at_temperature_1": at_one}
-    record = {"minimised": loss, loss: n, "temperature": temperature, **losses}
+
+    def mean_loss(temperature: float) -> float:
+        """In nats per label."""
+        losses = (_label_loss(piece, gold, temperature, n_threads) for piece, gold in zip(pieces, golds, strict=True))
+        return sum(losses) / n
+
+    temperature = search(mean_loss)
+    losses = {"loss": mean_loss(temperature), "loss_at_temperature_1": mean_loss(1.0)}
+    record = {"labels": n, "temperature": temperature, **losses}
     training = {**decoder.model.training, "calibration": record}
     return replace(decoder.model, temperature=temperature, training=training)
 
@@ -93,27 +87,15 @@ def _possible(chains: Chains | SegmentChains, gold: Ints, n_threads: int) -> Int
     return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
 
 
-def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
+def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> float:
     """-sum log P(gold label at t), over the labels that count."""
     _, node = chains.marginals(n_threads, temperature)
     counted = np.flatnonzero(gold >= 0)
-    believed = np.maximum(node[counted, gold[counted]], FLOOR)
-    return float(-np.log(believed).sum()), len(counted)
-
-
-def _path_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> tuple[float, int]:
-    """Sum of log Z - score(gold path), over the paths that count."""
-    starts = chains.starts
-    unknown = np.concatenate([[0], np.cumsum(gold < 0)])
-    whole = (unknown[starts[1:]] == unknown[starts[:-1]]) & (starts[1:] > starts[:-1])
-    scores = chains.doubles.path_scores(np.maximum(gold, 0), n_threads) / temperature
-    counted = whole & np.isfinite(scores)
-    log_z = chains.log_partition(n_threads, temperature)
-    return float((log_z[counted] - scores[counted]).sum()), int(counted.sum())
+    return float(-np.log(np.maximum(node[counted, gold[counted]], FLOOR)).sum())
 
 
 def measure_reliability(
-    decoder: Decoder, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
+    decoder: ChainDecoder, kind: str, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
 ) -> Calibration:
     """How reliable the confidences of the best labels are, and those of their spans; ``codes`` are the best labels."""
     has_spans = guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None
@@ -136,7 +118,7 @@ def measure_reliability(
         n = len(reading.types)
         is_right = np.isin(_keys(spans_found, n), _keys(spans_given, n))
         of_span = reliability(of_spans, is_right, n_bins)  # both come by where spans begin
-    return Calibration(decoder.probability_kind, decoder.model.temperature, tokens, of_span)
+    return Calibration(kind, decoder.model.temperature, tokens, of_span)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:
@@ -145,7 +127,7 @@ def _keys(spans: SpanTable, n_types: int) -> Longs:
     return (spans.begins * longest + (spans.ends - spans.begins)) * n_types + spans.types
 
 
-def _codes(decoder: Decoder, column: Column) -> Ints:
+def _codes(decoder: ChainDecoder, column: Column) -> Ints:
     """A column's labels by the model's numbers, -1 for those that it does not have."""
     number = {label: z for z, label in enumerate(decoder.labels)}
     of_value = np.array([number.get(label, -1) for label in column.values] or [-1], np.int32)

@@ -13,7 +13,6 @@ from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Lon
 from trellis._support.errors import ConstraintError, CorpusError
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
-from trellis.engine.chain import Potentials, Tables
 from trellis.engine.weights import ChainWeights, padded
 
 # What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
@@ -40,6 +39,12 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     return edge, end
 
 
+def legal_transitions(labels: Sequence[str], scheme: str) -> Bools:
+    """[L + 1, L + 1] whether one label may follow another; the last stands for what is outside the sentence."""
+    line = [*labels, None]
+    return np.array([[allowed_transition(scheme, before, label) for label in line] for before in line], bool)
+
+
 def _closed(some: Bools, follows: Bools) -> Bools:
     """Some labels [L] and all that come after them, follows [L, L] saying which may follow which."""
     while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
@@ -54,14 +59,9 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
         guess = guess_scheme(labels)
         fits = "" if guess is None else f" ({guess}?)"
         raise ConstraintError(f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}")
-    n, stride = len(labels), padded(len(labels))
-    edge, end = np.zeros((n + 1, stride), np.float32), np.zeros(stride, np.float32)
-    for z, label in enumerate(labels):
-        for y, before in enumerate([*labels, None]):
-            if not allowed_transition(scheme, before, label):
-                edge[y, z] = -np.inf
-        if not allowed_transition(scheme, label, None):
-            end[z] = -np.inf
+    n, legal = len(labels), legal_transitions(labels, scheme)
+    edge, end = np.zeros((n + 1, padded(n)), np.float32), np.zeros(padded(n), np.float32)
+    edge[:, :n][~legal[:, :n]] = end[:n][~legal[:n, n]] = -np.inf
     return edge, end
 
 
@@ -131,21 +131,6 @@ def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     last = np.zeros(len(path), bool)
     last[starts[1:][filled] - 1] = True
     return before, last
-
-
-def rules_of(tables: Tables) -> Potentials | None:
-    """The potentials with 0 for all that is not forbidden; None if nothing is, but for single labels."""
-    n = tables.edge.shape[1] - 1
-    rules = [table for table in (tables.edge, tables.tri, tables.end) if table is not None]
-    if not any(bool(np.isneginf(table[..., :n]).any()) for table in rules):
-        return None
-
-    def rule(table: Doubles | Floats) -> Doubles:
-        return np.where(np.isneginf(table), -np.inf, 0.0)
-
-    p = tables.potentials
-    tri, end = (None if table is None else rule(table) for table in (p.tri, p.end))
-    return Potentials(rule(p.emit), rule(p.edge), tri, end)
 
 
 # ------------------------------------------------------------ what a caller allows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from trellis import _core
-from trellis._support.arguments import items, whole_number
+from trellis._support.arguments import items
 from trellis._support.arrays import Ints, LabelSets, Lists, Longs
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis.corpus.corpus import BagColumn, Corpus
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trellis.engine.chain import BeamChains, Chains
     from trellis.features.functions import Function
     from trellis.tasks.tagging.constraints import AllowedLabels
-    from trellis.tasks.tagging.posterior import ProbabilityKind
     from trellis.tasks.tagging.segments.decoding import SegmentChains, SegmentDecoder
 
 Decode = Literal["viterbi", "posterior"]
@@ -37,7 +36,7 @@ CACHE_BYTES = 256 << 20
 PIECE_BYTES = 256 << 20
 
 
-class Decoder:
+class ChainDecoder:
     """A model with its native decoder. The number of threads never changes an answer."""
 
     def __init__(self, model: ChainModel) -> None:
@@ -103,7 +102,7 @@ class Decoder:
         self.far_rows: _core.FarRows | None = None
         if self.about is not None and weights.edge_rows is not None:
             self.far_rows = _core.FarRows(weights.edge_rows, self.about, n, self.ngrams)
-        self.first = None if model.first is None else Decoder(model.first)
+        self.first = None if model.first is None else ChainDecoder(model.first)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
         self.segments: SegmentDecoder | None = None
@@ -113,11 +112,6 @@ class Decoder:
             self.segments = SegmentDecoder(model, native_weights)
         # Whether the native decoder alone knows the best path.
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
-
-    @property
-    def probability_kind(self) -> ProbabilityKind:
-        """What its marginals are."""
-        return "confidence" if self.model.family == "scores" else "probability"
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -402,25 +396,6 @@ class Decoder:
         # Of the weights only what forbids label pairs and ends matters.
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
         return self.votes.decode(encoded, forbidden, weights.end, n_threads)
-
-    def kbest(
-        self, sentences: Any, k: int, allowed: Constraints | None, n_threads: int
-    ) -> list[list[tuple[list[str], float]]]:
-        """The k best label sequences of every sentence with their scores, best first."""
-        from trellis.tasks.tagging.constraints import require_possible
-
-        k, labels = whole_number("k", k, 1, 1_000_000), self.labels
-        found, best = list[list[tuple[list[str], float]]](), list[float]()
-        for chains in self.searched(sentences, allowed, n_threads):
-            paths, scores, counts = chains.kbest(k, n_threads)
-            names = [labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
-            rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
-            for (begin, end), row, count in rows:
-                n, first = end - begin, k * begin
-                found.append([(names[first + r * n : first + r * n + n], row[r]) for r in range(count)])
-                best.append(row[0])
-        require_possible(np.array(best))
-        return found
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
         """Labels by their names, a list per sentence."""

@@ -23,7 +23,7 @@ from trellis.tasks.tagging.chain_model import FIRST_PASS
 
 if TYPE_CHECKING:
     from trellis.tasks.tagging.chain_model import ChainModel
-    from trellis.tasks.tagging.decoding import Decoder
+    from trellis.tasks.tagging.decoding import ChainDecoder
 
 NONE = "no other"
 PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
@@ -60,7 +60,7 @@ def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
     return corpus
 
 
-def completed(corpus: Corpus, first: Decoder, n_threads: int) -> Corpus:
+def completed(corpus: Corpus, first: ChainDecoder, n_threads: int) -> Corpus:
     """The corpus with the columns that a first pass gives."""
     codes, _ = first.best_codes(corpus, "viterbi", None, n_threads)
     return with_columns(corpus, word_column(first.model), Column(codes, Strings.of(first.labels)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ SHOWN = 20  # sentences of each confusion that are kept
 LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60)  # words, from each on
 
 
-@dataclass(frozen=True, slots=True)
-class LengthScore:
+class LengthScore(NamedTuple):
     """Sentences of low to high words (high included; None: no end), and how many of their labels are right."""
 
     low: int
@@ -32,8 +31,7 @@ class LengthScore:
     accuracy: float
 
 
-@dataclass(frozen=True, slots=True)
-class WrongSentence:
+class WrongSentence(NamedTuple):
     """A sentence in which something is wrong."""
 
     number: int  # from 1
@@ -63,9 +61,9 @@ class ErrorsFound:
             "report": self.report.to_dict(),
             "error_analysis": self.error_analysis.to_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
-            "lengths": [[one.low, one.high, one.n_sentences, one.accuracy] for one in self.lengths],
+            "lengths": list(map(list, self.lengths)),
             "examples": [[*pair, numbers] for pair, numbers in self.examples.items()],
-            "sentences": {str(number): asdict(sentence) for number, sentence in self.sentences.items()},
+            "sentences": {str(number): sentence._asdict() for number, sentence in self.sentences.items()},
             "history": self.history,
         }
 

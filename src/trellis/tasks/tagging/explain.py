@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
 from trellis.tasks.explanation import Explanation, Term, output_text, plain_terms
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Constraints, Decoder, listed
+from trellis.tasks.tagging.decoding import ChainDecoder, listed
 from trellis.tasks.tagging.segments.weights import segments_of
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.constraints import AllowedLabels
+    from trellis.tasks.tagging.model import Tagger
 
 END = "<end>"  # the label after the sentence
 SHOWN = 2  # strings of a token that has attributes only
@@ -105,13 +109,14 @@ def shown(t: int, token: Any) -> str:
     return " ".join([f"{t}:", *(strings or map(str, token))][: 1 + SHOWN])
 
 
-def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> TaggingExplanation:
+def explain(tagger: Tagger, sentence: Any, allowed: AllowedLabels | None) -> TaggingExplanation:
     """Why a sentence gets its labels."""
+    decoder = tagger._decoder
     if decoder.expansion is not None:
         raise ModelError("a kernel model has no weights of features to explain; see support()")
     [sentence] = listed([sentence])
     tokens, explainer = decoder.rows_of(sentence), _Explainer(decoder, sentence)
-    explained = [explainer.path(labels) for labels, _ in decoder.kbest([sentence], 2, allowed, 1)[0]]
+    explained = [explainer.path(labels) for labels, _ in tagger.kbest(sentence, 2, allowed=allowed)]
     best, second = explained[0], explained[1] if len(explained) > 1 else None
     found, own = list[TokenExplanation](), defaultdict[int, list[Term]](list)
     for term in best.terms:
@@ -127,7 +132,7 @@ def explain(decoder: Decoder, sentence: Any, allowed: Constraints | None) -> Tag
 class _Explainer:
     """The terms of one sentence."""
 
-    def __init__(self, decoder: Decoder, sentence: Any) -> None:
+    def __init__(self, decoder: ChainDecoder, sentence: Any) -> None:
         self.model, self.about = decoder.model, decoder.about
         model = self.model
         batch = decoder.encode([sentence])

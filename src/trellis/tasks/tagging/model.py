@@ -6,11 +6,12 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import file_path, instance, items, real_number, thread_count
+from trellis._support.arguments import file_path, instance, items, real_number, thread_count, whole_number
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
@@ -18,7 +19,7 @@ from trellis.corpus.files import extension
 from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
-from trellis.tasks.tagging.decoding import Decode, Decoder, one
+from trellis.tasks.tagging.decoding import ChainDecoder, Constraints, Decode, listed, one
 
 if TYPE_CHECKING:
     from trellis.corpus.schemes import Span
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
     from trellis.evaluation.reliability import Calibration
     from trellis.evaluation.tagging import TaggingReport
     from trellis.tasks.explanation import Term
-    from trellis.tasks.tagging.calibration import Loss
     from trellis.tasks.tagging.constraints import AllowedLabels
     from trellis.tasks.tagging.explain import TaggingExplanation
     from trellis.tasks.tagging.posterior import Posterior, ProbabilityKind
     from trellis.tasks.tagging.text import TaggedText
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
+Sentences = Sequence[Sentence] | Corpus
+Allowed = Constraints | None  # labels that are allowed in each sentence
+Threads = int | None  # None: all cores
 
 
 class Tagger(Model):
@@ -51,7 +54,7 @@ class Tagger(Model):
     def __init__(self, model: ChainModel) -> None:
         self._model = model
         try:
-            self._decoder = Decoder(model)
+            self._decoder = ChainDecoder(model)
         except MemoryError as error:
             raise ModelError("not enough memory for the model") from error
         except (ValueError, TypeError, LookupError) as error:
@@ -66,7 +69,7 @@ class Tagger(Model):
 
     @property
     def order(self) -> int:
-        """How many labels back a label looks."""
+        """Markov order: number of preceding labels."""
         return self._model.order
 
     @property
@@ -87,7 +90,7 @@ class Tagger(Model):
     @property
     def probability_kind(self) -> ProbabilityKind:
         """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
-        return self._decoder.probability_kind
+        return "confidence" if self._model.family == "scores" else "probability"
 
     @property
     def temperature(self) -> float:
@@ -105,12 +108,7 @@ class Tagger(Model):
         return self.tag_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        decode: Decode = "viterbi",
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[str]]:
         """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
         n_threads, decoder = thread_count(n_threads), self._decoder
@@ -118,36 +116,18 @@ class Tagger(Model):
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, decode, allowed, n_threads))
 
-    def tag_corpus(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Corpus:
-        """The corpus with the best labels as its column ``target``, without a Python string per token."""
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        return corpus.with_column(self.target, self.tag_column(corpus, decode=decode, n_threads=n_threads))
+    def tag_corpus(self, corpus: Any, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
+        """The corpus, or what ``trellis.read`` takes, with the best labels as its column ``target``."""
+        sentences = self._read(corpus)
+        return sentences.with_column(self.target, self.tag_column(sentences, decode=decode, n_threads=n_threads))
 
-    def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: int | None = None) -> Column:
+    def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Column:
         """The best labels of a corpus as a column."""
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         codes, _ = self._decoder.best_codes(corpus, decode, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
     predict, predict_batch, predict_corpus = tag, tag_batch, tag_corpus
-
-    def tag_table(
-        self,
-        table: Any,
-        *,
-        sentence: str | None = None,
-        column: str | None = None,
-        decode: Decode = "viterbi",
-        n_threads: int | None = None,
-    ) -> Any:
-        """A table of pandas, polars or pyarrow with the labels as a column more, called ``column`` (default: "label").
-
-        A row is a sentence, and its cells are lists; or, with ``sentence``, a row is a token, and that column tells
-        sentences apart.
-        """
-        from trellis.tasks.tagging.tables import tagged_table
-
-        return tagged_table(self, table, sentence, column or "label", decode, n_threads)
 
     def tag_text(
         self,
@@ -156,7 +136,7 @@ class Tagger(Model):
         lines: bool = False,
         confidence: bool = False,
         decode: Decode = "viterbi",
-        n_threads: int | None = None,
+        n_threads: Threads = None,
     ) -> TaggedText:
         """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
 
@@ -168,7 +148,7 @@ class Tagger(Model):
         sentences = tokenize(text, lines=lines)
         return tag_sentences(self, text, sentences, confidence=confidence, decode=decode, n_threads=n_threads)
 
-    def kbest(self, sentence: Sentence, k: int, *, allowed: AllowedLabels | None = None) -> KBest:
+    def kbest(self, sentence: Sentence, k: int = 5, *, allowed: AllowedLabels | None = None) -> KBest:
         """The k best label sequences with their scores, best first; fewer if there are not as many.
 
         Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
@@ -176,15 +156,22 @@ class Tagger(Model):
         return KBest(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
 
     def kbest_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        k: int,
-        *,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, k: int, *, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[list[str], float]]]:
         """The k best label sequences of many sentences with their scores."""
-        return self._decoder.kbest(sentences, k, allowed, thread_count(n_threads))
+        from trellis.tasks.tagging.constraints import require_possible
+
+        k, outputs, best = whole_number("k", k, 1, 1_000_000), list[list[tuple[list[str], float]]](), list[float]()
+        for chains in self._decoder.searched(sentences, allowed, threads := thread_count(n_threads)):
+            paths, scores, counts = chains.kbest(k, threads)
+            best += scores[:, 0].tolist()
+            names = [self.labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
+            rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
+            for (begin, end), row, count in rows:
+                n, first = end - begin, k * begin
+                outputs.append([(names[first + r * n : first + r * n + n], row[r]) for r in range(count)])
+        require_possible(np.array(best))
+        return outputs
 
     def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
         """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
@@ -195,28 +182,30 @@ class Tagger(Model):
         return self.marginals_batch([sentence], edges=edges, allowed=one(allowed), n_threads=1)[0]
 
     def marginals_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        edges: bool = False,
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, edges: bool = False, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[Posterior]:
         """The marginals of many sentences."""
-        from trellis.tasks.tagging.posterior import posteriors
+        from trellis.tasks.tagging.constraints import require_possible
+        from trellis.tasks.tagging.posterior import Posterior
 
-        return posteriors(self._decoder, sentences, allowed, edges=edges, n_threads=thread_count(n_threads))
+        outputs = list[Posterior]()
+        for chains in self._decoder.pieces(sentences, allowed, threads := thread_count(n_threads)):
+            sums = chains.pair_marginals if edges else chains.marginals
+            log_z, node, *pairs = sums(threads, self.temperature)
+            require_possible(log_z)
+            outputs += [
+                Posterior(self.labels, node[a:b], pairs[0][a:b] if pairs else None, self.probability_kind)
+                for a, b in pairwise(chains.starts.tolist())
+            ]
+        return outputs
 
-    def log_partition_batch(
-        self, sentences: Sequence[Sentence] | Corpus, *, n_threads: int | None = None
-    ) -> list[float]:
+    def log_partition_batch(self, sentences: Sentences, *, n_threads: Threads = None) -> list[float]:
         """The logarithm of the sum over all label sequences of exp(score / temperature), of each sentence.
 
         A label sequence with score s has the probability exp(s / temperature - log_partition).
         """
-        from trellis.tasks.tagging.posterior import log_partitions
-
-        return log_partitions(self._decoder, sentences, thread_count(n_threads))
+        pieces = self._decoder.pieces(sentences, None, threads := thread_count(n_threads))
+        return [log_z for chains in pieces for log_z in chains.log_partition(threads, self.temperature).tolist()]
 
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
@@ -225,9 +214,18 @@ class Tagger(Model):
 
         The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
         """
-        from trellis.tasks.tagging.posterior import span_probability
+        from trellis.corpus.schemes import Span, SpanReading
+        from trellis.tasks.tagging.posterior import probabilities
 
-        return span_probability(self._decoder, sentence, span, one(allowed))
+        values, kinds = items(span), (str, int | np.integer, int | np.integer)
+        SpanReading.of(self.labels)  # CorpusError if labels mark no spans
+        if values is None or len(values) != 3 or not all(map(isinstance, values, kinds)):
+            raise ArgumentError(f"span must be (label, start_token, end_token), not {span!r}")
+        [chains] = self._decoder.pieces([sentence], one(allowed), 1)
+        n, span = len(chains.tables.emit), Span(*values)
+        if not 0 <= span.start_token < span.end_token <= n:
+            raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
+        return probabilities(self._decoder, chains, [[span]])[0][0]
 
     def tag_spans(
         self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None
@@ -236,17 +234,21 @@ class Tagger(Model):
         return self.tag_spans_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_spans_batch(
-        self,
-        sentences: Sequence[Sentence] | Corpus,
-        *,
-        decode: Decode = "viterbi",
-        allowed: Sequence[AllowedLabels | None] | None = None,
-        n_threads: int | None = None,
+        self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[Span, float]]]:
         """The spans of many sentences with their confidences."""
-        from trellis.tasks.tagging.posterior import spans_of
+        from trellis.corpus.schemes import Span, SpanReading, spans
+        from trellis.tasks.tagging.posterior import probabilities
 
-        return spans_of(self._decoder, sentences, decode, allowed, thread_count(n_threads))
+        SpanReading.of(self.labels)  # CorpusError if labels mark no spans
+        sentences, threads, decoder = listed(sentences), thread_count(n_threads), self._decoder
+        labels = decoder.named(*decoder.best_codes(sentences, decode, allowed, threads))
+        outputs, found = list[list[tuple[Span, float]]](), list(map(spans, labels))
+        for chains in decoder.pieces(sentences, allowed, threads):
+            some = found[len(outputs) : len(outputs) + len(chains.starts) - 1]
+            figures = probabilities(decoder, chains, some, threads)
+            outputs += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
+        return outputs
 
     def constrained(self, scheme: str) -> Tagger:
         """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
@@ -257,60 +259,49 @@ class Tagger(Model):
         training = {**self.training, "scheme": scheme_named(scheme)}
         return Tagger(replace(self._model, weights=weights, training=training))
 
-    def pruned(self, margin: float | Sequence[float] | None) -> Tagger:
+    def pruned(self, margin: float | None) -> Tagger:
         """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
 
-        Of a model that was trained with ``prune``. A larger margin keeps more labels. Where pairs and longer runs of
-        labels are pruned too, a list has the margin of each; levels without one are left out. A single number leaves
-        theirs as they are.
+        Of a model that was trained with ``Search(prune=)``. A larger margin keeps more labels.
         """
         if margin is None:
             return Tagger(replace(self._model, filter=None))
         if self._model.filter is None:
-            raise ModelError("the model has no filter; train it with prune=True")
-        levels, given = self._model.filter.levels, items(margin)
-        first, *others = [margin, *(level.margin for level in levels)] if given is None else given or [None]
-        if len(others) > len(levels):
-            raise ArgumentError(f"margin has {1 + len(others)} numbers, and the filter has {1 + len(levels)}")
-        levels = tuple(
-            level._replace(margin=real_number("margin", other, 0.0))
-            for level, other in zip(levels, others, strict=False)
-        )
-        kept = replace(self._model.filter, margin=real_number("margin", first, 0.0), levels=levels)
-        return Tagger(replace(self._model, filter=kept))
+            raise ModelError("the model has no filter; train it with search=trellis.Search(prune=True)")
+        label_filter = replace(self._model.filter, margin=real_number("margin", margin, 0.0))
+        return Tagger(replace(self._model, filter=label_filter))
 
-    def calibrated(
-        self, dev: Any, *, target: str | None = None, loss: Loss = "labels", n_threads: int | None = None
-    ) -> Tagger:
+    def calibrated(self, dev: Any, *, target: str | None = None, n_threads: Threads = None) -> Tagger:
         """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
 
-        It minimises the negative log-likelihood of the gold labels under their marginals, or with loss="paths" that of
-        whole gold paths. Best paths stay the same; marginals and confidences change, also in the saved model.
+        It minimises the negative log-likelihood of the gold labels under their marginals. Best paths stay the same;
+        marginals and confidences change, also in the saved model.
         """
         from trellis.tasks.tagging.calibration import calibrate
 
         corpus, gold = self._labelled(dev, target)
-        return Tagger(calibrate(self._decoder, corpus, gold, loss, thread_count(n_threads)))
+        return Tagger(calibrate(self._decoder, corpus, gold, thread_count(n_threads)))
 
     def reliability(
-        self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: int | None = None
+        self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: Threads = None
     ) -> Calibration:
         """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
         corpus, gold = self._labelled(corpus, target)
         return self._reliability(corpus, gold, self.tag_column(corpus, n_threads=n_threads), n_bins, n_threads)
 
     def _reliability(
-        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: int | None = None
+        self, corpus: Corpus, gold: Column, predicted: Column, n_bins: int = 10, n_threads: Threads = None
     ) -> Calibration:
         from trellis.tasks.tagging.calibration import measure_reliability
 
-        return measure_reliability(self._decoder, corpus, gold, predicted.codes, n_bins, thread_count(n_threads))
+        kind, threads = self.probability_kind, thread_count(n_threads)
+        return measure_reliability(self._decoder, kind, corpus, gold, predicted.codes, n_bins, threads)
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> TaggingExplanation:
         """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
         from trellis.tasks.tagging.explain import explain
 
-        return explain(self._decoder, sentence, one(allowed))
+        return explain(self, sentence, allowed)
 
     def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
         """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.
@@ -349,7 +340,7 @@ class Tagger(Model):
         target: str | None = None,
         decode: Decode = "viterbi",
         label_parts: str | None = None,
-        n_threads: int | None = None,
+        n_threads: Threads = None,
     ) -> TaggingReport:
         """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes, or with ``y``.
 
@@ -373,7 +364,7 @@ class Tagger(Model):
         return evaluate_columns(gold, predicted, corpus.starts, parts=parts)
 
     def error_analysis(
-        self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: int | None = None
+        self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: Threads = None
     ) -> ErrorAnalysis:
         """Scores per label, confusions, accuracy of known and unknown words, partial matches of spans."""
         corpus, gold = self._labelled(corpus, target)
@@ -389,15 +380,22 @@ class Tagger(Model):
         return error_analysis_of(gold, predicted, corpus.starts, known=known)
 
     def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
-        """A corpus and its gold labels; columns that have no names are named as in training."""
+        """A corpus and its gold labels."""
         from trellis.corpus.corpus import labels_of
+
+        corpus = self._read(source, y, target)
+        return corpus, labels_of(corpus, target or self.target)
+
+    def _read(self, source: Any, y: Any = None, target: str | None = None) -> Corpus:
+        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training.
+
+        ``y`` has the labels of sentences that are given without, which become the column ``target``.
+        """
         from trellis.corpus.read import read_examples, read_like
 
         if y is None:
-            corpus = read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
-        else:
-            corpus = read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
-        return corpus, labels_of(corpus, target or self.target)
+            return read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
+        return read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""

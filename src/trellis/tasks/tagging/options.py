@@ -1,53 +1,26 @@
 """Options of the training of a tagger; those of chains are shared with the training of word segmenters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.errors import LearnerError
 from trellis.engine.weights import MAX_ORDER
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import learner_of
 from trellis.learners.mira import MIRA
 from trellis.learning.learner import Constraint, Learner, Pairs, choice, flag, whole
-from trellis.learning.options import Option, TrainingOptions
+from trellis.learning.options import Group, Option, TrainingOptions
 
 LEARNER = Constraint("", learner_of)
 LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
 MOST_MEMBERS = 1000  # of bagging
+SURVIVAL = 0.997  # of gold labels, where labels are pruned and no share is given
 
 Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is a letter of labels
 Costs = Mapping[str, float] | Mapping[tuple[str, str], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Pruning:
-    """Few candidate labels per token, left by a filter that is trained first.
-
-    Parameters
-    ----------
-    survival
-        Share of gold labels that survive the filter on held-out sentences. From order 2 on it may be a tuple: the
-        second share is that of label pairs, left by a chain of order 1, the third that of label triples, and so on.
-    """
-
-    survival: float | tuple[float, ...] = 0.997
-
-    def __post_init__(self) -> None:
-        if not self.shares or not all(map(_is_share, self.shares)):
-            raise LearnerError(
-                f"prune: survival is the share of gold labels to survive, above 0 and at most 1, not {self.survival!r}"
-            )
-        object.__setattr__(self, "survival", self.shares if len(self.shares) > 1 else self.shares[0])
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """One per level."""
-        shares = self.survival if isinstance(self.survival, tuple | list) else (self.survival,)
-        return tuple(float(share) if _is_share(share) else share for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +40,37 @@ class Segments:
             whole(1, LONGEST).check("longest", self.longest)
 
 
-def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and bool(0 < value <= 1)
+def _instance(kind: type, convert: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
+    """A value of a kind as it is, another one converted."""
 
-
-def _switched(kind: type) -> Any:
-    """True as the default of a kind of options, False as it is."""
-
-    def convert(value: Any) -> Any:
-        if isinstance(value, bool | np.bool_):
-            return kind() if value else False
-        if not isinstance(value, kind):
+    def check(value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        if convert is None:
             raise TypeError
-        return value
+        return convert(value)
 
-    return convert
+    return check
+
+
+def _shares(value: Any) -> tuple[float, ...] | str:
+    """The shares of gold labels that levels of pruning leave; none: no pruning."""
+    if isinstance(value, bool | np.bool_):
+        return (SURVIVAL,) if value else ()
+    if value == "auto":
+        return "auto"
+    shares = tuple(map(float, value if isinstance(value, tuple | list) else (value,)))
+    if not shares or not all(0 < share <= 1 for share in shares):
+        raise ValueError
+    return shares
 
 
 def _count(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _shares(text: str) -> Pruning | bool:
-    return text != "off" and Pruning(tuple(float(share) for share in text.split(",")))
+def _parse_shares(text: str) -> tuple[float, ...] | bool:
+    return text != "off" and tuple(map(float, text.split(",")))
 
 
 def _weight(text: str) -> tuple[str, float]:
@@ -108,16 +89,20 @@ def _partial(value: Any) -> Any:
 
 
 DICTIONARY = Constraint("a number of occurrences, True, False or 'smoothed'", _dictionary)
-PRUNING = Constraint("'auto', True, False or a trellis.Pruning", _switched(Pruning))
-SEGMENTS = Constraint("True, False or a trellis.Segments", _switched(Segments))
+PRUNING = Constraint("'auto', True, False, a share above 0 and at most 1, or a tuple of shares", _shares)
+SEGMENTS = Constraint(
+    "True, False or a trellis.Segments", _instance(Segments, lambda value: flag().convert(value) and Segments())
+)
 PARTIAL = Constraint("True, False or 'missing'", _partial)
 ORDER_HELP = "Markov order: number of preceding labels (default: that of the templates)"
 PAIRS_HELP = "labels that an attribute has weights for: those seen with it, or all (default: by learner)"
 DICTIONARY_HELP = "frequent words (5 times, or the number) get only labels seen with them; smoothed: rarer than 300 "
 DICTIONARY_HELP += "times also those of rare words that end alike"
 BEAM_HELP = "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)"
-PRUNE_HELP = "few candidate labels per token (auto: with more than 2,000 labels at order 1, or 200 above it)"
+PRUNE_HELP = "few candidate labels per token, so that this share of gold labels survives; further shares: of pairs and "
+PRUNE_HELP += "longer runs (auto: with more than 2,000 labels at order 1, or 200 above it; True: 0.997)"
 SEGMENTS_HELP = "semi-Markov model: features of whole segments"
+SCHEME_HELP = "scheme (iob2, iobes, ...) whose illegal sequences are forbidden"
 WEIGHTS_HELP = "weights of labels; a sentence counts by the mean of its gold labels"
 COSTS_HELP = "cost of missing a label, or of confusing a pair (gold, other), for learners with a margin"
 BAGGING_HELP = "trainings, each without a random tenth of the features, of which the model is the mean"
@@ -125,27 +110,61 @@ PARTIAL_HELP = "labels may be empty (unknown) or A|B (one of both); missing: emp
 DOCUMENTS_HELP = "two passes, for names: a second model reads what the first says of a word elsewhere in the document"
 
 
+@dataclass(frozen=True, slots=True)
+class Features(Group):
+    """The features of a model, and which of them get weights: ``Features("default", min_count=2, pairs="all")``."""
+
+    templates: Annotated[
+        TemplateSource | None, Option(None, None, "preset, file or list of templates", "data", flat="features")
+    ] = None
+    min_count: Annotated[int, Option(0, whole(), "minimum count of features")] = 0
+    pairs: Annotated[Pairs | None, Option(None, choice("seen", "all"), PAIRS_HELP)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels(Group):
+    """Gold labels: which sequences are legal, what they are made of, and what they count: ``Labels(scheme="iob2")``."""
+
+    scheme: Annotated[str | None, Option(None, None, SCHEME_HELP)] = None
+    parts: Annotated[
+        str | None, Option(None, None, "separator of parts of labels, as | in NOUN|Case=Nom", flat="label_parts")
+    ] = None
+    partial: Annotated[Partial, Option(False, PARTIAL, PARTIAL_HELP)] = False
+    weights: Annotated[
+        Mapping[str, float] | None,
+        Option(None, None, WEIGHTS_HELP, metavar="LABEL=NUMBER", parse=_weight, flat="label_weights"),
+    ] = None
+    costs: Annotated[Costs | None, Option(None, None, COSTS_HELP, "data", offered=False, flat="label_costs")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Group):
+    """What the search for the best labels looks at, in training and in tagging: ``Search(beam=8)``."""
+
+    beam: Annotated[int | None, Option(None, whole(1, 2**31 - 1), BEAM_HELP)] = None
+    prune: Annotated[
+        bool | float | tuple[float, ...] | Literal["auto"],
+        Option("auto", PRUNING, PRUNE_HELP, metavar="SHARE[,SHARE]", parse=_parse_shares),
+    ] = "auto"
+    tag_dictionary: Annotated[
+        int | bool | Literal["smoothed"], Option(False, DICTIONARY, DICTIONARY_HELP, metavar="N|smoothed", parse=_count)
+    ] = False
+
+
+FEATURES = Constraint("templates or a trellis.Features", _instance(Features, Features))
+LABELS = Constraint("a trellis.Labels", _instance(Labels))
+SEARCH = Constraint("a trellis.Search", _instance(Search))
+
+
 class ChainOptions(TrainingOptions, total=False):
     """Options of chains of labels."""
 
     order: Annotated[int | None, Option(None, whole(0, MAX_ORDER), ORDER_HELP)]
-    min_count: Annotated[int, Option(0, whole(), "minimum count of features")]
-    pairs: Annotated[Pairs | None, Option(None, choice("seen", "all"), PAIRS_HELP)]
-    tag_dictionary: Annotated[
-        int | bool | Literal["smoothed"], Option(False, DICTIONARY, DICTIONARY_HELP, metavar="N|smoothed", parse=_count)
-    ]
-    beam: Annotated[int | None, Option(None, whole(1, 2**31 - 1), BEAM_HELP)]
-    prune: Annotated[
-        bool | Literal["auto"] | Pruning, Option("auto", PRUNING, PRUNE_HELP, metavar="SHARE[,SHARE]", parse=_shares)
-    ]
+    search: Annotated[Search | None, Option(Search(), SEARCH, "beam, pruning and tag dictionary: a `Search`")]
     segments: Annotated[
         bool | Segments,
         Option(False, SEGMENTS, SEGMENTS_HELP, metavar="LONGEST", parse=lambda text: Segments(int(text))),
     ]
-    label_weights: Annotated[
-        Mapping[str, float] | None, Option(None, None, WEIGHTS_HELP, metavar="LABEL=NUMBER", parse=_weight)
-    ]
-    label_costs: Annotated[Costs | None, Option(None, None, COSTS_HELP, "data", offered=False)]
     bagging: Annotated[int, Option(1, whole(1, MOST_MEMBERS), BAGGING_HELP)]
 
 
@@ -153,9 +172,10 @@ class TaggingOptions(ChainOptions, total=False):
     """Options of `train` of a tagger."""
 
     target: Annotated[str | None, Option(None, None, "column to learn (default: label, upos or the last)")]
-    features: Annotated[TemplateSource | None, Option(None, None, "preset, file or list of templates", "data")]
+    features: Annotated[
+        TemplateSource | Features | None,
+        Option(Features(), FEATURES, "preset, file or list of templates, or a `Features`"),
+    ]
     learner: Annotated[Learner | str | None, Option(MIRA(), LEARNER, "learner, or its name", "data")]
-    partial: Annotated[Partial, Option(False, PARTIAL, PARTIAL_HELP, offered=False)]
-    scheme: Annotated[str | None, Option(None, None, "scheme (iob2, iobes, ...) whose illegal sequences are forbidden")]
-    label_parts: Annotated[str | None, Option(None, None, "separator of parts of labels, as | in NOUN|Case=Nom")]
+    labels: Annotated[Labels | None, Option(Labels(), LABELS, "scheme, parts and weights of gold labels: a `Labels`")]
     documents: Annotated[bool, Option(False, flag(), DOCUMENTS_HELP)]

@@ -9,14 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trellis._support.arguments import items
 from trellis._support.arrays import Doubles, Ints
 from trellis._support.errors import ArgumentError
-from trellis.corpus.schemes import Span, SpanReading, spans
+from trellis.corpus.schemes import Span, SpanReading
 from trellis.engine.chain import BeamChains, Chains, Potentials
 from trellis.engine.weights import START
-from trellis.tasks.tagging.constraints import require_possible, rules_of
-from trellis.tasks.tagging.decoding import Constraints, Decode, Decoder, listed
+from trellis.tasks.tagging.constraints import require_possible
+from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 
 # A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
@@ -55,28 +54,6 @@ class Posterior:
         return {"probability_kind": self.probability_kind, "tokens": list(self)}
 
 
-def posteriors(
-    decoder: Decoder, sentences: Any, allowed: Constraints | None, *, edges: bool, n_threads: int
-) -> list[Posterior]:
-    """The posterior of every sentence."""
-    found = list[Posterior]()
-    for chains in decoder.pieces(sentences, allowed, n_threads):
-        sums = chains.pair_marginals if edges else chains.marginals
-        log_z, node, *pairs = sums(n_threads, decoder.model.temperature)
-        require_possible(log_z)
-        found += [
-            Posterior(decoder.labels, node[a:b], pairs[0][a:b] if pairs else None, decoder.probability_kind)
-            for a, b in pairwise(chains.starts.tolist())
-        ]
-    return found
-
-
-def log_partitions(decoder: Decoder, sentences: Any, n_threads: int) -> list[float]:
-    """log Z of every sentence at the model's temperature."""
-    pieces, temperature = decoder.pieces(sentences, None, n_threads), decoder.model.temperature
-    return [log_z for chains in pieces for log_z in chains.log_partition(n_threads, temperature).tolist()]
-
-
 def best_paths(chains: Chains | SegmentChains | BeamChains, n_threads: int) -> Ints:
     """The best path of every sentence: [n_tokens]; ConstraintError if one has none."""
     paths, scores = chains.best(n_threads)
@@ -93,12 +70,16 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
     require_possible(log_z)
     if isinstance(chains, SegmentChains):
         return chains.best_labels(node, n_threads)
-    rules = rules_of(chains.tables)
-    if rules is None:
+    n, tables = node.shape[1], chains.tables
+    if not any(table is not None and np.isneginf(table[..., :n]).any() for table in tables[1:4]):
         best: Ints = node.argmax(axis=1).astype(np.int32)
         return best
     # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
-    believed = Potentials(np.where(np.isneginf(rules.emit), -np.inf, node), rules.edge, rules.tri, rules.end)
+    p = tables.potentials
+    rules: Any = (
+        None if table is None else np.where(np.isneginf(table), -np.inf, 0.0) for table in (p.edge, p.tri, p.end)
+    )
+    believed = Potentials(np.where(np.isneginf(p.emit), -np.inf, node), *rules)
     return Chains.of(believed, chains.starts, chains.allowed).best(n_threads).paths
 
 
@@ -106,7 +87,7 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
 
 
 def probabilities(
-    decoder: Decoder, chains: Chains | SegmentChains, spans: Sequence[Sequence[Span]], n_threads: int = 1
+    decoder: ChainDecoder, chains: Chains | SegmentChains, spans: Sequence[Sequence[Span]], n_threads: int = 1
 ) -> list[list[float]]:
     """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
 
@@ -126,33 +107,3 @@ def probabilities(
         found = chains.span_probabilities(reading.type_of, reading.cut, queries, n_threads, temperature).tolist()
     ends = np.cumsum([0, *(len(some) for some in spans)]).tolist()
     return [found[a:b] for a, b in pairwise(ends)]
-
-
-def span_probability(
-    decoder: Decoder, sentence: Any, span: Span | tuple[str, int, int], allowed: Constraints | None
-) -> float:
-    """The probability that exactly this span is in the output."""
-    given, _ = items(span), SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
-    kinds = (str, int | np.integer, int | np.integer)
-    if given is None or len(given) != 3 or not all(map(isinstance, given, kinds)):
-        raise ArgumentError(f"span must be (label, start_token, end_token), not {span!r}")
-    [chains] = decoder.pieces([sentence], allowed, 1)
-    n, span = len(chains.tables.emit), Span(*given)
-    if not 0 <= span.start_token < span.end_token <= n:
-        raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
-    return probabilities(decoder, chains, [[span]])[0][0]
-
-
-def spans_of(
-    decoder: Decoder, sentences: Any, decode: Decode, allowed: Constraints | None, n_threads: int
-) -> list[list[tuple[Span, float]]]:
-    """The spans of the best labels of every sentence, with their probabilities."""
-    SpanReading.of(decoder.labels)  # CorpusError if labels mark no spans
-    sentences = listed(sentences)
-    codes, starts = decoder.best_codes(sentences, decode, allowed, n_threads)
-    found, out = [spans(labels) for labels in decoder.named(codes, starts)], list[list[tuple[Span, float]]]()
-    for chains in decoder.pieces(sentences, allowed, n_threads):
-        some = found[len(out) : len(out) + len(chains.starts) - 1]
-        figures = probabilities(decoder, chains, some, n_threads)
-        out += [list(zip(*pair, strict=True)) for pair in zip(some, figures, strict=True)]
-    return out

@@ -102,8 +102,7 @@ class TaggedText:
 
         return text_html(self)
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
 
 def tag_sentences(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.arrays import Floats
+from trellis._support.arrays import Floats, farthest
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import history_name
 from trellis.tasks.explanation import Term
@@ -19,23 +19,20 @@ def top_features(model: ChainModel, n: int | None) -> list[Term]:
     n = model.weights.n_nonzero if n is None else whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
     names = (*model.labels, START)
+
+    def named(run: Sequence[int]) -> str:
+        return " ".join(names[label] for label in run)
+
     found = _of_rows(model, weights.rows, n, model.row_name, on_edge=False)
     if weights.edge_rows is not None:
-        found += _of_rows(
-            model,
-            weights.edge_rows,
-            n,
-            lambda _, column: " ".join(names[label] for label in weights.run_at(column)),
-            on_edge=True,
-        )
+        found += _of_rows(model, weights.edge_rows, n, lambda _, column: named(weights.run_at(column)), on_edge=True)
     found += _of_labels(weights.edge[:, :n_labels], n, "label[-1]", names)
     if weights.tri is not None:
         found += _of_labels(weights.tri[:, :, :n_labels], n, history_name(2), names)
     if weights.ngrams is not None:
         top = _top(weights.ngrams.weights, n)
         for i, run in zip(top, weights.ngrams.label_runs(top, n_labels), strict=True):
-            said = " ".join(names[label] for label in run)
-            found.append(Term(history_name(len(run) - 1), float(weights.ngrams.weights[i]), label=said))
+            found.append(Term(history_name(len(run) - 1), float(weights.ngrams.weights[i]), label=named(run)))
     return sorted(found, key=lambda weight: -abs(weight.weight))[:n]
 
 
@@ -58,10 +55,5 @@ def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> l
 
 
 def _top(weights: Floats, n: int) -> list[int]:
-    """Where the n weights farthest from zero are, the first among equals; zeros are left out, and what is forbidden."""
-    size = np.where(np.isfinite(weights), np.abs(weights), 0)
-    if n == 0 or len(size) == 0:
-        return []
-    least = np.partition(size, -n)[-n] if n < len(size) else 0
-    some = np.flatnonzero((size >= least) & (size > 0))
-    return [int(i) for i in some[np.argsort(-size[some], kind="stable")][:n]]
+    """Where the n weights farthest from zero are, the first among equals."""
+    return [int(place) for place in farthest(weights, n)[:n]]

@@ -33,7 +33,7 @@ from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
 from trellis.tasks.tagging.constraints import forbid, scheme_rules
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.tagging.options import Pruning, TaggingOptions
+from trellis.tasks.tagging.options import SURVIVAL, TaggingOptions
 from trellis.tasks.tagging.segments.training import segment_features, segmented
 from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
@@ -165,6 +165,8 @@ def check(fit: Fit, source: Any) -> Setup:
         rules = scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
     setup = Setup(
         fit,
+        settings,
+        learner,
         corpus,
         labelling,
         features,
@@ -232,16 +234,16 @@ def _check_templates(chosen: FeatureSet, settings: SimpleNamespace, stream: Corp
 
 def _pruning(
     settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int, stream: CorpusStream | None
-) -> Pruning | bool:
+) -> tuple[float, ...]:
     """What "auto" stands for: pruning where there are too many labels, if it is possible."""
     if frequent or settings.beam or not has_too_many_labels(n_labels, settings.order):
-        return False
+        return ()
     is_possible = "structures" in learner.abilities and stream is None and not (settings.init or settings.segments)
     fate = "candidates are pruned; prune=False keeps all"
     if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
     warn(f"{n_labels:,} labels at order {settings.order}: {fate}")
-    return is_possible and Pruning()
+    return (SURVIVAL,) if is_possible else ()
 
 
 def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:

@@ -1,28 +1,41 @@
-"""From words to rules over spans: sentences encoded, tags found where none are given, native calls."""
+"""The model of a parser: grammar, lexicon and weights of templates, and the way from words to rules over spans."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trellis._support.arrays import Doubles, Floats, Ints, Longs, starts_of
+from trellis import _core
+from trellis._support.arguments import real_number
+from trellis._support.arrays import Arrays, Doubles, Floats, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
+from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.engine.weights import Rows
 from trellis.features.extraction import Coded
-from trellis.features.templates import PHRASE_MEASURES, Template
+from trellis.features.known import keys_in_order
+from trellis.features.phrases import PhraseVocabulary
+from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables, tables_in
+from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
-from trellis.tasks.trees.weights import PhraseModel, pcfg, rule_columns
+from trellis.tasks.trees.lexicon import Lexicon
 
 LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
+GREATEST = 1e30  # of a weight, so that the score of a tree is finite
+TABLES = ("tables", "folds", "outlines")
+NO_TABLES = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+EMPTY_TABLE = Tables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
+NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
 
 
 class TaggedWords(NamedTuple):
@@ -56,19 +69,112 @@ class Words:
         return None if self.tags is None else self.tags.slice(*self.starts[i : i + 2]).tolist()
 
 
-class Decoder:
-    """A model made ready for native code."""
+@dataclass(frozen=True, eq=False)
+class PhraseModel:
+    """All that parsing needs, checked when it is made ready for native code."""
 
-    def __init__(self, model: PhraseModel) -> None:
-        self.model, self.native = model, model.native()
-        self.reader = model.vocabulary.reader
-        self.reads = [column.name for column in model.vocabulary.columns]
-        self.number = {tag: len(model.grammar.phrases) + i for i, tag in enumerate(model.grammar.tags)}
+    grammar: Grammar
+    coarse: Grammar  # the same trees without markovisation
+    lexicon: Lexicon
+    vocabulary: PhraseVocabulary
+    base: Floats  # [n_rules] scores of rules everywhere
+    rows: Rows = NO_ROWS  # of attributes
+    tables: Tables = NO_TABLES
+    folds: Tables = NO_TABLES
+    outlines: Tables = EMPTY_TABLE
+    prune: float = 1e-4  # what is less probable by the coarse grammar is not looked at
+    family: str = "scores"
+
+    def content(self) -> tuple[Arrays, dict[str, Any]]:
+        """As arrays and a header, for files."""
+        (grammar, about), (coarse, about_coarse) = self.grammar.content(), self.coarse.content()
+        known, columns = columns_content(self.vocabulary.columns, self.vocabulary.lookups)
+        header = {
+            "grammar": about,
+            "coarse": about_coarse,
+            "templates": [str(template) for template in self.vocabulary.templates],
+            **columns,
+            "prune": self.prune,
+            "family": self.family,
+        }
+        tensors: Arrays = {
+            **{f"grammar.{part}": array for part, array in grammar.items()},
+            **{f"coarse.{part}": array for part, array in coarse.items()},
+            **self.lexicon.tensors(self.grammar.tags),
+            **known,
+            **self.rows.tensors("rows"),
+            **{f"{name}.{part}": a for name in TABLES for part, a in getattr(self, name)._asdict().items()},
+            "base": self.base,
+        }
+        return tensors, header
+
+    @classmethod
+    def of_content(cls, tensors: Tensors, header: Mapping[str, Any]) -> PhraseModel:
+        """What ``content`` gave, checked; ValueError or LookupError if it is damaged."""
+        grammar, coarse = (
+            Grammar.of_content(header[name], tensors[f"{name}.binary"], tensors[f"{name}.counts"])
+            for name in ("grammar", "coarse")
+        )
+        columns, lookups = checked_columns(header, tensors)
+        if not {column.name for column in columns} <= {"word", "pos"}:
+            raise ValueError("columns that trees do not have")
+        templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])
+        base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
+        if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
+            raise ValueError("weights that are too great, or no numbers")
+        tables: Any = {name: tables_in(tensors, name) for name in TABLES}
+        lexicon, vocabulary = Lexicon.of_tensors(tensors, grammar.tags), PhraseVocabulary(templates, columns, lookups)
+        known = grammar, coarse, lexicon, vocabulary
+        prune = real_number("prune", header["prune"], 0.0, 1.0)
+        model = cls(*known, base, rows, **tables, prune=prune, family=str(header["family"]))
+        _ = model.native  # checks all that native code follows
+        return model
+
+    def attribute_names(self, wanted: Longs) -> dict[int, str]:
+        """Names of attributes as a person reads them: ``pos[first]=DT & length=3``."""
+        folds = [keys for keys, _ in keys_in_order(self.folds)]
+        measures = {"length": self.vocabulary.LENGTHS, "outline": self._outlines()}
+        names = dict[int, str]()
+        for t, (keys, numbers) in enumerate(keys_in_order(self.tables, wanted)):
+            names |= zip(numbers.tolist(), self.vocabulary.names(t, keys, folds, measures), strict=True)
+        return names
+
+    def _outlines(self) -> list[str]:
+        """What every outline says: a shorter one, and what one word more looks like."""
+        plan, slot = self.vocabulary.plan()
+        if slot < 0:
+            return []
+        column, view = plan.view_of(slot)
+        strings, first, texts = self.vocabulary.columns[column].said(view), 2 * plan.reach, [""]
+        for key in keys_in_order(self.outlines)[0][0].tolist():
+            texts.append(f"{texts[key >> 32]} {strings[(key & 0xFFFFFFFF) - first]}".lstrip())
+        return texts
 
     @cached_property
-    def coarse(self) -> Decoder:
+    def native(self) -> _core.PhraseDecoder:
+        """Checked for native code; ValueError or LookupError if it makes no sense."""
+        columns, n_columns = rule_columns(self.grammar)
+        return _core.PhraseDecoder(
+            pruner_of(self.grammar, self.coarse, self.prune),
+            columns,
+            n_columns,
+            self.base,
+            self.rows,
+            self.vocabulary.plan(),
+            self.tables,
+            self.folds,
+            self.outlines,
+        )
+
+    @cached_property
+    def fallback(self) -> PhraseModel:
         """The coarse grammar as a PCFG: for tags, and for sentences that the other one cannot derive."""
-        return Decoder(pcfg(self.model.coarse, self.model.coarse, self.model.lexicon, self.model.prune))
+        return pcfg(self.coarse, self.coarse, self.lexicon, self.prune)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The symbol of every tag."""
+        return {tag: len(self.grammar.phrases) + i for i, tag in enumerate(self.grammar.tags)}
 
     def words(self, word: Column, tags: Column | None, starts: Longs, n_threads: int) -> Words:
         """Encode sentences; where templates read tags and there are none, the coarse grammar finds them."""
@@ -78,22 +184,22 @@ class Decoder:
             raise CorpusError(
                 "", None, f"sentence {i + 1} has {lengths[i]:,} words; a parser takes {LONGEST}: split it"
             )
-        if tags is None and self.reads:
-            tags = self.coarse.best_tags(self.coarse.words(word, None, starts, n_threads), n_threads)
+        if tags is None and self.vocabulary.columns:
+            tags = self.fallback.best_tags(self.fallback.words(word, None, starts, n_threads), n_threads)
         corpus = Corpus({"word": word, **({} if tags is None else {"pos": tags})}, starts, "")
-        columns = self.reader.read(corpus) if self.reads else []
+        columns = self.vocabulary.read(corpus)
         return Words(word, tags, starts, self._tagged(word, tags, starts), columns)
 
     def _tagged(self, word: Column, tags: Column | None, starts: Longs) -> TaggedWords:
         """What words may be: the tag given, or where it is unknown or there is none what the lexicon says."""
-        lexicon, known = self.model.lexicon, dict[tuple[int, int], tuple[list[int], list[float]]]()
+        known = dict[tuple[int, int], tuple[list[int], list[float]]]()
         numbers, scores, sizes = list[int](), list[float](), list[int]()
         codes = np.zeros(len(word.codes), np.int32) if tags is None else tags.codes
         names = [""] if tags is None else list(tags.values)
         for w, t in zip(word.codes.tolist(), codes.tolist(), strict=True):
             if (w, t) not in known:
                 given = self.number.get(names[t]) if tags is not None else None
-                found = [(given, 0.0)] if given is not None else lexicon.scores(word.values[w])
+                found = [(given, 0.0)] if given is not None else self.lexicon.scores(word.values[w])
                 pairs = [(self.number[tag] if isinstance(tag, str) else tag, score) for tag, score in found]
                 known[w, t] = [number for number, _ in pairs], [score for _, score in pairs]
             some, own = known[w, t]
@@ -105,42 +211,36 @@ class Decoder:
     def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         """Of each sentence up to k trees, best first; none where no grammar derives it."""
         out = self._own(words, k, n_threads)
-        if self.model.grammar is not self.model.coarse:
+        if self.grammar is not self.coarse:
             for i in [i for i, found in enumerate(out) if not found]:
-                out[i] = self.coarse._own(self._coarse_words(words, i), k, 1)[0]
+                out[i] = self.fallback._own(self._coarse_words(words, i), k, 1)[0]
         return out
 
     def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         found = self.native.parse(words.tagged, words.columns, k, n_threads)
         counts, scores, starts, steps = (array.tolist() for array in found)
-        trees = [
-            (self.model.grammar, steps[a:b], score) for a, b, score in zip(starts, starts[1:], scores, strict=False)
-        ]
+        trees = [(self.grammar, steps[a:b], score) for a, b, score in zip(starts, starts[1:], scores, strict=False)]
         return [trees[end - n : end] for n, end in zip(counts, accumulate(counts), strict=True)]
 
     def _coarse_words(self, words: Words, i: int) -> Words:
         begin, end = int(words.starts[i]), int(words.starts[i + 1])
         tags = None if words.tags is None else words.tags.slice(begin, end)
-        return self.coarse.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
+        return self.fallback.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
 
     def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
         """Of one sentence up to k trees as ``parse`` gives them, with the terms of their scores."""
         found = self._own(words, k, 1)[0]
-        if not found and self.model.grammar is not self.model.coarse:
-            return self.coarse.derived(self._coarse_words(words, 0), k)
+        if not found and self.grammar is not self.coarse:
+            return self.fallback.derived(self._coarse_words(words, 0), k)
         return [(one, self._terms(words, one[1])) for one in found]
 
     def best_tags(self, words: Words, n_threads: int) -> Column:
         """The tags of the best trees."""
-        grammar, numbers = self.model.grammar, dict[str, int]()
+        grammar, numbers = self.grammar, dict[str, int]()
         first_tag, codes = grammar.n_rules - len(grammar.tags), np.zeros(len(words.word.codes), np.int32)
         for i, found in enumerate(self.parse(words, 1, n_threads)):
             begin, end = int(words.starts[i]), int(words.starts[i + 1])
-            tags = (
-                [self.model.lexicon.scores(word)[0][0] for word in words.strings(i)]
-                if not found
-                else [""] * (end - begin)
-            )
+            tags = [self.lexicon.scores(word)[0][0] for word in words.strings(i)] if not found else [""] * (end - begin)
             for rule, at, _, _ in found[0][1] if found else ():
                 if rule >= first_tag:
                     tags[at] = grammar.tags[rule - first_tag]
@@ -153,28 +253,26 @@ class Decoder:
 
     def _terms(self, words: Words, derivation: Sequence[Sequence[int]]) -> list[Term]:
         """What the scores of rules over spans and of tags over words are made of, by name."""
-        model, grammar, strings = self.model, self.model.grammar, words.strings(0)
+        grammar, strings = self.grammar, words.strings(0)
         n_rules = grammar.n_rules - len(grammar.tags)
         steps = [step for step in derivation if step[0] < n_rules]
         columns, _ = rule_columns(grammar)
         sites = np.array([site for _, i, k, j in steps for site in ((i, j), (k, 0))], np.int32).reshape(-1, 2)
-        starts, templates, ids = self.native.attributes(words.tagged, words.columns, sites)
+        starts, _, ids = self.native.attributes(words.tagged, words.columns, sites)
         weights = [
-            dict(zip(model.rows.labels[a:b].tolist(), model.rows.weights[a:b].tolist(), strict=True))
-            for a, b in zip(model.rows.starts[ids], model.rows.starts[ids + 1], strict=True)
+            dict(zip(self.rows.labels[a:b].tolist(), self.rows.weights[a:b].tolist(), strict=True))
+            for a, b in zip(self.rows.starts[ids], self.rows.starts[ids + 1], strict=True)
         ]
-        values = {"word": strings, "pos": words.given_tags(0) or []}
-        terms = list[Term]()
+        names, terms = self.attribute_names(np.unique(ids)), list[Term]()
         for s, (rule, i, k, j) in enumerate(steps):
             where, label = (i, j), grammar.name(rule)
-            terms.append(Term("rule", float(model.base[rule]), where, label))
+            terms.append(Term("rule", float(self.base[rule]), where, label))
             for site in (2 * s, 2 * s + 1) if k else (2 * s,):
                 for at in range(int(starts[site]), int(starts[site + 1])):
-                    name = self._named(model.vocabulary.templates[templates[at]], values, (i, j - 1, k))
                     for c in columns[rule].tolist():
                         if c in weights[at]:
-                            with_ = grammar.phrases[c] if c < len(grammar.phrases) else "rule"
-                            terms.append(Term(f"{name} with {with_}", weights[at][c], where, label))
+                            own = grammar.phrases[c] if c < len(grammar.phrases) else label
+                            terms.append(Term(names[ids[at]], weights[at][c], where, own))
         _, tag_starts, tags, scores = words.tagged
         for rule, i, _, j in (step for step in derivation if step[0] >= n_rules):
             own = slice(int(tag_starts[i]), int(tag_starts[i + 1]))
@@ -182,15 +280,29 @@ class Decoder:
             terms.append(Term(f"word={strings[i]}", score, (i, j), grammar.tags[rule - n_rules]))
         return [term for term in terms if term.weight]
 
-    def _named(self, template: Template, values: dict[str, list[str]], at: tuple[int, int, int]) -> str:
-        """An attribute as a person reads it: ``pos[first]=DT & length=3``."""
-        said, places = list[str](), dict(zip(("first", "last", "split"), at, strict=True))
-        for look in template.looks:
-            if look.place in PHRASE_MEASURES:
-                n = at[1] - at[0] + 1
-                said.append(f"length={n}" if look.place == "length" else "outline")
-                continue
-            words, place = values[look.column], places[look.place] + look.offset
-            inside = 0 <= place < len(words)
-            said.append(f"{look}={self.reader.said(look, words[place]) if inside else '_OUTSIDE'}")
-        return " & ".join(said) or "bias"
+
+def pcfg(grammar: Grammar, coarse: Grammar, lexicon: Lexicon, prune: float) -> PhraseModel:
+    """A grammar with probabilities of rules by maximum likelihood."""
+    base = grammar.log_probabilities().astype(np.float32)
+    return PhraseModel(grammar, coarse, lexicon, PhraseVocabulary((), (), {}), base, prune=prune, family="joint")
+
+
+def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePruner:
+    """A grammar that is looked at where the coarse one gives at least that probability."""
+    factors = np.exp(coarse.log_probabilities())
+    return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
+
+
+def rule_columns(grammar: Grammar) -> tuple[Ints, int]:
+    """[n_rules, 2] the columns of rows that a rule has, -1 for none, and how many columns there are.
+
+    First come the phrases: a rule has the column of its parent, or of the top of its chain; then the rules themselves.
+    A phrase that is its own top has no columns for that, and tags have none.
+    """
+    n_phrases, n_binary, n_unary = len(grammar.phrases), len(grammar.binary), len(grammar.unary)
+    columns = np.full((grammar.n_rules, 2), -1, np.int32)
+    columns[:n_binary] = np.stack([grammar.binary[:, 0], np.arange(n_binary) + n_phrases], 1)
+    own = np.stack([grammar.unary[:, 0], np.arange(n_unary) + n_phrases + n_binary], 1)
+    chains = np.array([grammar.is_chain(u) for u in range(n_unary)], bool)
+    columns[n_binary : n_binary + n_unary][chains] = own[chains]
+    return columns, n_phrases + n_binary + n_unary

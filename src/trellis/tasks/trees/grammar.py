@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Doubles, Ints, Longs
+from trellis._support.arrays import Arrays, Doubles, Ints, Longs
 from trellis.corpus.tree import ROOT, PhraseTree
 
 TAG, PART = "/", "@"  # what the symbols of tags, and of parts of phrases, begin with
@@ -121,6 +122,26 @@ class Grammar:
         rules |= {(False, chain): len(binary) + i for i, chain in enumerate(chains)}
         unary = np.array(ends, np.int32).reshape(-1, 2)
         return cls(markov, phrases, tags, binary, unary, chains, counts, labels, rules)
+
+    def content(self) -> tuple[Arrays, dict[str, Any]]:
+        """As arrays and a header, for files."""
+        header = {
+            "markov": [self.markov.vertical, self.markov.horizontal],
+            "phrases": list(self.phrases),
+            "tags": list(self.tags),
+            "chains": [list(chain) for chain in self.chains],
+        }
+        return {"binary": self.binary, "counts": self.counts}, header
+
+    @classmethod
+    def of_content(cls, header: Mapping[str, Any], binary: Ints, counts: Longs) -> Grammar:
+        """What ``content`` gave; ValueError or LookupError if it is damaged."""
+        phrases, tags = (tuple(map(str, header[part])) for part in ("phrases", "tags"))
+        chains = tuple(tuple(map(str, chain)) for chain in header["chains"])
+        grammar = cls.of(Markov(*map(int, header["markov"])), phrases, tags, binary, chains, counts)
+        if counts.dtype != np.int64 or counts.shape != (grammar.n_rules,) or (counts < 1).any():
+            raise ValueError("counts of other rules")
+        return grammar
 
     @property
     def n_rules(self) -> int:

@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from trellis._support.arrays import Arrays, starts_of
+from trellis._support.tensor_file import Tensors
+from trellis.corpus.corpus import Strings
 from trellis.features.functions import shape
+from trellis.features.vocabulary_tensors import strings_of, strings_tensors
 
 K = 1.0
 RARE = 2  # times at most that a word was seen which says something of unknown words
@@ -56,6 +62,42 @@ class Lexicon:
                     spelt.setdefault(one, Counter()).update(counts)
         return cls(words, spelt, tags)
 
+    def tensors(self, tags: Sequence[str]) -> Arrays:
+        """As named arrays; ``tags`` in the order of their numbers."""
+        out: Arrays = {"lexicon.tags": np.array([self.tags[tag] for tag in tags], np.int64)}
+        number = {tag: i for i, tag in enumerate(tags)}
+        for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.spelt)):
+            out |= strings_tensors(name, Strings.of(counts), slots=False)
+            out[f"{name}.places"] = starts_of([len(own) for own in counts.values()])
+            out[f"{name}.which"] = np.array([number[tag] for own in counts.values() for tag in own], np.int32)
+            out[f"{name}.often"] = np.array([n for own in counts.values() for n in own.values()], np.int64)
+        return out
+
+    @classmethod
+    def of_tensors(cls, tensors: Tensors, tags: Sequence[str]) -> Lexicon:
+        """What ``tensors`` gave; ValueError or LookupError if it is damaged."""
+        found = list[dict[str, dict[str, int]]]()
+        for name in ("words", "spelt"):
+            keys = strings_of(f"lexicon.{name}", tensors)
+            places, which, often = (tensors[f"lexicon.{name}.{part}"].tolist() for part in ("places", "which", "often"))
+            if (
+                len(places) != len(keys) + 1
+                or len(which) != len(often)
+                or min(often, default=1) < 1
+                or min(which, default=0) < 0
+            ):
+                raise ValueError("counts of other words")
+            found.append(
+                {
+                    key: {tags[t]: n for t, n in zip(which[a:b], often[a:b], strict=True)}
+                    for key, a, b in zip(keys, places, places[1:], strict=False)
+                }
+            )
+        totals = tensors["lexicon.tags"].tolist()
+        if len(totals) != len(tags) or min(totals, default=1) < 1:
+            raise ValueError("counts of other tags")
+        return cls(found[0], found[1], dict(zip(tags, totals, strict=True)))
+
     def probabilities(self, word: str) -> dict[str, float]:
         """P(tag | word) of every tag."""
         total = sum(self.tags.values())
@@ -75,10 +117,6 @@ class Lexicon:
                 (tag, math.log(p) - math.log(self.tags[tag] / total)) for tag, p in found.items() if p >= least
             ]
         return self._known[word]
-
-    def __reduce__(self) -> tuple[type[Lexicon], tuple[Counts, Counts, Mapping[str, int]]]:
-        """A copy remembers no words."""
-        return Lexicon, (self.words, self.spelt, self.tags)
 
 
 def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:

@@ -6,27 +6,28 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from trellis._support.arguments import instance, items, thread_count, whole_number
+import numpy as np
+
+from trellis._support.arguments import items, thread_count, whole_number
+from trellis._support.arrays import farthest
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.brackets import Treebank, read_trees
 from trellis.corpus.corpus import Corpus, column_of
+from trellis.corpus.files import BRACKETS, extension
 from trellis.corpus.objects import from_lists, from_mapping
 from trellis.corpus.read import read
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.evaluation.brackets import BracketReport, evaluate_trees
 from trellis.features.presets import ALIASES
-from trellis.tasks.explanation import Explanation, Term
-from trellis.tasks.model import KBest, Model
+from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.model import KBest, Model, notes_and_record
+from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees import file as parser_file
-from trellis.tasks.trees.decoding import FLAT, Decoder, Found, Words
+from trellis.tasks.trees.decoding import FLAT, Found, PhraseModel, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
-from trellis.tasks.trees.lexicon import Lexicon
-from trellis.tasks.trees.weights import PhraseModel
 
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
@@ -35,7 +36,7 @@ WORD, POS, TREE = "word", "pos", "tree"
 PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilities
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TreeParser(Model):
     """Gives sentences constituency trees. Get one from ``TreeParser.train`` or ``trellis.load``.
 
@@ -44,7 +45,7 @@ class TreeParser(Model):
     what training knew of words and their spelling.
     """
 
-    task, format = "trees", parser_file.FORMAT
+    task, format = "trees", "trellis-tree-parser-1"
 
     model: PhraseModel
     tagger: Tagger | None = None
@@ -56,36 +57,25 @@ class TreeParser(Model):
         """Symbols and rules."""
         return self.model.grammar
 
-    @property
-    def lexicon(self) -> Lexicon:
-        """What is known of words and their tags."""
-        return self.model.lexicon
-
-    @property
-    def family(self) -> str:
-        """What scores are: "scores"; "log-linear" or "joint", where probabilities have a meaning."""
-        return self.model.family
-
     # ------------------------------------------------------------ parsing
 
-    def parse(self, sentence: Any) -> PhraseTree:
-        """The best tree of one sentence. One that the grammar cannot derive gets a tree without phrases."""
-        return self.parse_batch([sentence], n_threads=1)[0]
-
-    def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
-        """The best trees of many sentences. ``n_threads``: number of threads (default: all cores)."""
+    def predict_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
+        """The best trees of many sentences. One that the grammar cannot derive gets a tree without phrases."""
         threads = thread_count(n_threads)
         return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
 
-    def parse_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``."""
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
-        trees = self.parse_batch(corpus, n_threads=n_threads)
-        return corpus.with_column(TREE, column_of([tree.pieces() for tree in trees]))
+    def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
+        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``.
 
-    predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
+        ``corpus`` may also be what ``trellis.read`` takes, trees, or a file of them: words and tags are read.
+        """
+        sentences = sentence_corpus(corpus)
+        trees = self.predict_batch(sentences, n_threads=n_threads)
+        return sentences.with_column(TREE, column_of([tree.pieces() for tree in trees]))
 
-    def kbest(self, sentence: Any, k: int) -> KBest:
+    parse, parse_batch, parse_corpus = Model.predict, predict_batch, predict_corpus
+
+    def kbest(self, sentence: Any, k: int = 5) -> KBest:
         """Up to k trees with their scores, best first."""
         return KBest(self.kbest_batch([sentence], k, n_threads=1)[0])
 
@@ -104,7 +94,7 @@ class TreeParser(Model):
         """
         self._check_probable()
         words = self._words([sentence], 1)
-        log_z, steps, scores, _ = self._decoder.marginals(words)
+        log_z, steps, scores, _ = self.model.marginals(words)
         known = {tuple(step): score for step, score in zip(steps.tolist(), scores.tolist(), strict=True)}
         wanted = self._steps(words, tree)
         if not wanted or not math.isfinite(log_z) or any(step not in known for step in wanted):
@@ -114,7 +104,7 @@ class TreeParser(Model):
     def span_probabilities(self, sentence: Any) -> dict[tuple[str, int, int], float]:
         """How often phrases are in a tree, on average: label, first word, and the word after the last."""
         self._check_probable()
-        _, steps, _, shares = self._decoder.marginals(self._words([sentence], 1))
+        _, steps, _, shares = self.model.marginals(self._words([sentence], 1))
         found, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
         for (rule, begin, _, end), share in zip(steps.tolist(), shares.tolist(), strict=True):
             for label in labels[rule - n_binary] if n_binary <= rule < n_binary + len(labels) else ():
@@ -123,39 +113,57 @@ class TreeParser(Model):
 
     def explain(self, sentence: Any) -> Explanation:
         """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
-        words, explanation = self._words([sentence], 1), None
-        derived = self._decoder.derived(words, 2)
+        words = self._words([sentence], 1)
+        derived = self.model.derived(words, 2)
         trees = self._built(words, 0, [found for found, _ in derived])
         underived = [Term("no derivation", -math.inf)] if len(words.word.codes) else []
         terms = [own for _, own in derived] or [underived]
-        for (tree, score), own in reversed(list(zip(trees, terms, strict=True))):
-            explanation = Explanation(tree, score, own, explanation)
-        assert explanation is not None
-        return explanation
+        return Explanation.of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
+
+    def top_features(self, n: int | None = 20) -> list[Term]:
+        """The n weights farthest from zero (None: all), of features with a phrase or a rule, and of rules."""
+        model, most = self.model, None if n is None else whole_number("n", n, 0)
+        at, rules = farthest(model.rows.weights, most), farthest(model.base, most).tolist()
+        attributes = np.searchsorted(model.rows.starts, at, side="right") - 1
+        names, phrases = model.attribute_names(attributes), self.grammar.phrases
+        terms = [Term("rule", float(model.base[rule]), (), self.grammar.name(rule)) for rule in rules]
+        for i, attribute in zip(at.tolist(), attributes.tolist(), strict=True):
+            column = int(model.rows.labels[i])
+            label = phrases[column] if column < len(phrases) else self.grammar.name(column - len(phrases))
+            terms.append(Term(names[attribute], float(model.rows.weights[i]), (), label))
+        return heaviest_first(terms)[:most]
 
     def draw(self, sentence: Any) -> Picture:
         """The best tree."""
-        return self.parse(sentence).draw()
+        tree: PhraseTree = self.predict(sentence)
+        return tree.draw()
 
     def evaluate(
-        self, trees: Any, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
+        self, trees: Any, y: Any = None, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
     ) -> BracketReport:
         """Parse the words of trees and compare (docs/trees.md); ``tags=False``: without being given their tags.
 
-        ``trees`` are trees or the name of a file of them. With ``longest`` only sentences of so many words count.
+        ``trees`` are trees or the name of a file of them; with ``y``, which are the trees, their sentences. With
+        ``longest`` only sentences of so many words count.
         """
-        gold = clean_trees(trees)
+        gold = gold_trees(trees, y)
         given: Any = gold if tags else [tree.words for tree in gold]
         return evaluate_trees(gold, self.parse_batch(given, n_threads=n_threads), longest=longest)
 
     # ------------------------------------------------------------ files
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        return parser_file.content_of(self)
+        tensors, header = self.model.content()
+        if self.tagger is not None:
+            tensors["tagger"] = np.frombuffer(self.tagger.to_bytes(), np.uint8)
+        return tensors, header
 
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
-        return cls(*parser_file.parts_of(tensors, header))
+        if header["family"] not in FAMILIES:
+            raise ValueError(f"no family {header['family']!r} of models")
+        tagger = Tagger.from_bytes(tensors["tagger"].tobytes()) if "tagger" in tensors else None
+        return cls(PhraseModel.of_content(tensors, header), tagger, *notes_and_record(header))
 
     def _facts(self) -> dict[str, Any]:
         rules = len(self.grammar.binary) + len(self.grammar.unary)
@@ -163,12 +171,8 @@ class TreeParser(Model):
 
     # ------------------------------------------------------------ details
 
-    @cached_property
-    def _decoder(self) -> Decoder:
-        return Decoder(self.model)
-
     def _check_probable(self) -> None:
-        if self.family not in PROBABLE:
+        if self.model.family not in PROBABLE:
             raise ArgumentError(
                 "the scores of this parser are no log-probabilities; train one by the log loss (CRF) or as a PCFG"
             )
@@ -176,14 +180,14 @@ class TreeParser(Model):
     def _words(self, sentences: Any, n_threads: int) -> Words:
         corpus = sentence_corpus(sentences)
         tags = next((corpus.column(name) for name in (POS, *ALIASES[POS]) if name in corpus.columns), None)
-        word = next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
+        word = word_column(corpus)
         if tags is None and self.tagger is not None:
             named = Corpus({self.tagger.columns[0]: corpus.column(word)}, corpus.starts, corpus.source)
             tags = self.tagger.tag_column(named, n_threads=n_threads)
-        return self._decoder.words(corpus.column(word), tags, corpus.starts, n_threads)
+        return self.model.words(corpus.column(word), tags, corpus.starts, n_threads)
 
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
-        return [self._built(words, i, found) for i, found in enumerate(self._decoder.parse(words, k, n_threads))]
+        return [self._built(words, i, found) for i, found in enumerate(self.model.parse(words, k, n_threads))]
 
     def _built(self, words: Words, i: int, found: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
         """The trees of a sentence; one without phrases where no grammar derives it."""
@@ -196,7 +200,7 @@ class TreeParser(Model):
         if not words.strings(0) and (tree is None or not tree.words):
             return []
         if tree is None:
-            found = self._decoder.parse(words, 1, 1)[0]
+            found = self.model.parse(words, 1, 1)[0]
             own = found and found[0][0] is self.grammar
             return [(rule, begin, split, end) for rule, begin, split, end in found[0][1]] if own else []
         cleaned = tree.clean()
@@ -209,9 +213,14 @@ class TreeParser(Model):
             raise ArgumentError(f"the grammar has no rule {rule}, which the tree needs") from None
 
 
-def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
-    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``)."""
+def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[PhraseTree]:
+    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``); with ``y``, those of sentences."""
     found: Iterable[PhraseTree]
+    if y is not None:
+        gold, corpus = gold_trees(y), sentence_corpus(trees)
+        if corpus.sentences(word_column(corpus)) != [tree.words for tree in gold]:
+            raise ArgumentError("y must have a tree with the words of every sentence")
+        return gold
     if isinstance(trees, str | os.PathLike):
         found = read_trees(trees, lenient=lenient)
     else:
@@ -225,10 +234,17 @@ def clean_trees(trees: Any, *, lenient: bool = False) -> list[PhraseTree]:
     return cleaned
 
 
+def word_column(corpus: Corpus) -> str:
+    """The name of the column of words."""
+    return next((name for name in (WORD, *ALIASES[WORD]) if name in corpus.columns), next(iter(corpus.columns)))
+
+
 def sentence_corpus(sentences: Any) -> Corpus:
     """Sentences as a corpus of words, and tags where they have them."""
     if isinstance(sentences, Corpus):
         return sentences
+    if isinstance(sentences, str | os.PathLike) and extension(os.fspath(sentences)) in BRACKETS:
+        sentences = read_trees(sentences)
     given = sentences.trees if isinstance(sentences, Treebank) else items(sentences)
     if given == []:
         return from_mapping({WORD: []}, None)

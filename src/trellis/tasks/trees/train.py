@@ -3,55 +3,59 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import starts_of
-from trellis._support.errors import CorpusError
+from trellis._support.arguments import instance
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
+from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.objects import from_mapping
 from trellis.corpus.tree import PhraseTree
 from trellis.engine.weights import Rows
 from trellis.evaluation.brackets import BracketReport
-from trellis.features.phrases import phrase_templates, phrase_vocabulary
+from trellis.features.carried_keys import Carrier, id_map, numbers_of
+from trellis.features.known import keys_in_order
+from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
+from trellis.features.templates import Template
 from trellis.features.vocabulary import Tables
-from trellis.learning.fit import Fit, fingerprint, no_targets
+from trellis.learning.fit import Fit, fingerprint
+from trellis.learning.problem import SiteProblem
 from trellis.learning.run import Event, StopTrainingError
-from trellis.learning.site_problem import SiteProblem, SiteWeights
-from trellis.tasks.trees.decoding import LONGEST, TaggedWords
-from trellis.tasks.trees.grammar import Markov, derive, read_grammar
+from trellis.tasks.trees.decoding import LONGEST, PhraseModel, TaggedWords, pcfg, pruner_of, rule_columns
+from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
-from trellis.tasks.trees.model import POS, WORD, TreeParser, clean_trees
+from trellis.tasks.trees.model import POS, WORD, TreeParser, gold_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
-from trellis.tasks.trees.warm_start import PhraseStart, check_start
-from trellis.tasks.trees.weights import NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
 
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
 
 
-def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreeParser:
+def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreeParser:
     """Train a parser on trees.
 
     Parameters
     ----------
     trees
-        List of ``PhraseTree``, or the name of a file in brackets.
+        List of ``PhraseTree``, or the name of a file in brackets; sentences where ``y`` has their trees.
     y
-        None: trees have inputs and outputs in one.
+        Trees of the sentences.
     **options
         See `TreeOptions` (docs/trees.md).
     """
     fit = Fit(TreeOptions, options, metrics=BracketReport.metrics)
-    no_targets(y, "trees have inputs and outputs in one")
     settings = fit.settings
     if settings.learner == PCFG:
         fit.reject(dict.fromkeys(OF_LEARNERS, 'with learner="pcfg", which counts rules'))
     markov = Markov(settings.vertical, settings.horizontal)
-    treebank = _treebank(trees, "train on", settings.lenient)
-    held_out = None if settings.dev is None else _treebank(settings.dev, "compare epochs on", settings.lenient)
+    treebank = _treebank(gold_trees(trees, y, lenient=settings.lenient), "train on")
+    held_out = None
+    if settings.dev is not None:
+        held_out = _treebank(gold_trees(settings.dev, lenient=settings.lenient), "compare epochs on")
     _check_labels(treebank)
     grammar, coarse = read_grammar(treebank, markov), read_grammar(treebank, Markov())
     lexicon = Lexicon.of((tag.word or "", tag.label) for tree in treebank for tag in tree.tags())
@@ -88,12 +92,8 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
         vector = _core.PhraseObjective(*weighted)
         return vector, vector.rows
 
-    def assemble(weights: SiteWeights, record: dict[str, Any]) -> TreeParser:
-        learnt = Rows.of_tensors("rows", weights.arrays)
-        sizes = np.diff(learnt.starts)
-        kept = sizes > 0  # attributes without weights are dropped
-        rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        rows = learnt.only(kept) if len(learnt.labels) else NO_ROWS
+    def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
+        rows, rank = Rows.of_tensors("rows", weights).without_empty()  # attributes without weights are dropped
         base, known = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
         tables, folds, outlines = (Tables(**some) for some in native.tables(rank))
         model = PhraseModel(*known, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
@@ -115,11 +115,10 @@ def train(trees: Any, y: None = None, **options: Unpack[TreeOptions]) -> TreePar
     return fit.run(problem, assemble, data, fit.scorer(held_out), **facts)
 
 
-def _treebank(trees: Any, purpose: str, lenient: bool) -> list[PhraseTree]:
-    cleaned = clean_trees(trees, lenient=lenient)
-    if not cleaned:
+def _treebank(trees: list[PhraseTree], purpose: str) -> list[PhraseTree]:
+    if not trees:
         raise CorpusError("", None, f"no trees to {purpose}; give at least one")
-    return cleaned
+    return trees
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
@@ -132,3 +131,109 @@ def _check_labels(trees: list[PhraseTree]) -> None:
                 raise CorpusError(
                     "", None, f"tree {number}: label {node.label!r}; a label has no ^ and |, and begins not with @ or /"
                 )
+
+
+# ------------------------------------------------------------ warm starts
+
+
+def check_start(init: Any, templates: tuple[Template, ...], markov: Markov) -> PhraseModel:
+    """The older model; LearnerError if its attributes are not those of a new one."""
+    model: PhraseModel = instance("init", init, TreeParser, "a TreeParser, such as trellis.load gives").model
+    if model.vocabulary.templates != templates:
+        raise LearnerError("init has other features; give those that it was trained with")
+    if model.grammar.markov != markov:
+        raise LearnerError("init has another vertical or horizontal order; give those that it was trained with")
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseStart:
+    """The weights of an older parser, of attributes and rules that the trees of a new training have."""
+
+    model: PhraseModel
+    vocabulary: PhraseVocabulary
+    grammar: Grammar
+    examples: _core.PhraseExamples
+
+    def state(self, state: Any) -> Arrays:
+        """The state of new native weights, with the older weights in it."""
+        attributes, columns, weights = self._carried()
+        n = len(weights)
+        starts = starts_of(np.bincount(attributes, minlength=self.examples.n_attributes)).astype(np.uint32)
+        rows = Rows(starts, columns.astype(np.uint32), weights).tensors("rows")
+        return {**state, **rows, "rows.sums": np.zeros(n), "rows.variances": np.ones(n, np.float32)}
+
+    def vector(self, learnt: Any) -> Doubles:
+        """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
+        starts, columns = learnt["rows.starts"], learnt["rows.labels"]
+        attributes, carried, weights = self._carried()
+        n_columns = rule_columns(self.grammar)[1]
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(np.int64)))
+        numbers, _ = numbers_of(
+            (rows * n_columns + columns).astype(np.uint64),
+            (attributes * n_columns + carried).astype(np.uint64),
+            grows=False,
+        )
+        vector = np.zeros(len(columns))
+        vector[numbers[numbers >= 0]] = weights[numbers >= 0]
+        return vector
+
+    def _carried(self) -> tuple[Longs, Longs, Floats]:
+        """Attributes, columns and weights in the new numbering, sorted."""
+        model, rows = self.model, self.model.rows
+        number, column = self._attribute_map(), self._column_map()
+        starts = rows.starts.astype(np.int64)
+        sizes: Longs = starts[1:] - starts[:-1]
+        attributes = number[np.repeat(np.arange(rows.n_attributes), sizes)]
+        columns = column[rows.labels]
+        kept = np.flatnonzero((attributes >= 0) & (columns >= 0))
+        kept = kept[np.lexsort((columns[kept], attributes[kept]))]
+        return attributes[kept], columns[kept], model.rows.weights[kept]
+
+    def _attribute_map(self) -> Longs:
+        """The number of every older attribute, -1 where the new trees do not have it."""
+        model = self.model
+        ranks = np.arange(self.examples.n_attributes, dtype=np.int32)
+        tables, folds, outlines = (keys_in_order(Tables(**some)) for some in self.examples.tables(ranks))
+        fold_keys = [keys for keys, _ in folds]
+        old_folds = [keys for keys, _ in keys_in_order(model.folds)]
+        measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
+        carrier = Carrier(model.vocabulary, self.vocabulary, measures)
+        out = np.full(model.rows.n_attributes, -1, np.int64)
+        for t, (keys, ids) in enumerate(keys_in_order(model.tables)):
+            carried, kept = carrier.keys(t, keys, old_folds, fold_keys, grows=False)
+            place, _ = numbers_of(tables[t][0], carried, grows=False)
+            out[ids[kept[place >= 0]]] = tables[t][1][place[place >= 0]]
+        return out
+
+    def _outline_map(self, outlines: Any) -> Longs:
+        """The number of every older outline, -1 for none: an outline is a shorter one and a word's id."""
+        slot = self.model.vocabulary.plan().outline
+        old = keys_in_order(self.model.outlines)[0][0].tolist()
+        out = np.full(len(old) + 1, -1, np.int64)
+        out[0] = 0  # the empty one
+        if slot < 0:
+            return out
+        column, view = self.vocabulary.layout().view_of(slot)
+        before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
+        ids = id_map(before, after, view, self.vocabulary.reach)
+        number = {key: i for i, key in enumerate(outlines.tolist())}
+        for i, key in enumerate(old):
+            shorter, word = out[key >> 32], ids[key & 0xFFFFFFFF]
+            if shorter >= 0 and word >= 0:
+                out[i + 1] = number.get(int(shorter) << 32 | int(word), -2) + 1
+        return out
+
+    def _column_map(self) -> Longs:
+        """The column of every older column: of phrases by their symbols, of rules by theirs."""
+        old, new = self.model.grammar, self.grammar
+        symbols = {symbol: i for i, symbol in enumerate(new.phrases)}
+        rules = [new.number.get(rule, -1) for rule, _ in sorted(old.number.items(), key=lambda item: item[1])]
+        n_weighted = len(old.binary) + len(old.unary)
+        return np.array(
+            [
+                *(symbols.get(symbol, -1) for symbol in old.phrases),
+                *(-1 if rule < 0 else rule + len(new.phrases) for rule in rules[:n_weighted]),
+            ],
+            np.int64,
+        )

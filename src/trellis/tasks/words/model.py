@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,15 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from trellis._support.arguments import items, whole_number
-from trellis._support.arrays import Bools
+from trellis._support.arguments import instance, items, whole_number
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.unspaced import (
     CHARACTER,
     LABELS,
-    Points,
     SegmentedText,
     Source,
     characters,
@@ -51,35 +50,31 @@ class Segmenter(Model):
             raise ModelError("not a model of words; train one with Segmenter.train or trellis train --task words")
         self.tagger = tagger
 
-    def segment(self, text: str) -> list[str]:
-        """The words of a text. White space ends a word and is part of none."""
-        return self.segment_batch([text], n_threads=1)[0]
-
-    def segment_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
-        """The words of many texts. ``n_threads``: the number of threads (default: all cores)."""
+    def predict_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
+        """The words of many texts. White space ends a word and is part of none."""
         given = items(texts)
         if given is None:
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
         for text in given:
             _check(text)
-        # A line feed between two texts keeps their words apart.
-        points = to_points("\n".join(given))
-        cuts = self._cuts(points, n_threads)
-        cut = np.concatenate([[0], np.cumsum(cuts)])
-        found, separated, begin = list[list[str]](), _separated(points, cuts), 0
-        for text in given:
-            end = begin + len(text)
-            found.append(words_of(separated[begin + cut[begin] : end + cut[end]]))
-            begin = end + 1
-        return found
+        # A line feed between two texts keeps their words apart; within them it is a blank as others are.
+        lines = self._separated("\n".join(text.replace("\n", " ") for text in given), n_threads).split("\n")
+        return [words_of(line) for line, _ in zip(lines, given, strict=False)]
 
-    def segment_corpus(self, corpus: Corpus, *, n_threads: int | None = None) -> Corpus:
-        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S)."""
+    def predict_corpus(self, corpus: Corpus | str | os.PathLike[str], *, n_threads: int | None = None) -> Corpus:
+        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S).
+
+        It may also be a file of text, of which every piece between blanks is a sentence.
+        """
+        if isinstance(corpus, str | os.PathLike):
+            text = read_segmented(corpus)
+            corpus = SegmentedText([[piece] for line in text.lines for piece in line], text.source).corpus()
+        instance("corpus", corpus, Corpus, "a corpus of characters, or the path of a file of text")
         return self.tagger.tag_corpus(corpus, n_threads=n_threads)
 
-    predict, predict_batch, predict_corpus = segment, segment_batch, segment_corpus
+    segment, segment_batch, segment_corpus = Model.predict, predict_batch, predict_corpus
 
-    def kbest(self, text: str, k: int) -> KBest:
+    def kbest(self, text: str, k: int = 5) -> KBest:
         """The k best segmentations of a text with their scores, best first."""
         k, best = whole_number("k", k, 1, 2**31 - 1), [(list[str](), 0.0)]
         pieces = _pieces(text)
@@ -128,19 +123,17 @@ class Segmenter(Model):
         Lines are segmented one by one, and so is what stands between blanks.
         """
         _check(text)
-        points = to_points(text)
-        return _separated(points, self._cuts(points, n_threads))
+        return self._separated(text, n_threads)
 
     def segment_bytes(self, text: bytes, *, n_threads: int | None = None) -> bytes:
         """The same of UTF-8; bytes that are not UTF-8 end a word, and come out as they are."""
-        points = to_points(text.decode("utf-8", "surrogateescape"))
-        return _separated(points, self._cuts(points, n_threads)).encode("utf-8", "surrogateescape")
+        return self._separated(text.decode("utf-8", "surrogateescape"), n_threads).encode("utf-8", "surrogateescape")
 
     def evaluate(
-        self, gold: Source | SegmentedText, *, lenient: bool = False, n_threads: int | None = None
+        self, gold: Source, y: Any = None, *, lenient: bool = False, n_threads: int | None = None
     ) -> WordReport:
-        """Compare its words with those of a text with blanks between words, as ``train`` takes it."""
-        lines = read_segmented(gold, lenient=lenient).lines
+        """Compare its words with those of a text with blanks between words, or with ``y``, as ``train``."""
+        lines = gold_words(gold, y, lenient=lenient).lines
         found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
         return compare_words(lines, found, self.known_words)
 
@@ -164,7 +157,9 @@ class Segmenter(Model):
     @classmethod
     def _of_kind(cls, model: Model, source: str) -> Self:
         """A segmenter is also made of a tagger of characters, as older files are."""
-        return cls(model) if isinstance(model, Tagger) else super()._of_kind(model, source)
+        if isinstance(model, Tagger) and model.columns == (CHARACTER,):
+            return cls(model)
+        return super()._of_kind(model, source)
 
     def _outside(self) -> dict[str, Any]:
         return self.tagger._outside()
@@ -180,8 +175,9 @@ class Segmenter(Model):
         learned = next((entries for view, entries in views if view.path is None and len(view.calls) == 1), None)
         return frozenset() if learned is None else frozenset(learned.entries())
 
-    def _cuts(self, points: Points, n_threads: int | None) -> Bools:
-        """[n] after which code points a blank is missing: where a word ends and another one follows at once."""
+    def _separated(self, text: str, n_threads: int | None) -> str:
+        """The text with a blank where one is missing: where a word ends and another one follows at once."""
+        points = to_points(text)
         is_letter = ~is_blank(points)
         at = np.flatnonzero(is_letter)
         # What stands between blanks is a sentence.
@@ -192,12 +188,17 @@ class Segmenter(Model):
         cuts[at] = np.array([label in ("E", "S") for label in self.tagger.labels])[labels]
         cuts[:-1] &= is_letter[1:]
         cuts[-1:] = False
-        return cuts
+        return to_text(np.insert(points, np.flatnonzero(cuts) + 1, BLANK))
 
 
-def _separated(points: Points, cuts: Bools) -> str:
-    """The text with a blank after each cut."""
-    return to_text(np.insert(points, np.flatnonzero(cuts) + 1, BLANK))
+def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> SegmentedText:
+    """Lines of words; with ``y``, which are the words, their texts."""
+    if y is None:
+        return read_segmented(text, lenient=lenient)
+    texts, gold = items(text), read_segmented(y)
+    if texts is None or ["".join(words_of(str(one))) for one in texts] != ["".join(words) for words in gold.lines]:
+        raise ArgumentError("y must have the words of every text, one list per text")
+    return gold
 
 
 def _pieces(text: str) -> list[str]:

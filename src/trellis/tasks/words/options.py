@@ -6,17 +6,18 @@ from trellis.features.vocabulary import TemplateSource
 from trellis.learners.mira import MIRA
 from trellis.learning.learner import Learner, flag
 from trellis.learning.options import Option
-from trellis.tasks.tagging.options import LEARNER, ChainOptions
+from trellis.tasks.tagging.options import FEATURES, LEARNER, ChainOptions, Features
 
 DEFAULT = MIRA(epochs=10)
-FEATURES = "segmentation"
+DEFAULT_FEATURES = Features("segmentation")
 
 
 class WordsOptions(ChainOptions, total=False):
     """Options of `train` of a word segmenter."""
 
     features: Annotated[
-        TemplateSource | None, Option(FEATURES, None, "preset, file or list of templates of characters", "data")
+        TemplateSource | Features | None,
+        Option(DEFAULT_FEATURES, FEATURES, "templates of characters, or a `Features`"),
     ]
     learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, "learner, or its name", "data")]
     lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]

@@ -3,51 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Unpack
+from typing import Any, Unpack
 
 from trellis._support.arguments import instance
 from trellis._support.errors import CorpusError
-from trellis.corpus.unspaced import LABEL, SegmentedText, Source, read_segmented
+from trellis.corpus.unspaced import LABEL, Source, read_segmented
 from trellis.evaluation.words import WordReport
-from trellis.learning.fit import Fit, no_targets
+from trellis.learning.fit import Fit
+from trellis.tasks.tagging.options import Features, Labels
 from trellis.tasks.tagging.train import train as train_tagger
-from trellis.tasks.words.model import Segmenter
+from trellis.tasks.words.model import Segmenter, gold_words
 from trellis.tasks.words.options import WordsOptions
 
 UNIT = "characters"  # what is counted in the history of training
 
 
-def train(text: Source | SegmentedText, y: None = None, **options: Unpack[WordsOptions]) -> Segmenter:
+def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segmenter:
     """Train a segmenter on text with blanks between words, one sentence per line.
 
     Parameters
     ----------
     text
-        File, list of lines or list of lists of words; so is ``dev``.
+        File, list of lines, list of lists of words, or corpus or table with a column ``word``; so is ``dev``.
     y
-        None: the words of a line are its output.
+        Lists of words, where ``text`` has texts without blanks.
     **options
         See `WordsOptions` (docs/segmentation.md).
     """
     settings = Fit(WordsOptions, options, metrics=WordReport.metrics).settings
-    no_targets(y, "the words of a line are its output")
-    lines = read_segmented(text, lenient=settings.lenient)
+    lines = gold_words(text, y, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
         why = "no word of one character, without which some texts have no segmentation; add a line that has one"
         raise CorpusError(lines.source, None, why)
+    changed = {"learner": settings.learner, "labels": Labels(scheme="bmes")}
     if settings.dev is not None:
-        settings.dev = read_segmented(settings.dev, lenient=settings.lenient).corpus()
-    if settings.init is not None:
-        older = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
-        settings.init, settings.features = older, options.get("features")
+        changed["dev"] = read_segmented(settings.dev, lenient=settings.lenient).corpus()
+    if settings.init is None:
+        changed["features"] = Features(settings.features, settings.min_count, settings.pairs)
+    else:
+        changed["init"] = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
     if (observer := settings.observer) is not None:
-        settings.observer = lambda event: observer(replace(event, unit=UNIT))
-    if (metric := settings.metric) == "f1":
-        settings.metric = "span"  # for the tagger words are spans
-    shared = {name: value for name, value in vars(settings).items() if name != "lenient"}
-    tagger = train_tagger(lines.corpus(), target=LABEL, scheme="bmes", **shared)
+        changed["observer"] = lambda event: observer(replace(event, unit=UNIT))
+    if settings.metric == "f1":
+        changed["metric"] = "span"  # for the tagger words are spans
+    shared = {name: value for name, value in options.items() if name != "lenient"}
+    tagger = train_tagger(lines.corpus(), target=LABEL, **{**shared, **changed})
     for epoch in tagger.training["history"]:
         epoch["unit"] = UNIT
-    if metric == "f1":
-        tagger.training["metric"] = tagger.training["options"]["metric"] = metric
+    if settings.metric == "f1":
+        tagger.training["metric"] = tagger.training["options"]["metric"] = "f1"
     return Segmenter(tagger)

@@ -20,7 +20,7 @@ from trellis.tasks.tagging.segments.features import SegmentSymbols
 
 if TYPE_CHECKING:
     from trellis.engine.chain import Chains
-    from trellis.tasks.tagging.decoding import Decoder
+    from trellis.tasks.tagging.decoding import ChainDecoder
 
 NO_SPANS = np.empty((0, 4), np.int64)
 
@@ -70,11 +70,6 @@ class SegmentChains(NamedTuple):
         """The scores of given labels [n_tokens], minus infinity where they are no segmentation."""
         return self._replace(allowed=LabelSets.of([[z] for z in paths.tolist()])).best(n_threads).scores
 
-    @property
-    def doubles(self) -> SegmentChains:
-        """Themselves: their scores are added in double precision."""
-        return self
-
     def best_labels(self, node: Doubles, n_threads: int) -> Ints:
         """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
         n = node.shape[1]
@@ -109,17 +104,18 @@ class SegmentDecoder:
         if unknown is not None:
             raise ValueError(f"segments look at column {unknown!r}, which the model does not read")
 
-    def lists(self, decoder: Decoder, sentences: Any, starts: Any, n_threads: int) -> Lists:
+    def lists(self, decoder: ChainDecoder, sentences: Any, starts: Any, n_threads: int) -> Lists:
         """The attributes of all segments, by their numbers among the rows of weights."""
         if isinstance(sentences, Corpus):
-            views = self.symbols.of_columns({name: sentences.column(name) for name in self.names})
+            given = {name: sentences.column(name) for name in self.names}
+            columns: dict[str, Any] = {name: (column.values, column.codes) for name, column in given.items()}
         else:
-            texts = [decoder.strings_of(sentence, self.names) for sentence in sentences]
-            views = self.symbols.of({name: [word for one in texts for word in one[name]] for name in self.names})
-        found, ids = self.native.extract(views, starts, self.longest, n_threads)
+            texts, codes = [decoder.strings_of(sentence, self.names) for sentence in sentences], np.arange(starts[-1])
+            columns = {name: ([word for one in texts for word in one[name]], codes) for name in self.names}
+        found, ids = self.native.extract(self.symbols.of(columns), starts, self.longest, n_threads)
         return Lists(found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32))
 
-    def chains(self, decoder: Decoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
+    def chains(self, decoder: ChainDecoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
         """The potentials of labels with those of segments."""
         lists = self.lists(decoder, sentences, chains.starts, n_threads)
         return SegmentChains(*chains, self.rules, self.weights, lists)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -123,21 +123,12 @@ class SegmentSymbols:
         said = word if function is None else function(word)
         return -1 if said is None else self.numbers[view].get(said, -1)
 
-    def of(self, columns: Mapping[str, Sequence[str]]) -> list[Ints]:
-        """[n_tokens] of each view, -1 where it says nothing that is known; columns have a string per token."""
+    def of(self, columns: Mapping[str, tuple[Iterable[str], Ints]]) -> list[Ints]:
+        """[n_tokens] of each view, -1 where it says nothing that is known; columns are words and their numbers."""
         out = list[Ints]()
         for v, (name, _) in enumerate(self.views):
-            known = {word: self._number(v, word) for word in set(columns[name])}
-            out.append(np.array([known[word] for word in columns[name]], np.int32))
-        return out
-
-    def of_columns(self, columns: Mapping[str, Column]) -> list[Ints]:
-        """The same of dictionary-encoded columns."""
-        out = list[Ints]()
-        for v, (name, _) in enumerate(self.views):
-            column = columns[name]
-            known = [self._number(v, word) for word in column.values]
-            out.append(np.array(known or [-1], np.int32)[column.codes])
+            words, codes = columns[name]
+            out.append(np.array([self._number(v, word) for word in words] or [-1], np.int32)[codes])
         return out
 
 
@@ -180,7 +171,7 @@ def extract_segments(
     for look, v, texts in entries:
         for text in texts:
             growing.add_entry(look, np.array([symbols.numbers[v][word] for word in text], np.int32))
-    views = symbols.of_columns(columns)
+    views = symbols.of({name: (column.values, column.codes) for name, column in columns.items()})
     seen = growing.learn(views, starts, *segments)
     nothing = np.empty(0, np.float32)
     lists = growing.extract(views, starts, longest, n_threads)

@@ -15,8 +15,9 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Ints, Longs
 from trellis.corpus.corpus import Strings
-from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, SpanReading, allowed_transition, split_label
+from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, SpanReading, split_label
 from trellis.features.templates import parse_template
+from trellis.tasks.tagging.constraints import legal_transitions
 from trellis.tasks.tagging.segments.features import Nodes, SegmentPlan, SegmentVocabulary
 
 SHAPE = ("column", "longest", "single", "first", "middle", "last")  # of core/engine/segments.hpp
@@ -66,11 +67,8 @@ class SegmentTypes:
 
     def follows(self) -> Bools:
         """[n_labels + 1, n_labels + 1] whether one segment may begin with z after another that ends in y."""
-        line: list[str | None] = [*self.labels, None]
-        legal = np.array([[allowed_transition(self.scheme, before, label) for label in line] for before in line])
         cut = np.pad(SpanReading.of(self.labels).cut, (0, 1), constant_values=1)
-        out: Bools = np.logical_and(legal, cut)
-        return out
+        return legal_transitions(self.labels, self.scheme) & (cut > 0)
 
     def native(self) -> _core.SegmentRules:
         """For native code, checked; ValueError if they make no sense."""

@@ -27,6 +27,7 @@ from trellis.learning.run import Watched
 from trellis.tasks.tagging.chain_model import FIRST_PASS
 from trellis.tasks.tagging.documents import with_columns, word_column
 from trellis.tasks.tagging.model import Tagger
+from trellis.tasks.tagging.options import Features, Labels
 from trellis.tasks.tagging.train import train_once
 
 PARTS = 5
@@ -45,11 +46,11 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
         raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
         raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
-    features = settings.features
+    features, chosen = settings.features, Features(None, settings.min_count, settings.pairs)
     if not isinstance(features, str | Path | None):
         features = items(features) or features
     watched = Watched(fit.observer)
-    fit = fit.changed(features=features, observer=watched, verbose=False)
+    fit = fit.changed(features=replace(chosen, templates=features), observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
     fit = fit.changed(target=first.target)  # the column that it took by default
     words, dev, settings = word_column(first.model), settings.dev, fit.settings
@@ -66,7 +67,8 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     more = [f"{name}[0]" for name in (FIRST_PASS if several else FIRST_PASS[:1])]
     order = 0 if settings.order is None and not bigrams else settings.order
     labelled = with_columns(corpus, words, labels)
-    second = train_once(fit.changed(features=[*templates, *more], dev=dev, order=order), labelled)
+    chosen = replace(chosen, templates=[*templates, *more])
+    second = train_once(fit.changed(features=chosen, dev=dev, order=order), labelled)
     training = {**second.training, "corpus": first.training["corpus"], "document_features": more}
     return Tagger(replace(second.model, first=first.model, training=training))
 
@@ -80,26 +82,24 @@ def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger)
             break
         rest = np.r_[0:begin, end : len(corpus)]
         some, part = None if weights is None else np.asarray(weights)[rest], corpus.take(rest)
-        labels = _of_labels(fit, set(part.column(first.target).tolist()))
-        other = train_once(fit.changed(sample_weight=some, dev=None, metric=None, patience=None, **labels), part)
+        labels = _of_labels(fit.options.get("labels") or Labels(), set(part.column(first.target).tolist()))
+        other = train_once(fit.changed(sample_weight=some, dev=None, metric=None, patience=None, labels=labels), part)
         found = other.tag_column(corpus[begin:end], n_threads=fit.settings.n_threads)
         of_label = np.array([number[label] for label in other.labels], np.int32)
         codes[corpus.starts[begin] : corpus.starts[end]] = of_label[found.codes]
     return codes
 
 
-def _of_labels(fit: Fit, labels: set[str]) -> dict[str, Any]:
-    """Options by labels, of those alone that a part of the corpus has."""
+def _of_labels(options: Labels, labels: set[str]) -> Labels:
+    """Options of labels, by those alone that a part of the corpus has."""
 
-    def known(key: Any) -> bool:
-        return labels.issuperset(key if isinstance(key, tuple) else (key,))
+    def known(numbers: Any) -> Any:
+        if not isinstance(numbers, Mapping):
+            return numbers
+        names = {key: key if isinstance(key, tuple) else (key,) for key in numbers}
+        return {key: number for key, number in numbers.items() if labels.issuperset(names[key])} or None
 
-    options = {name: getattr(fit.settings, name) for name in ("label_weights", "label_costs")}
-    return {
-        name: {key: number for key, number in option.items() if known(key)} or None
-        for name, option in options.items()
-        if isinstance(option, Mapping)
-    }
+    return replace(options, weights=known(options.weights), costs=known(options.costs))
 
 
 def part_bounds(documents: Longs) -> Longs:

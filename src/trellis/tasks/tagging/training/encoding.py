@@ -123,12 +123,7 @@ def weighted_by_labels(
     for label, weight in given.items():
         if label not in labelling.labels:
             raise LearnerError(f"label_weights names {label!r}; the labels are {', '.join(labelling.labels)}")
-        try:
-            of_label[labelling.labels.index(label)] = float(weight)
-        except (TypeError, ValueError):
-            raise LearnerError(f"label_weights: {label!r} has {weight!r}, which is no number") from None
-    if not ((of_label >= 0) & (of_label <= LARGEST)).all():
-        raise LearnerError(f"label_weights must be numbers from 0 to {LARGEST:g}")
+        of_label[labelling.labels.index(label)] = real().check(f"the weight of {label!r}", weight)
     sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
     means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
     out = np.asarray(means if weights is None else weights * means)
@@ -220,7 +215,9 @@ def has_too_many_labels(n_labels: int, order: int) -> bool:
 class Setup:
     """A training: its options, checked and made definite, and what they are applied to."""
 
-    fit: Fit  # with the options, in which defaults that depend on others are filled in
+    fit: Fit
+    settings: SimpleNamespace  # the options, in which defaults that depend on others are filled in
+    learner: Learner
     corpus: Corpus
     labelling: Labelling
     features: FeatureSet
@@ -236,25 +233,9 @@ class Setup:
     facts: dict[str, Any]  # for the record
 
     @property
-    def settings(self) -> SimpleNamespace:
-        """The options."""
-        return self.fit.settings
-
-    @property
-    def learner(self) -> Learner:
-        """What learns the weights."""
-        learner: Learner = self.fit.learner
-        return learner
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of gold labels that each level of pruning must leave; none: no pruning."""
-        return self.settings.prune.shares if self.settings.prune else ()
-
-    @property
     def sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        needed = self.features.longest.history > 1 or len(self.shares) > 1
+        needed = self.features.longest.history > 1 or len(self.settings.prune) > 1
         return "orders" in self.learner.abilities and is_sparse(
             len(self.labelling.labels), self.settings.order, needed=needed
         )
@@ -278,7 +259,7 @@ class Setup:
         if dev is not None:
             check_dev_labels(dev, labels_of(dev, self.settings.target), self.labelling.labels)
         name = type(self.learner).__name__
-        if (n := len(self.shares)) > 1:
+        if (n := len(self.settings.prune)) > 1:
             order = self.settings.order
             if n > max(1, order):
                 raise LearnerError(
@@ -391,14 +372,13 @@ def encode(setup: Setup) -> Encoding:
         return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more)
 
     encoded, label_filter = with_sets(by_token), None
-    if setup.shares:
-        label_filter, sets = learn_filter(encoded, labelling.gold, setup.shares, settings.n_threads, setup.rules)
+    if settings.prune:
+        label_filter, sets = learn_filter(encoded, labelling.gold, settings.prune, settings.n_threads, setup.rules)
         encoded = with_sets(sets)
     initial = None
     if init is not None:
         numbers = chained(extraction.known, rank), chained(extraction.known_edges, edges.rank)
-        sizes = n_attributes, n_edges, n, settings.order
-        initial = carried_over(init.model.weights, *numbers, *sizes, setup.parts, sparse=setup.sparse)
+        initial = carried_over(setup, *numbers, n_attributes, n_edges)
     problem = setup.problem(
         corpus=encoded,
         starts=corpus.starts,

@@ -12,16 +12,17 @@ as the filter does and learns weights of runs of k + 1 labels beside.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from trellis import _core
 from trellis._support.arrays import Bools, Floats, Ints, LabelSets, Longs, runs_of
+from trellis.corpus.stream import submit
 from trellis.engine.weights import Ngrams, Rows
 from trellis.tasks.tagging.chain_model import FilterLevel, LabelFilter
 
@@ -51,19 +52,17 @@ class Folds:
     n_threads: int
 
     @property
-    def everything(self) -> Longs:
-        """All sentences."""
-        return np.arange(len(self.starts) - 1, dtype=np.int64)
-
-    @property
     def parts(self) -> list[Longs]:
         """The sentences of each part."""
-        return [self.everything[self.everything % FOLDS == k] for k in range(FOLDS)]
+        return [np.arange(k, len(self.starts) - 1, FOLDS, dtype=np.int64) for k in range(FOLDS)]
 
     def trained(self, train: Callable[[int, Longs], T]) -> tuple[T, list[T]]:
         """What ``train`` gives of its number and its sentences: for all of them, and for all but those of each part."""
-        others = [self.everything[self.everything % FOLDS != k] for k in range(FOLDS)]
-        whole, *of_others = _on_threads(train, [self.everything, *others], self.n_threads)
+        everything = np.arange(len(self.starts) - 1, dtype=np.int64)
+        sentences = [everything, *(np.setdiff1d(everything, part) for part in self.parts)]
+        with ThreadPoolExecutor(self.n_threads) as pool:  # native code lets go of the GIL
+            tasks = [partial(train, number, some) for number, some in enumerate(sentences)]
+            whole, *of_others = [future.result() for future in [submit(pool, task) for task in tasks]]
         return whole, of_others
 
     def sets(self, found: Sequence[LabelSets]) -> LabelSets:
@@ -72,32 +71,6 @@ class Folds:
         for part, some in zip(self.parts, found, strict=True):
             sets = sets.replaced(runs_of(self.starts, part)[1], some)
         return sets
-
-
-def _on_threads(train: Callable[[int, Longs], T], parts: Sequence[Longs], n_threads: int) -> list[T]:
-    """What ``train`` gives of each number and part: on this thread and on those others that the system gives."""
-    trained, errors, numbers = dict[int, T](), list[BaseException](), iter(range(len(parts)))
-
-    def run() -> None:
-        for number in numbers:
-            if errors:
-                return
-            try:
-                trained[number] = train(number, parts[number])  # native code lets go of the GIL
-            except BaseException as error:
-                errors.append(error)
-
-    others = [threading.Thread(target=run) for _ in range(min(n_threads, len(parts)) - 1)]
-    with suppress(RuntimeError):  # no thread left
-        for thread in others:
-            thread.start()
-    run()
-    for thread in others:
-        if thread.ident is not None:
-            thread.join()
-    if errors:
-        raise errors[0]
-    return [trained[number] for number in range(len(parts))]
 
 
 def learn_filter(
@@ -180,9 +153,8 @@ def _with_levels(
         margin = _margin([gaps[~lost]], share)
         survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
         lost |= gaps > margin
-        sets = folds.sets(
-            [LabelSets.native(native.pruned(tokens, part, margin, folds.n_threads)) for native, part in pairs]
-        )
+        left = [native.pruned(tokens, part, margin, folds.n_threads) for native, part in pairs]
+        sets = folds.sets([LabelSets.native(some) for some in left])
         n_runs = 0 if sets.lattice is None else len(sets.lattice.before)
         levels.append(FilterLevel(margin, survival, n_runs / max(1, len(gold))))
     whole = learners[0]

@@ -35,7 +35,7 @@ IN_MEMORY: dict[str, tuple[object, ...]] = {
     "sample_weight": (None,),
     "label_weights": (None,),
     "tag_dictionary": (False, 0),
-    "prune": ("auto", False),
+    "prune": ("auto", ()),
     "pairs": (None, "all"),
 }
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trellis._support.arrays import Ints, starts_of
 from trellis._support.errors import LearnerError
-from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.learning.learner import Learner
 from trellis.tasks.tagging.model import Tagger
+
+if TYPE_CHECKING:
+    from trellis.tasks.tagging.training.encoding import Setup
 
 
 def check_start(init: Tagger, learner: Learner) -> None:
@@ -38,23 +41,11 @@ def check_start(init: Tagger, learner: Learner) -> None:
         )
 
 
-def carried_over(
-    old: ChainWeights,
-    numbers: Ints,
-    edge_numbers: Ints,
-    n_attributes: int,
-    n_edges: int,
-    n_labels: int,
-    order: int,
-    parts: LabelParts | None,
-    *,
-    sparse: bool,
-) -> ChainWeights:
-    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers.
-
-    ``sparse``: label n-grams of three labels and more in place of a table of triples.
-    """
-    rows = old.rows
+def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: int, n_edges: int) -> ChainWeights:
+    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers."""
+    old: ChainWeights = setup.settings.init.model.weights
+    rows, parts, n_labels = old.rows, setup.parts, len(setup.labelling.labels)
+    sparse = setup.sparse  # label n-grams of three labels and more in place of a table of triples
     if old.parts is not None and parts is not None:
         place = {name: n_labels + i for i, name in enumerate(parts.names)}
         columns = np.array([*range(old.n_labels), *(place[name] for name in old.parts.names)], np.uint16)
@@ -83,7 +74,7 @@ def carried_over(
         ngrams, at_first = Ngrams.of_table(old.tri, old.n_labels)
         ngrams = ngrams.more_labels(old.n_labels, n_labels)
         edge[n_labels, : old.n_labels] += at_first
-    elif order == 2 and not sparse:
+    elif setup.settings.order == 2 and not sparse:
         tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
         if old.tri is not None:
             tri[np.ix_(to, to, np.arange(old.n_labels))] = old.tri[:, :, : old.n_labels]

@@ -4,33 +4,34 @@ A word is a sequence of typed letters, its labels are the letters that were mean
 Python, which comes with every Python, so nothing is downloaded; the typos are made by a seeded keyboard.
 
 example:
-  trellis demo "tge qyick brpwn fox"
+  python -m examples.typos "tge qyick brpwn fox"
 """
 
 from __future__ import annotations
 
 import random
 import re
+import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from pydoc_data.topics import topics
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 from trellis._support.errors import ModelError
+from trellis.corpus.corpus import Corpus
+from trellis.corpus.read import read
+from trellis.evaluation.tagging import TaggingReport, evaluate_columns
 from trellis.features.presets import LETTER_RUNS
+from trellis.interfaces.cli.main import reporting_errors
 from trellis.interfaces.cli.options import Parser, at_least
-from trellis.interfaces.cli.outputs import align, check_writable, show, show_json
+from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import watch_epochs
 from trellis.learners.perceptron import Perceptron
 from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train
-
-if TYPE_CHECKING:
-    from trellis.tasks.tagging.model import Tagger
 
 LINE = "Tge functuon retirns a lisr of strinhs, amd raises an exceptiom ig the argumemt is invalod."
 ORDERS = (1, 2)
@@ -51,70 +52,74 @@ NEIGHBOURS = {
     for letter, here in _PLACES.items()
 }
 
+TEXT = """\
+Typos in the manual of Python: one letter in ten is replaced by a neighbour on the keyboard (seed {seed}).
+{training_words:,} words to train on, {test_words:,} held out.
+
+{table}
+
+typed      {line}
+corrected  {corrected}
+
+The model is kept in {model}; it reads the letters of a word:
+  echo "t g e" | trellis predict -m {model} --words
+A pre-trained truecaser is included:
+  echo "i saw the python manual in may" | trellis predict --text --inline"""
+
 Pairs = list[tuple[str, str]]  # typed, meant
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Shares of the held-out letters and words that are wrong."""
-
-    letters: float
-    words: float
-    new_words: float  # of the words that the training text does not have
-
-
-def describe(parser: Parser) -> None:
-    """The options."""
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run the command line of this example, and exit."""
+    parser = Parser("python -m examples.typos", __doc__)
     add = parser.add_argument
-    add("text", nargs="?", metavar="LINE", help="a line to correct (default: a line of the demo's)")
+    add("text", nargs="?", default=LINE, metavar="LINE", help="a line to correct")
     add("--seed", type=at_least(0), default=1, metavar="N", help="seed of the typos")
     add("--words", type=at_least(100), metavar="N", help="use only so many words of the text")
     add("--model", "-m", default=KEPT, metavar="FILE", help="where to leave the model of order 2")
     add("--epochs", type=at_least(1), default=10, metavar="N", help="number of passes over the training words")
     parser.share("quiet", "json")
+    parser.outputs += ("model",)
+    with reporting_errors():
+        run(parser.parse(arguments))
+    sys.exit(0)
 
 
-def command(options: Namespace) -> None:
+def run(options: Namespace) -> None:
     """Train with two orders, and show how many errors are left."""
-    check_writable(options.model)
     _check_own(options.model)
-    training, test = make_typos(options.seed, options.words)
-    known = {meant for _, meant in training}
-    facts: dict[str, Any] = {
-        "seed": options.seed,
-        "training_words": len(training),
-        "test_words": len(test),
-        "new_test_words": sum(meant not in known for _, meant in test),
-        "before": asdict(measure([typed for typed, _ in test], test, known)),
-    }
-    taggers: dict[int, Tagger] = {}
-    seconds: dict[int, float] = {}
+    training, test = map(_corpus, make_typos(options.seed, options.words))
+    facts: dict[str, Any] = {"seed": options.seed, "training_words": len(training), "test_words": len(test)}
+    facts["before"] = _errors(evaluate_columns(test.column("meant"), test.column("letter"), test.starts))
+    rows = [_row("before", facts["before"], "")]
     for order in ORDERS:
-        begun = time.perf_counter()
+        begun, learner = time.perf_counter(), Perceptron(epochs=options.epochs)
         with watch_epochs(options.quiet, f"order {order}") as observer, interrupts_raise():
-            taggers[order] = train(
-                {
-                    "letter": [list(typed) for typed, _ in training],
-                    "meant": [list(meant) for _, meant in training],
-                },
-                target="meant",
-                features=LETTER_RUNS,
-                learner=Perceptron(epochs=options.epochs),
-                order=order,
-                observer=observer,
-                info={"demo": "typos"},
-            )
-        seconds[order] = time.perf_counter() - begun
-        guessed = ["".join(letters) for letters in taggers[order].tag_batch([list(typed) for typed, _ in test])]
-        facts[f"order_{order}"] = asdict(measure(guessed, test, known))
-    taggers[max(ORDERS)].save(options.model)
-    facts["model"] = options.model
-    line = LINE if options.text is None else options.text
-    facts["line"], facts["corrected"] = line, correct(taggers[max(ORDERS)], line)
+            more: dict[str, Any] = {"order": order, "observer": observer, "info": {"demo": "typos"}}
+            tagger = train(training, target="meant", features=LETTER_RUNS, learner=learner, **more)
+        seconds = time.perf_counter() - begun
+        facts[f"order_{order}"] = _errors(tagger.evaluate(test))
+        rows.append(_row(f"averaged perceptron, order {order}", facts[f"order_{order}"], f"{seconds:.1f} s"))
+    tagger.save(options.model)
+    facts |= {"model": options.model, "line": options.text, "corrected": correct(tagger, options.text)}
     if options.json:
         show_json(facts)
     else:
-        show(_text(facts, seconds))
+        table = align([("wrong of the held-out", "letters", "words", "training"), *rows], right=range(1, 4))
+        show(TEXT.format(**facts, table=table))
+
+
+def _corpus(pairs: Pairs) -> Corpus:
+    return read({"letter": [list(typed) for typed, _ in pairs], "meant": [list(meant) for _, meant in pairs]})
+
+
+def _errors(report: TaggingReport) -> dict[str, float]:
+    """Shares of letters and words that are wrong."""
+    return {"letters": 1 - report.token_accuracy, "words": 1 - report.sentence_accuracy}
+
+
+def _row(name: str, errors: dict[str, float], seconds: str) -> tuple[str, ...]:
+    return name, *(f"{100 * share:.2f}%" for share in errors.values()), seconds
 
 
 def _check_own(path: str) -> None:
@@ -143,18 +148,6 @@ def mistype(word: str, rate: float, chance: random.Random) -> str:
     return "".join(chance.choice(NEIGHBOURS[c]) if chance.random() < rate else c for c in word)
 
 
-def measure(guessed: Sequence[str], test: Pairs, known: set[str]) -> Errors:
-    """How many letters and words are not what was meant."""
-    n_letters = wrong_letters = wrong = n_new = wrong_new = 0
-    for guess, (_, meant) in zip(guessed, test, strict=True):
-        n_letters += len(meant)
-        wrong_letters += sum(a != b for a, b in zip(guess, meant, strict=True))
-        wrong += guess != meant
-        n_new += meant not in known
-        wrong_new += guess != meant and meant not in known
-    return Errors(wrong_letters / max(1, n_letters), wrong / max(1, len(test)), wrong_new / max(1, n_new))
-
-
 def correct(tagger: Tagger, line: str) -> str:
     """The line with its words corrected; capitals stay capitals, and what is no letter stays as it is."""
 
@@ -165,27 +158,5 @@ def correct(tagger: Tagger, line: str) -> str:
     return re.sub(r"[A-Za-z]+", replace, line)
 
 
-def _text(facts: dict[str, Any], seconds: dict[int, float]) -> str:
-    """The facts for readers."""
-    found = [("before", facts["before"], "")] + [
-        (f"averaged perceptron, order {order}", facts[f"order_{order}"], f"{seconds[order]:.1f} s") for order in ORDERS
-    ]
-    rows = [
-        (name, *(f"{100 * errors[key]:.2f}%" for key in ("letters", "words", "new_words")), took)
-        for name, errors, took in found
-    ]
-    table = align([("wrong of the held-out", "letters", "words", "new words", "training"), *rows], right=range(1, 5))
-    return f"""\
-Typos in the manual of Python: one letter in ten is replaced by a neighbour on the keyboard (seed {facts["seed"]}).
-{facts["training_words"]:,} words to train on, {facts["test_words"]:,} held out, \
-{facts["new_test_words"]:,} of them not in the training text.
-
-{table}
-
-typed      {facts["line"]}
-corrected  {facts["corrected"]}
-
-The model is kept in {facts["model"]}; it reads the letters of a word:
-  echo "t g e" | trellis predict -m {facts["model"]} --words
-A pre-trained truecaser is included:
-  echo "i saw the python manual in may" | trellis predict --text --inline"""
+if __name__ == "__main__":
+    main(sys.argv[1:])

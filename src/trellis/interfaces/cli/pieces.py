@@ -1,0 +1,257 @@
+"""What is predicted of, piece by piece, and where the predictions go."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, BinaryIO
+
+from trellis._support.errors import ArgumentError, CorpusError
+from trellis.corpus.columns import CONLLU_NAMES, Layout, append_labels, replace_labels
+from trellis.corpus.corpus import Column, Corpus, columns_named
+from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, EmptyError, extension, message_name, reading
+from trellis.corpus.read import TABLES, format_of
+from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
+from trellis.corpus.tokens import Token, tokenize
+from trellis.interfaces.cli.files import STREAMED, FileShape, sentences_of_trees, tagger_of
+from trellis.interfaces.cli.outputs import writing
+from trellis.interfaces.cli.progress import say
+
+Label = Callable[[Corpus, int | None], list[Column]]  # the columns of labels, best first, by so many threads
+TextPiece = tuple[int, str, list[list[Token]]]  # where it begins in the text, its own text, its sentences
+
+WHOLE = (*TABLES, "csv")  # formats that are written at once
+PIECE_BYTES = 1 << 20
+PIECE = 256  # sentences of formats that are read whole
+LONGEST = 1 << 24  # characters that may wait for the end of a sentence
+
+_WORD = re.compile(r"[^\s\ufeff]+")
+
+
+@dataclass(slots=True)
+class Files:
+    """What is read, and what is written."""
+
+    options: Namespace
+    model: Any
+    shape: FileShape
+    wanted: FileShape  # of the output
+    count: Callable[[int], None]  # called with the number of tokens done
+    brackets: bool  # whether the input is a file of trees in brackets
+
+    @property
+    def whole(self) -> bool:
+        """Whether the model looks at all sentences of a document."""
+        return self.model.task == "tag" and self.model.model.first is not None
+
+    def corpora(self) -> Iterator[Corpus]:
+        """The input, piece by piece where its format and the model allow it; nothing of an empty file."""
+        options, model, shape = self.options, self.model, self.shape
+        source = options.source
+        pieces: Iterator[Corpus]
+        try:
+            if options.text:
+                column = "word" if model.task == "trees" else tagger_of(model).columns[0]
+                pieces = (text_corpus(sentences, column) for _, _, sentences in text_pieces(options, whole=self.whole))
+            elif model.task == "trees" or shape.format not in STREAMED:
+                corpus = sentences_of_trees(source, options) if self.brackets else shape.read(source, options.columns)
+                pieces = (corpus[first : first + PIECE] for first in range(0, len(corpus), PIECE))
+            elif self.whole:
+                pieces = iter([whole_piece(source, shape.layout(source, model, options)).corpus])
+            else:
+                layout = shape.layout(source, model, options)
+                pieces = (piece.corpus for piece in pieces_of_path(source, layout, PIECE_BYTES))
+        except EmptyError:
+            return
+        yield from (piece for piece in pieces if piece.n_tokens)
+
+    def write(self, texts: Iterable[tuple[bytes, int]]) -> None:
+        """Texts with the number of tokens in each."""
+        with writing(self.options.output) as out:
+            for text, n_tokens in texts:
+                out.write(text)
+                send(out)
+                self.count(n_tokens)
+
+    def write_texts(self, text: Callable[[Corpus], str]) -> None:
+        """Every piece of the input as its text."""
+        self.write((text(corpus).encode(), corpus.n_tokens) for corpus in self.corpora())
+
+    def write_corpus(self, predicted: Callable[[Corpus], Corpus], column: str) -> None:
+        """Every piece with its predicted columns, in the format of the output."""
+        from trellis.corpus.write import format_text, write
+
+        output, shape = self.options.output, self.wanted
+        self.check_place(column, "name another format by the extension of --output")
+        if shape.format not in WHOLE:
+            layout = Layout(tabs=shape.tabs, sentence=shape.sentence)
+            self.write_texts(lambda corpus: format_text(predicted(corpus), shape.format, layout))
+        elif pieces := list(map(predicted, self.corpora())):
+            whole = sum(pieces[1:], pieces[0])
+            write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
+        else:
+            self.write([])
+
+    def check_place(self, column: str, instead: str) -> None:
+        """ArgumentError where the format of the output has no place for a column. ``instead`` says what to do."""
+        format = self.wanted.format
+        if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
+            raise ArgumentError(f"CoNLL-U has no column {column!r} to be filled in; {instead}")
+        if format in TABLES and self.options.output in (None, STANDARD_STREAM):
+            raise ArgumentError(f"{format} is not for standard output; name a file with --output")
+
+    def write_labels(self, label: Label, n_pieces: int) -> None:
+        """The input with labels: in the target's column, or in new columns of a column file.
+
+        Pieces of columns are labelled ``n_pieces`` at once, each by one thread; everything else by all threads.
+        """
+        options, shape, tagger = self.options, self.shape, tagger_of(self.model)
+
+        def labelled(corpus: Corpus) -> Corpus:
+            for rank, column in enumerate(label(corpus, options.threads), start=1):
+                names = columns_named(tagger.target, corpus.columns)
+                corpus = corpus.with_column("+".join(name if rank == 1 else f"{name} {rank}" for name in names), column)
+            return corpus
+
+        if options.text or self.wanted != shape or shape.format not in STREAMED:
+            self.write_corpus(labelled, tagger.target)
+            return
+        layout = shape.layout(options.source, self.model, options)
+        if self.whole:
+            pieces = iter([_labelled_text(label, tagger, options.threads, whole_piece(options.source, layout))])
+        else:
+            pieces = map_pieces(
+                partial(_labelled_text, label, tagger, 1), options.source, layout, n_pieces, PIECE_BYTES
+            )
+        self.write(pieces)
+
+
+def output_shape(options: Namespace, shape: FileShape) -> FileShape:
+    """The shape that the output's extension tells, else that of the input; a table's bytes go under no other name."""
+    output = options.output
+    if output in (None, STANDARD_STREAM):
+        return shape
+    ending, format = extension(output), format_of(output)
+    if options.json:
+        if format not in ("conll", "jsonl"):
+            raise ArgumentError(f"{output}: --json writes JSON lines; name a .jsonl file")
+        return shape
+    if ending == ".json":
+        raise ArgumentError(f"{output}: name a .jsonl file, or give --json for one JSON line per sentence")
+    if format != "conll" or ending == ".tsv" or shape.format in TABLES:
+        return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
+    return shape
+
+
+def _labelled_text(label: Label, tagger: Any, n_threads: int | None, piece: Piece) -> tuple[bytes, int]:
+    """The text of a piece with labels, every other byte as it was, and its number of tokens."""
+    text, layout = piece.text, piece.layout
+    if piece.corpus.n_tokens:
+        if piece.first_line == 1 and not layout.ids:
+            _check_gold(piece.corpus, tagger, bool(layout.n_inputs))
+        for labels in label(piece.corpus, n_threads):
+            if layout.ids:
+                text = replace_labels(text, tagger.target, labels, layout, first_line=piece.first_line)
+            else:
+                text = append_labels(text, labels, layout, first_line=piece.first_line)
+    return text, piece.corpus.n_tokens
+
+
+def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
+    """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
+    column = corpus.columns.get(tagger.target)
+    if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
+        which = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
+        say(
+            f"trellis: {corpus.source}: {which} is read as the true labels ({tagger.target}), but has none "
+            "of the model's labels; name the columns with --columns, or tag running text with --text"
+        )
+
+
+def json_lines(records: Iterable[dict[str, Any]]) -> str:
+    """One line per record."""
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+
+def send(out: BinaryIO) -> None:
+    """Someone may wait at the other end of a pipe; a compressed file would only become longer."""
+    if not isinstance(out, gzip.GzipFile):
+        out.flush()
+
+
+# ------------------------------------------------------------ running text
+
+
+def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiece]:
+    """The sentences of running text, as many at once as are there; or all, for a model that looks at documents."""
+    by_line = options.lines or options.words
+    split = _words if options.words else partial(tokenize, lines=by_line)
+    rest, base, enough = "", 0, 0
+    for text in text_lines(options.source) if by_line and not whole else _decoded(options.source):
+        rest += text
+        if text and (whole or (not by_line and len(rest) < enough)):
+            continue  # without an end a moment ago: not searched for every few letters
+        cut, sentences = len(rest), split(rest)
+        if text and not by_line:  # the last sentence may go on
+            cut = sentences[-1][0].start if len(sentences) > 1 else 0
+            sentences = sentences[:-1]
+            if not sentences and len(rest) > LONGEST:
+                cut = max(rest.rfind(" "), rest.rfind("\n")) + 1 or len(rest)
+                sentences = split(rest[:cut])
+        if sentences:
+            yield base, rest[:cut], sentences
+        rest, base = rest[cut:], base + cut
+        enough = 0 if cut else 2 * len(rest)
+
+
+def text_lines(path: str, lenient: bool | None = None) -> Iterator[str]:
+    """A text in pieces of whole lines; ``lenient``: bytes that are not UTF-8 are surrogates (None: no such option)."""
+    rest = ""
+    for text in _decoded(path, lenient):
+        head, newline, rest = (rest + text).rpartition("\n")
+        if newline:
+            yield head + newline
+    if rest:
+        yield rest
+
+
+def text_corpus(sentences: list[list[Token]], column: str) -> Corpus:
+    """The words of sentences as a corpus."""
+    from trellis.corpus.objects import from_mapping
+
+    return from_mapping({column: [[token.text for token in sentence] for sentence in sentences]}, None)
+
+
+def _words(text: str) -> list[list[Token]]:
+    """Every line is a sentence, and words stand between blanks."""
+    sentences, at = list[list[Token]](), 0
+    for line in text.splitlines(keepends=True):
+        words = [Token(match[0], at + match.start(), at + match.end()) for match in _WORD.finditer(line)]
+        sentences += [words] if words else []
+        at += len(line)
+    return sentences
+
+
+def _decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
+    """The text of a file in pieces, and an empty one at its end."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape" if lenient else "strict")
+    line, block = 1, b" "
+    with reading(path) as file:
+        while block:
+            block = file.read1(PIECE_BYTES)  # type: ignore[attr-defined]
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                line += error.object.count(b"\n", 0, error.start)
+                why = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
+                raise CorpusError(message_name(path), line, why) from None
+            if text:
+                yield text
+            line += text.count("\n")
+    yield ""
