@@ -52,16 +52,16 @@ def read_crfsuite(data: bytes) -> ChainModel:
     check_labels(labels)
     if (attributes.find(attributes) != numbers).any():  # of equal strings the first is found
         raise ModelError("the CRFsuite model has one attribute twice")
-    if (features["label"] >= n_labels).any() or not (np.abs(features["weight"]) < _MOST).all():
+    kinds, sources, columns, weights = (np.ascontiguousarray(features[name]) for name in _FEATURE.names or ())
+    if (columns >= n_labels).any() or not (np.abs(weights) < _MOST).all():
         raise ModelError("the CRFsuite model has a feature of an unknown label, or a weight that is no number")
-    states, pairs = (features[features["type"] == kind] for kind in (_STATE, _TRANSITION))
-    if len(states) + len(pairs) != len(features):
+    if (kinds > _TRANSITION).any():
         raise ModelError("the CRFsuite model has features of an unknown kind")
-    if (states["source"] >= n_attributes).any() or (pairs["source"] >= n_labels).any():
+    if (sources >= np.where(kinds == _STATE, n_attributes, n_labels)).any():
         raise ModelError("the CRFsuite model has a feature of an unknown attribute or label")
-    edge = np.zeros((n_labels, n_labels))
-    edge[pairs["source"], pairs["label"]] = pairs["weight"]
-    sources, columns, weights = states["source"].astype(np.int64), states["label"].astype(np.int64), states["weight"]
+    states, pairs, edge = np.flatnonzero(kinds == _STATE), np.flatnonzero(kinds), np.zeros((n_labels, n_labels))
+    edge[sources[pairs], columns[pairs]] = weights[pairs]
+    sources, columns, weights = sources[states].astype(np.int64), columns[states].astype(np.int64), weights[states]
     ends = dict[str, Doubles]()
     for name, number in zip((FIRST, LAST), attributes.find(Strings.of((FIRST, LAST))).tolist(), strict=True):
         ends[name] = np.zeros(n_labels)
@@ -95,8 +95,8 @@ def _strings(data: bytes, at: int, n: int, what: str) -> Strings:
         raise ModelError(f"the {what}s of the CRFsuite model are damaged")
     text, places = np.frombuffer(data, np.uint8), np.frombuffer(data, "<u4", n, at + links).astype(np.int64)
     _reject(what, (places < _CQDB_HEAD) | (places + 8 > size), "is nowhere in the file")
-    heads = text[at + places[:, None] + np.arange(8)].view("<u4").astype(np.int64)  # the id, and the size with a NUL
-    own, sizes = heads[:, 0], heads[:, 1]
+    heads = _core.gathered(text, at + places, np.full(n, 8)).view("<u4")  # the id, and the size with a NUL
+    own, sizes = heads[::2], heads[1::2].astype(np.int64)
     _reject(what, (own != np.arange(n)) | (sizes < 1) | (places + 8 + sizes > size), "is damaged")
     strings = Strings(_core.gathered(text, at + places + 8, sizes - 1), starts_of(sizes - 1))
     wrong = np.zeros(n, bool)
