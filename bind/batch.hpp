@@ -17,15 +17,17 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
 
-using Starts = Array<std::int64_t, 1>;
-// What n-grams have at single tokens: starts [n_tokens + 1], n-grams, scores.
+// Rows over labels may come padded, stride for L: then they are read where they are.
 template <class Real>
-using TokenNgramArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<Real, 1>>;
-// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none, those of
-// single tokens or none. Rows over labels may come padded, stride for L: then they are read where they are.
-template <class Real>
-using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>,
-                          std::optional<const PyNgrams*>, std::optional<TokenNgramArrays<Real>>>;
+struct Tables {
+  Array<Real, 2> emit;                // [n_tokens, L]
+  Array<Real, 3> edge;                // [1 or n_tokens, L+1, L]
+  std::optional<Array<Real, 3>> tri;  // [L+1, L+1, L]
+  std::optional<Array<Real, 1>> end;  // [L]
+  std::shared_ptr<PyNgrams> ngrams;   // or null
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
+  FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
+};
 using Allowed = std::optional<SetArrays>;
 using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
@@ -52,15 +54,13 @@ struct Batch {
   const std::int64_t* starts;  // [n_sentences + 1]
   LabelTables<Real> labels;
   LabelSets sets{};
-  std::optional<TokenNgramArrays<Real>> token_ngrams;
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
-  Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
-      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
-        emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
-        starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_, given_ngrams, given_token_ngrams] = given;
-    const PyNgrams* ngrams_ = given_ngrams.value_or(nullptr);
+  Batch(const Tables<Real>& given, const Longs& starts_, const Allowed& allowed = {})
+      : n_tokens(given.emit.shape(0)), n_labels(given.edge.shape(1) - 1), stride(padded(n_labels)), emit(given.emit.data()),
+        emit_step(given.emit.shape(1)), edge_step(given.edge.shape(2)), starts(starts_.data()) {
+    const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = given;
     const std::size_t L = n_labels, n = L + 1;
     require(n > 1, "edge: there must be at least one label");
     require(fits(emit_step), "emit: must have shape [tokens, labels]");
@@ -80,17 +80,17 @@ struct Batch {
       require(fits(end_->shape(0)), "end: must have shape [labels]");
       labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
     }
-    require(!ngrams_ || (!tri_ && ngrams_->ngrams.n_labels() == L), "n-grams for other labels");
-    if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
-    if (given_token_ngrams) check_token_ngrams(*given_token_ngrams, ngrams_);
-    token_ngrams = given_token_ngrams;
+    require(!ngrams || (!tri_ && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+    if (ngrams) labels.ngrams = ngrams->template view<Real>();
+    if (token_ngrams_) check_token_ngrams(*token_ngrams_, ngrams.get());
+    token_ngrams = token_ngrams_;
     if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts_);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
 
  private:
-  void check_token_ngrams(const TokenNgramArrays<Real>& given, const PyNgrams* ngrams) const {
+  void check_token_ngrams(const TokenNgramsOf<In, Real>& given, const PyNgrams* ngrams) const {
     const auto& [starts_, nodes, scores] = given;
     require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
     check_starts(starts_, nodes.size());
@@ -139,7 +139,7 @@ struct Sentence {
   }
 
  private:
-  void load_ngrams(const TokenNgramArrays<Real>& given, std::size_t first, std::size_t T) {
+  void load_ngrams(const TokenNgramsOf<In, Real>& given, std::size_t first, std::size_t T) {
     const auto& [starts, nodes, scores] = given;
     const std::int64_t begin = starts(first), end = starts(first + T);
     token_ngrams.starts.clear();

@@ -13,7 +13,7 @@ using namespace trellis;
 using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
 
 template <class Real>
-Paths best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t n_threads) {
+Paths best_paths(const Tables<Real>& tables, const Longs& starts, const Allowed& allowed, std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
   std::vector<std::int32_t> paths(batch.n_tokens);
   std::vector<double> scores(batch.n_sentences);
@@ -26,7 +26,7 @@ Paths best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
 template <class Real>
-CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t k,
+CountedPaths k_best_paths(const Tables<Real>& tables, const Longs& starts, const Allowed& allowed, std::size_t k,
                           std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
   require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
@@ -44,8 +44,7 @@ CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, cons
                       counts[i] = static_cast<std::int64_t>(n);
                       std::copy_n(state.scores.begin(), n, scores.begin() + static_cast<std::ptrdiff_t>(k * i));
                     });
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}),
-          to_numpy(std::move(counts))};
+  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}), to_numpy(std::move(counts))};
 }
 
 template <class Real>
@@ -56,7 +55,7 @@ SumWorkspace prepared(const Batch<Real>& batch, double temperature) {
 }
 
 template <class Real>
-Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
+Numpy<double> log_partitions(const Tables<Real>& tables, const Longs& starts, const Allowed& allowed,
                              double temperature, std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
@@ -68,7 +67,7 @@ Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, c
 }
 
 template <class Real>
-Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, double temperature,
+Sums all_marginals(const Tables<Real>& tables, const Longs& starts, const Allowed& allowed, double temperature,
                    std::size_t n_threads, bool pairs) {
   const Batch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
@@ -86,8 +85,8 @@ Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allow
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
 template <class Real>
-Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
-                                 double temperature, const Array<std::int32_t, 1>& type_of,
+Numpy<double> span_probabilities(const Tables<Real>& tables, const Longs& starts, const Allowed& allowed,
+                                 double temperature, const Ints& type_of,
                                  const Array<std::uint8_t, 2>& cut, const Array<std::int64_t, 2>& spans,
                                  std::size_t n_threads) {
   const Batch<Real> batch(tables, starts, allowed);
@@ -119,15 +118,13 @@ Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& start
 }
 
 template <class Real>
-Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, const Array<std::int32_t, 1>& paths,
-                          std::size_t n_threads) {
+Numpy<double> path_scores(const Tables<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
   const Batch<Real> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
   const std::int32_t* labels = paths.data();
-  for_each_sentence(batch, n_threads, [] { return 0; },
-                    [&](int, const ChainView<Real>& chain, std::size_t i) {
+  for_each_sentence(batch, n_threads, [] { return 0; }, [&](int, const ChainView<Real>& chain, std::size_t i) {
                       scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
                     });
   return to_numpy(std::move(scores));
@@ -136,26 +133,31 @@ Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, cons
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
 struct PyFarRows {
   RowArrays<std::uint32_t> arrays;
-  Array<std::uint8_t, 1> about;
+  Bytes about;
   std::size_t n_labels;
   Rows<std::uint32_t> rows;
   std::vector<std::uint8_t> kinds;
 
-  PyFarRows(RowArrays<std::uint32_t> arrays_, Array<std::uint8_t, 1> about_, std::size_t n_labels_, const PyNgrams* ngrams)
+  PyFarRows(RowArrays<std::uint32_t> arrays_, Bytes about_, std::size_t n_labels_, const PyNgrams* ngrams)
       : arrays(std::move(arrays_)), about(std::move(about_)), n_labels(n_labels_), kinds(far_kinds(span(about))) {
     check_labels(n_labels);
-    require(std::get<0>(arrays).size() == about.size() + 1, "one kind per edge attribute");
+    require(arrays.starts.size() == about.size() + 1, "one kind per edge attribute");
     rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(std::get<2>(arrays), "the weight of an edge attribute must be a finite number");
+    check_finite(arrays.weights, "the weight of an edge attribute must be a finite number");
     make_read_only(std::tie(arrays, about));
   }
 };
 // Edge attributes of all tokens, their rows, and the last tokens with the same words.
-using FarArrays = std::tuple<ListArrays, const PyFarRows*, Array<std::int32_t, 1>>;
+struct FarArrays {
+  ListArrays lists;
+  std::shared_ptr<PyFarRows> rows;
+  Ints same;
+  FIELDS(lists, rows, same)
+};
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
-void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays& given, std::size_t n_threads, Work work) {
+void each_beam(const Batch<float>& batch, const Longs& starts, const FarArrays& given, std::size_t n_threads, Work work) {
   const auto& [lists, own, same] = given;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
   require(own && own->n_labels == batch.n_labels, "rows of other labels");
@@ -171,7 +173,7 @@ void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays&
 }
 
 // As k_best_paths, by a beam.
-CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const Allowed& allowed, const FarArrays& far,
+CountedPaths beam_paths(const Tables<float>& tables, const Longs& starts, const Allowed& allowed, const FarArrays& far,
                         std::size_t width, std::size_t k, std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
   require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
@@ -196,8 +198,8 @@ CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const
 }
 
 // As path_scores; minus infinity of what is forbidden.
-Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, const FarArrays& far,
-                          const Array<std::int32_t, 1>& paths, std::size_t n_threads) {
+Numpy<double> beam_scores(const Tables<float>& tables, const Longs& starts, const FarArrays& far,
+                          const Ints& paths, std::size_t n_threads) {
   const Batch<float> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
@@ -211,42 +213,48 @@ Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, con
   return to_numpy(std::move(scores));
 }
 
-// The same names for float32 and float64. Arrays are never converted here: a copy should be seen where it is made.
-template <class Real>
-void bind_for(nb::module_& module) {
-  using nb::arg;
-  const auto tables = "potentials"_array, starts = "starts"_array;
-  const auto allowed = "allowed"_array.none();
-  const arg temperature("temperature"), n_threads("n_threads");
-  module.def("best_paths", best_paths<Real>, tables, starts, allowed, n_threads,
-             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
-  module.def("k_best_paths", k_best_paths<Real>, tables, starts, allowed, arg("k"), n_threads,
-             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, temperature, n_threads,
-             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
-  module.def("marginals", all_marginals<Real>, tables, starts, allowed, temperature, n_threads, arg("pairs"),
-             "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, temperature, "type_of"_array,
-             "cut"_array, "spans"_array, n_threads,
-             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", path_scores<Real>, tables, starts, "paths"_array, n_threads,
-             "Score of one given path per sentence.");
+// A function of potentials of either precision, of which emit has one.
+template <class Result, class... Args>
+auto either(Result (*single)(const Tables<float>&, Args...), Result (*twice)(const Tables<double>&, Args...)) {
+  return [=](const nb::object& potentials, Args... args) -> Result {
+    const Source source{potentials};
+    const auto read = [&](auto tables) {
+      read_record(source, tables);
+      return tables;
+    };
+    if (nb::isinstance<Array<float, 2>>(source["emit"])) return single(read(Tables<float>{}), std::forward<Args>(args)...);
+    return twice(read(Tables<double>{}), std::forward<Args>(args)...);
+  };
 }
 
 }  // namespace
 
 void bind_chain(nb::module_& module) {
-  bind_for<float>(module);
-  bind_for<double>(module);
-  const auto tables = "potentials"_array, starts = "starts"_array, far = "far"_array;
+  using nb::arg;
+  const auto starts = "starts"_array, far = "far"_array;
+  const auto allowed = "allowed"_array.none();
+  const arg tables("potentials"), temperature("temperature"), n_threads("n_threads");
+  module.def("best_paths", either(best_paths<float>, best_paths<double>), tables, starts, allowed, n_threads,
+             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
+  module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
+             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
+  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature, n_threads,
+             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
+             arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
+  module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,
+             temperature, "type_of"_array, "cut"_array, "spans"_array, n_threads,
+             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
+  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_array, n_threads,
+             "Score of one given path per sentence.");
   nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.")
-      .def(nb::init<RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
+      .def(nb::init<RowArrays<std::uint32_t>, Bytes, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
            nb::arg("n_labels"), nb::arg("ngrams").none());
-  module.def("beam_paths", beam_paths, tables, starts, "allowed"_array.none(), far, nb::arg("width"), nb::arg("k"),
-             nb::arg("n_threads"), "k_best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, nb::arg("n_threads"),
+  module.def("beam_paths", beam_paths, tables, starts, allowed, far, arg("width"), arg("k"), n_threads,
+             "k_best_paths where labels see labels further back, by a beam of so many states per token.");
+  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, n_threads,
              "path_scores where labels see labels further back.");
-  module.def("same_words", [](const Array<std::int32_t, 1>& words, const Starts& sentences) {
+  module.def("same_words", [](const Ints& words, const Longs& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");
     return to_numpy(same_words(span(words), span(sentences)));
   }, "words"_array, "starts"_array, "The last token before each with the same word, within its sentence, or -1.");

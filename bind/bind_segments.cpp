@@ -9,7 +9,7 @@ using namespace nb::literals;
 constexpr std::size_t kLongest = 1024;  // every token has a site for each length
 
 PySegmentRules::PySegmentRules(std::size_t n_labels, std::size_t longest, const Array<std::int32_t, 2>& shapes,
-                               const Array<std::int32_t, 1>& columns, const Array<std::uint8_t, 2>& follows) {
+                               const Ints& columns, const Array<std::uint8_t, 2>& follows) {
   const auto L = static_cast<std::int32_t>(n_labels);
   check_labels(n_labels);
   require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
@@ -56,7 +56,7 @@ struct State {
 };
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
-CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts,
+CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tables, const Longs& starts,
                            const Allowed& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
@@ -83,7 +83,7 @@ CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tab
 // log Z [n_sentences], P(z at t) [n_tokens, L], P(y, z at t) [n_tokens, L + 1, L] if asked for, and P of the segments that
 // `spans` [n, 4] asks for: sentence, begin, end, column of its type, sentences ascending.
 std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>, Numpy<double>> segment_marginals(
-    const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts, const Allowed& allowed,
+    const PySegmentRules& rules, const Tables<float>& tables, const Longs& starts, const Allowed& allowed,
     const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const Array<std::int64_t, 2>& spans,
     std::size_t n_threads) {
   const Batch<float> batch(tables, starts, allowed);
@@ -129,10 +129,13 @@ struct PySegmentVocabulary {
   std::vector<SegmentLook> looks;
   std::optional<SegmentVocabulary> core;
 
-  // Parents, symbols, attributes; how many symbols each view has.
-  using NodeArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>>;
+  struct NodeArrays {
+    Ints parents, symbols, attributes;
+    Ints n_symbols;  // of each view
+    FIELDS(parents, symbols, attributes, n_symbols)
+  };
 
-  PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Array<std::int64_t, 1>& starts, const std::optional<NodeArrays>& nodes) {
+  PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Longs& starts, const std::optional<NodeArrays>& nodes) {
     require(given.shape(1) == 3, "looks are [n, 3]: kind, view, offset");
     check_starts(starts, given.shape(0));
     constexpr std::int32_t kFar = 1 << 16;
@@ -154,11 +157,11 @@ struct PySegmentVocabulary {
     }
   }
 
-  void add_entry(std::size_t look, const Array<std::int32_t, 1>& text) {
+  void add_entry(std::size_t look, const Ints& text) {
     require(look < looks.size() && looks[look].kind == SegmentLook::kListed, "no look at a list");
     core->add_entry(look, span(text));
   }
-  SegmentSymbols symbols(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts) const {
+  SegmentSymbols symbols(const std::vector<Ints>& views, const Longs& starts) const {
     const std::size_t n_tokens = check_sentences(starts);
     require(views.size() >= n_views, "a view for every look");
     SegmentSymbols out{{}, starts.data(), starts.size() - 1};
@@ -170,8 +173,7 @@ struct PySegmentVocabulary {
     return out;
   }
   using ListsOut = std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>>;
-  ListsOut learn(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts,
-                 const Array<std::int64_t, 1>& begins, const Array<std::int64_t, 1>& lengths) {
+  ListsOut learn(const std::vector<Ints>& views, const Longs& starts, const Longs& begins, const Longs& lengths) {
     const SegmentSymbols given = symbols(views, starts);
     require(begins.size() == lengths.size(), "one length per segment");
     for (std::size_t i = 0, s = 0; i < begins.size(); ++i) {
@@ -184,7 +186,7 @@ struct PySegmentVocabulary {
     without_gil([&] { core->learn(given, span(begins), span(lengths), list_starts, ids); });
     return {to_numpy(std::move(list_starts)), to_numpy(std::move(ids))};
   }
-  ListsOut extract(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts, std::size_t longest,
+  ListsOut extract(const std::vector<Ints>& views, const Longs& starts, std::size_t longest,
                    std::size_t n_threads) const {
     const SegmentSymbols given = symbols(views, starts);
     require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
@@ -193,10 +195,14 @@ struct PySegmentVocabulary {
     without_gil([&] { core->extract(given, longest, n_threads, list_starts, ids); });
     return {to_numpy(std::move(list_starts)), to_numpy(std::move(ids))};
   }
-  auto nodes(const Array<std::int32_t, 1>& rank) const {
+  struct NodesOut {
+    std::vector<std::int32_t> parents, symbols, attributes;
+    FIELDS(parents, symbols, attributes)
+  };
+  NodesOut nodes(const Ints& rank) const {
     require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "one number per attribute");
     SegmentVocabulary::Nodes out = core->nodes(span(rank));
-    return std::make_tuple(to_numpy(std::move(out.parents)), to_numpy(std::move(out.symbols)), to_numpy(std::move(out.attributes)));
+    return NodesOut{std::move(out.parents), std::move(out.symbols), std::move(out.attributes)};
   }
 };
 
@@ -204,7 +210,7 @@ struct PySegmentVocabulary {
 
 void bind_segments(nb::module_& module) {
   nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
-      .def(nb::init<std::size_t, std::size_t, const Array<std::int32_t, 2>&, const Array<std::int32_t, 1>&, const Array<std::uint8_t, 2>&>(),
+      .def(nb::init<std::size_t, std::size_t, const Array<std::int32_t, 2>&, const Ints&, const Array<std::uint8_t, 2>&>(),
            "n_labels"_a, "longest"_a, "shapes"_array, "columns"_array, "follows"_array);
   module.def("segment_paths", &segment_paths, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "weights"_a,
              "lists"_array, "k"_a, "n_threads"_a, "The k best segmentations as label paths, their scores and how many there are.");
@@ -212,7 +218,7 @@ void bind_segments(nb::module_& module) {
              "lists"_array, "temperature"_a, "pairs"_a, "spans"_array, "n_threads"_a,
              "log Z, probabilities of labels, of label pairs if asked for, and of some segments.");
   nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
-      .def(nb::init<const Array<std::int32_t, 2>&, const Array<std::int64_t, 1>&, const std::optional<PySegmentVocabulary::NodeArrays>&>(),
+      .def(nb::init<const Array<std::int32_t, 2>&, const Longs&, const std::optional<PySegmentVocabulary::NodeArrays>&>(),
            "looks"_array, "starts"_array, "nodes"_array.none() = nb::none())
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })
       .def("add_entry", guarded(&PySegmentVocabulary::add_entry), "look"_a, "text"_array, "A text of a list, by its symbols.")

@@ -72,7 +72,7 @@ def searched(entries: Sequence[Sequence[str]], text: Sequence[str]) -> list[tupl
 def names_of(tagger: trellis.Tagger, sentence: list[str]) -> list[set[str]]:
     """The names of the features of each token, as tagging finds them."""
     decoder = tagger._decoder
-    starts, ids, _ = decoder.native.attribute_lists(decoder.encode([sentence]), False)
+    starts, ids, _ = decoder.attribute_lists(decoder.encode([sentence]))
     names = tagger.model.attribute_names(ids.tolist())
     return [{names[i] for i in ids[a:b].tolist()} for a, b in pairwise(starts.tolist())]
 

@@ -144,7 +144,7 @@ def test_scores_are_sums_over_labels_and_parts(name: str) -> None:
     rows[attribute, weights.rows.labels] = weights.rows.weights
     batch = decoder.encode(kind.corpus(3, 20))
     emit, *_ = decoder.native.potentials(batch, False, 1)
-    starts, ids, values = decoder.native.attribute_lists(batch, False)
+    starts, ids, values = decoder.attribute_lists(batch)
     for t, (begin, end) in enumerate(itertools.pairwise(starts.tolist())):
         here = ids[begin:end]
         row = (values[begin:end] if len(values) else np.ones(len(here))) @ rows[here]

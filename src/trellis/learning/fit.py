@@ -275,8 +275,8 @@ def fingerprint(*things: object) -> str:
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
-            if thing.segment_lists is not None:
-                add(thing.segment_lists)
+            if thing.segments is not None:
+                add(thing.segments["lists"])
         elif isinstance(thing, Learner):
             add((type(thing).__name__, json.dumps(thing.epoch_parameters(), default=plain)))
         elif hasattr(thing, "to_bytes") and not isinstance(thing, int):  # a model

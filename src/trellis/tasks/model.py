@@ -60,7 +60,7 @@ FORMATS = {
 }
 # Reads and writes the models of other tools; above this layer, and imported by name when such a file is met.
 OTHER_TOOLS = "trellis.interfaces.compat.model_files"
-OTHERS_OF_US = {"trellis-checkpoint-1": "a checkpoint; training continues from it with checkpoint="}
+CHECKPOINT = "trellis-checkpoint-"  # how the formats of checkpoints begin
 WHAT = "a trellis model"
 
 
@@ -318,8 +318,8 @@ def _check_record(record: Mapping[str, Any]) -> None:
 def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
     task = FORMATS.get(opened.format)
     if task is None:
-        known = OTHERS_OF_US.get(opened.format)
-        raise ModelError(f"{opened.path}: {opened.rejection() if known is None else f'not a model but {known}'}")
+        why = "not a model but a checkpoint; training continues from it with checkpoint="
+        raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
     kind = class_of(task)
     given = {name: value for name, value in needs.items() if value is not None}
     if extra := next((name for name in given if name not in kind.needs), None):

@@ -20,10 +20,12 @@ from trellis.corpus.objects import from_lists
 from trellis.corpus.read import TrainingFile, read, read_like
 from trellis.evaluation.attachment import AttachmentReport, attachment_of
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
+from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
-from trellis.features.places import MEASURE, Coded
+from trellis.features.places import MEASURE
 from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
@@ -34,8 +36,7 @@ from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_depend
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
-TABLES = ("keys", "ids", "starts")
-WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in TABLES), "values")
+WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in Tables._fields), "values")
 KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
 
 
@@ -70,8 +71,7 @@ class Parser(Model):
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
-        weights = self.table("tables"), self.table("folds"), self.weights["values"]
-        object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, *weights))
+        object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, dict(self.weights)))
 
     @property
     def columns(self) -> list[str]:
@@ -83,9 +83,9 @@ class Parser(Model):
         """1: scores of arcs; 2: of siblings too."""
         return 2 if self.vocabulary.templates.siblings else 1
 
-    def table(self, kind: str) -> Any:
+    def table(self, kind: str) -> Tables:
         """The arrays of the keys of its attributes ("tables"), or of what is folded in them ("folds")."""
-        return tuple(self.weights[f"{kind}.{name}"] for name in TABLES)
+        return tables_in(self.weights, kind)
 
     @property
     def training_file(self) -> TrainingFile:
@@ -190,14 +190,14 @@ class Parser(Model):
         at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
         terms = list[Term]()
         for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True):
-            atoms = layout[0][slice(*layout[1][t].tolist())].tolist()
+            atoms = layout.atoms_of(t)
             parts = [f"label={said}"] if vocabulary.all[t].labelled and said else []
             for look, (slot, where, offset, *_) in zip(vocabulary.all[t].looks, atoms, strict=True):
                 if where == MEASURE:
                     number = measures[slot]
                 else:
                     token = (place if look.place == "between" else at[where]) + offset
-                    number = _id_at(coded, layout[2][slot], token, n, vocabulary.reach)
+                    number = _id_at(coded, layout.view_of(slot), token, n, vocabulary.reach)
                 parts += vocabulary.texts(look, [number], vocabulary.MEASURES)
             terms.append(Term(" & ".join(parts) or "bias", weight, (head, word), said))
         return terms
@@ -312,7 +312,7 @@ def arc_measures(apart: int) -> tuple[int, int]:
     return int(right), right * 7 + (min(distance - 1, 5) if distance <= 10 else 6)
 
 
-def _id_at(coded: Sequence[Coded], slot: Ints, at: int, n: int, reach: int) -> int:
+def _id_at(coded: Sequence[Coded], slot: Sequence[int], at: int, n: int, reach: int) -> int:
     """The id of a view at a place of a sentence of n words, or beyond it (core/text/extract.hpp)."""
     codes, ids = coded[slot[0]]
     return int(ids[codes[at], slot[1]]) if 0 <= at < n else -at - 1 if at < 0 else reach + at - n

@@ -56,14 +56,14 @@ class LabelFilter:
     edge: Floats | None = None  # [n_labels + 1, stride] weights of label pairs, where there are levels
     ngrams: Ngrams | None = None  # and of longer n-grams
 
-    def native(self, n_labels: int) -> tuple[Any, float, int, Any]:
+    def native(self, n_labels: int) -> dict[str, Any]:
         """As native code takes it; ValueError if it makes no sense."""
         margin = float(np.float32(self.margin))  # native code takes no rounding upon itself
         levels = None
         if self.levels and self.edge is not None and self.ngrams is not None:
             margins = np.array([level.margin for level in self.levels])
-            levels = (self.edge, self.ngrams.native(n_labels, MAX_ORDER), margins)
-        return self.rows.arrays, margin, self.most, levels
+            levels = {"edge": self.edge, "ngrams": self.ngrams.native(n_labels, MAX_ORDER), "margins": margins}
+        return {"rows": self.rows, "margin": margin, "most": self.most, "levels": levels}
 
     @property
     def header(self) -> dict[str, Any]:
