@@ -148,7 +148,7 @@ def training_data(
         say(f"{len(corpus):,} sentences, {corpus.n_tokens:,} tokens from {corpus.source}", options.quiet)
     held_out = None
     if dev is not None:
-        columns = ",".join(corpus.columns) if options.columns or shape.format == "conll" else None
+        columns = options.columns or (",".join(corpus.columns) if shape.format == "conll" else None)
         held_out = read_file(dev, given_shape(options).of(dev, shape), columns)
     if task == "parse":
         tag = tagging(options)
