@@ -1,7 +1,7 @@
 // Sequence AdaBoost over an encoded corpus.
 #include <algorithm>
 
-#include "learn/boost.hpp"
+#include "papers/boost.hpp"
 #include "layout.hpp"
 
 using namespace nb::literals;

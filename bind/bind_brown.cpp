@@ -1,6 +1,6 @@
 // Classes of words from text without labels.
 #include "checks.hpp"
-#include "learn/brown.hpp"
+#include "papers/brown.hpp"
 
 using namespace nb::literals;
 using namespace trellis;

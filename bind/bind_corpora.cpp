@@ -2,7 +2,7 @@
 #include "data.hpp"
 #include "growing.hpp"
 #include "text/table.hpp"
-#include "tag/voting.hpp"
+#include "papers/voting.hpp"
 #include "weights/seen_ngrams.hpp"
 
 using namespace nb::literals;

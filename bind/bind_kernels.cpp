@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "data.hpp"
-#include "learn/dual_chain.hpp"
+#include "papers/dual_chain.hpp"
 #include "parallel.hpp"
 
 using namespace nb::literals;

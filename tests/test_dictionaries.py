@@ -279,7 +279,7 @@ def test_a_warm_start_keeps_the_dictionary() -> None:
         ('begins(listed(word[0], "f"))', "a dictionary is asked by"),
         ("begins(rare_suffix(word[0], 2))", "a dictionary is asked by"),
         ("begins(word[segment])", "ask about a token"),
-        ('in_list(word[0], "nowhere.txt")', "in_list cannot read 'nowhere.txt': no such file"),
+        ('in_list(word[0], "nowhere.txt")', "in_list: nowhere.txt: no such file; check the name"),
     ],
 )
 def test_templates(template: str, why: str) -> None:

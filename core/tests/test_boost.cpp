@@ -1,6 +1,6 @@
 // Sums of exponentials, and rounds of boosting over small random problems: counts by accumulators against expectations,
 // bounds that hold, and the same bits from any number of threads and from a full pass.
-#include "learn/boost.hpp"
+#include "papers/boost.hpp"
 
 #include <algorithm>
 #include <random>

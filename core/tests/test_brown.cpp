@@ -1,5 +1,5 @@
 // Brown clusters against the same greedy algorithm with every loss computed from the counts.
-#include "learn/brown.hpp"
+#include "papers/brown.hpp"
 
 #include <algorithm>
 #include <map>

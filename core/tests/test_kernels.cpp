@@ -2,7 +2,7 @@
 #include <random>
 
 #include "check.hpp"
-#include "learn/dual_chain.hpp"
+#include "papers/dual_chain.hpp"
 
 using namespace trellis;
 

@@ -5,7 +5,7 @@
 #include "check.hpp"
 #include "engine/viterbi.hpp"
 #include "learn/online.hpp"
-#include "tag/voting.hpp"
+#include "papers/voting.hpp"
 
 using namespace trellis;
 

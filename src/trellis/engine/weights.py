@@ -292,15 +292,10 @@ class ChainWeights:
         """As named arrays, for files; of the tables of labels only what is not zero."""
         n = self.n_labels
         out: Arrays = {} if self.dual is None else self.dual.tensors()
-        for name, part in (
-            ("rows", self.rows),
-            ("edge_rows", self.edge_rows),
-            ("ngrams", self.ngrams),
-            ("votes", self.votes),
-        ):
-            out |= {} if part is None else part.tensors(name)
-        for name, table in (("edge", self.edge), ("tri", self.tri), ("end", self.end)):
-            out |= {} if table is None else _nonzero(name, table[..., :n])
+        for name in ("rows", "edge_rows", "ngrams", "votes"):
+            out |= {} if (part := getattr(self, name)) is None else part.tensors(name)
+        for name in ("edge", "tri", "end"):
+            out |= {} if (table := getattr(self, name)) is None else _nonzero(name, table[..., :n])
         return out | ({"beam": np.array([self.beam], np.int64)} if self.beam else {})
 
     @classmethod

@@ -50,7 +50,6 @@ class Parameters:
         ngrams = None
         if sparse:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
-        if ngrams is not None:
             triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and whatever has a weight where a warm start begins
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
@@ -139,9 +138,8 @@ class Parameters:
         if self.ngrams is None:
             tables.append((self.tri_places, (x * (self.n_labels + 1) + y) * stride + z))
         for places, cells in tables:
-            size = int(max(cells.max(initial=-1), places.max(initial=-1))) + 1
-            counted = np.bincount(cells, weights=token_weights, minlength=size)[places]
-            parts.append(counted.astype(np.float64))
+            size = int(places.max(initial=-1)) + 1
+            parts.append(np.bincount(cells, weights=token_weights, minlength=size)[places].astype(np.float64))
         if self.ngrams is not None:
             parts.append(_seen(problem, True, self.ngrams)["counts"][self.tri_places])
         return np.concatenate(parts)

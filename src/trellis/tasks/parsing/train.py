@@ -96,7 +96,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         fit.scorer(settings.dev),
         sentences=n,
         tokens=treebank.corpus.n_tokens,
-        skipped=treebank.n_skipped,
+        skipped=len(treebank.skipped),
         corpus={"columns": list(treebank.corpus.columns)},
     )
 

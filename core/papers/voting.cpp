@@ -1,4 +1,4 @@
-#include "tag/voting.hpp"
+#include "papers/voting.hpp"
 
 #include <algorithm>
 #include <map>

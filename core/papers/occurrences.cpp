@@ -1,4 +1,4 @@
-#include "learn/occurrences.hpp"
+#include "papers/occurrences.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "learn/accumulators.hpp"
+#include "papers/accumulators.hpp"
 
 #include <algorithm>
 

@@ -27,9 +27,9 @@
 #include <span>
 #include <vector>
 
-#include "learn/accumulators.hpp"
-#include "learn/exponential_sum.hpp"
-#include "learn/occurrences.hpp"
+#include "papers/accumulators.hpp"
+#include "papers/exponential_sum.hpp"
+#include "papers/occurrences.hpp"
 #include "learn/sentence_sums.hpp"
 
 namespace trellis {

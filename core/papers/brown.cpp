@@ -1,4 +1,4 @@
-#include "learn/brown.hpp"
+#include "papers/brown.hpp"
 
 #include <algorithm>
 #include <limits>

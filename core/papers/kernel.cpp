@@ -1,4 +1,4 @@
-#include "learn/kernel.hpp"
+#include "papers/kernel.hpp"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 // With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
 #pragma once
 #include "engine/kbest.hpp"
-#include "learn/gram.hpp"
+#include "papers/gram.hpp"
 #include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
 #include "parallel.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "learn/kernel.hpp"
+#include "papers/kernel.hpp"
 
 namespace trellis {
 

@@ -1,4 +1,4 @@
-#include "learn/boost.hpp"
+#include "papers/boost.hpp"
 
 #include <algorithm>
 #include <limits>

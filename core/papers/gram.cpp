@@ -1,4 +1,4 @@
-#include "learn/gram.hpp"
+#include "papers/gram.hpp"
 
 #include "parallel.hpp"
 

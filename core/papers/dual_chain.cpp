@@ -1,4 +1,4 @@
-#include "learn/dual_chain.hpp"
+#include "papers/dual_chain.hpp"
 
 #include <algorithm>
 
