@@ -21,7 +21,8 @@ Plan read_plan(const PlanArrays& given, AtomFrom atom_from) {
   require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.reach >= 0 && plan.reach <= kMaxReach, "a plan out of range");
   for (std::size_t i = 0; i < given.atoms.shape(0); ++i) {
     const Atom atom = atom_from(plan, given.atoms.data() + 5 * i);
-    require(std::abs(atom.offset) <= plan.reach && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds, "an atom out of range");
+    require(atom.offset >= -plan.reach && atom.offset <= plan.reach && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
+            "an atom out of range");
     plan.atoms.push_back(atom);
   }
   for (std::size_t i = 0; i < given.templates.shape(0); ++i) {
@@ -59,7 +60,7 @@ Plan placed_plan_from(const PlanArrays& given, std::int32_t first_place, std::in
     const Atom atom{a[0], a[1], a[2], a[3], a[4]};
     // The root is one place outside the sentence.
     require(atom.slot >= 0 && atom.slot < (atom.place == kMeasure ? kMeasures : n_slots) && atom.place >= first_place &&
-                atom.place <= last_place && std::abs(atom.offset) < to.reach && (atom.place >= 0 || atom.offset == 0),
+                atom.place <= last_place && atom.offset > -to.reach && atom.offset < to.reach && (atom.place >= 0 || atom.offset == 0),
             "an atom out of range");
     return atom;
   });

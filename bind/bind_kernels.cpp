@@ -194,8 +194,8 @@ struct PyDual {
     require(alpha.size() == sentence.size() && past.size() == sentence.size(), "sequences that do not fit");
     const auto fits = [](double value) { return std::fabs(value) <= kMostAlpha; };
     require(std::ranges::all_of(alpha, fits) && std::ranges::all_of(past, fits), "weights of sequences that no training gives");
-    check_numbers(std::span(paths), corpus.n_labels, "no such label");
-    check_order(std::span(sentence), corpus.n_sentences());
+    check_numbers(paths, corpus.n_labels, "no such label");
+    check_order(sentence, corpus.n_sentences());
     std::size_t at = 0;
     core->clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {

@@ -37,7 +37,7 @@ struct SegmentWeights {
   Rows<std::uint16_t> rows;
   Sites attributes;
 
-  SegmentWeights(const PySegmentRules& given, const Batch<float>& batch, const Weights& weights, const ListArrays& lists)
+  SegmentWeights(const PySegmentRules& given, const ChainBatch<float>& batch, const Weights& weights, const ListArrays& lists)
       : rules(given.core), rows(weights.rows),
         attributes(lists_from(lists, weights.n_attributes, batch.n_tokens * given.core.longest)) {
     require(rules.n_labels == batch.n_labels && weights.labels.n_labels == batch.n_labels && !weights.parts.any(),
@@ -56,48 +56,37 @@ struct State {
 };
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
-CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tables, const Longs& starts,
-                           const Allowed& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
-  const Batch<float> batch(tables, starts, allowed);
+CountedPaths segment_paths(const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts,
+                           const AllowedSets& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
+  const ChainBatch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
-  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
-  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
-  std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
-  std::vector<std::int64_t> counts(batch.n_sentences);
+  PathLists found(batch, k);
   for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
                     [&](State& state, const ChainView<float>& chain, std::size_t i) {
-                      weights.fill(batch.start(i), chain.n_tokens, chain.stride, state.of);
-                      state.lattice.load(chain, state.of.data());
-                      std::int32_t* own = paths.data() + k * batch.start(i);
-                      if (k == 1) {
-                        scores[i] = state.lattice.best(own);
-                        counts[i] = scores[i] > kForbidden<double>;
-                      } else {
-                        counts[i] = static_cast<std::int64_t>(state.lattice.k_best(k, own, scores.data() + k * i));
-                      }
-                    });
-  const std::size_t n_sentences = batch.n_sentences;
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {n_sentences, k}), to_numpy(std::move(counts))};
+    weights.fill(batch.start(i), chain.n_tokens, chain.stride, state.of);
+    state.lattice.load(chain, state.of.data());
+    double* const scores = found.scores_of(i);
+    if (k == 1) {
+      *scores = state.lattice.best(found.paths_of(i));
+      found.counts[i] = *scores > kForbidden<double>;
+    } else {
+      found.counts[i] = static_cast<std::int64_t>(state.lattice.k_best(k, found.paths_of(i), scores));
+    }
+  });
+  return std::move(found).out();
 }
 
 // log Z [n_sentences], P(z at t) [n_tokens, L], P(y, z at t) [n_tokens, L + 1, L] if asked for, and P of the segments that
 // `spans` [n, 4] asks for: sentence, begin, end, column of its type, sentences ascending.
 std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>, Numpy<double>> segment_marginals(
-    const PySegmentRules& rules, const Tables<float>& tables, const Longs& starts, const Allowed& allowed,
-    const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const Array<std::int64_t, 2>& spans,
+    const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
+    const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const SpanRows& spans,
     std::size_t n_threads) {
-  const Batch<float> batch(tables, starts, allowed);
+  const ChainBatch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
   require(temperature > 0 && std::isfinite(temperature), "temperature must be a positive number");
-  require(spans.shape(1) == 4, "spans are [n, 4]");
   const std::size_t n = batch.n_tokens, L = batch.n_labels, n_spans = spans.shape(0);
-  std::vector<std::size_t> first(batch.n_sentences + 1, 0);  // span of each sentence
-  for (std::size_t i = 0; i < n_spans; ++i) {
-    const std::int64_t s = spans(i, 0);
-    require(s >= 0 && static_cast<std::size_t>(s) < batch.n_sentences && (i == 0 || spans(i - 1, 0) <= s), "spans: no such sentence");
-    ++first[static_cast<std::size_t>(s) + 1];
-  }
-  for (std::size_t i = 0; i < batch.n_sentences; ++i) first[i + 1] += first[i];
+  const std::vector<std::size_t> first = first_spans(batch, spans);
   std::vector<double> log_z(batch.n_sentences), node(n * L), edge(pairs ? n * (L + 1) * L : 0), found(n_spans);
   for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
                     [&](State& state, const ChainView<float>& chain, std::size_t i) {

@@ -55,6 +55,12 @@ inline void require(bool ok, const char* why) {
 
 template <class T>
 std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
+// An argument that is an array, a vector or a span.
+template <class T>
+struct View : std::span<const T> {
+  using std::span<const T>::span;
+  View(const Array<T, 1>& array) : std::span<const T>(array.data(), array.size()) {}
+};
 
 // Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
 void make_array_read_only(nb::object array);
@@ -82,9 +88,7 @@ void check_starts(std::span<const T> starts, std::size_t n_items) {
           "starts must begin with 0, never fall and end with the number of items");
 }
 template <class T>
-void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
-  check_starts(span(starts), n_items);
-}
+void check_starts(const Array<T, 1>& starts, std::size_t n_items) { check_starts(span(starts), n_items); }
 
 // Where sentences begin; gives the number of tokens.
 inline std::size_t check_sentences(const Longs& starts) {
@@ -94,12 +98,9 @@ inline std::size_t check_sentences(const Longs& starts) {
 }
 
 // Numbers from `least` to below n.
-inline void check_numbers(std::span<const std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+inline void check_numbers(View<std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
   const trellis::Bounds found = trellis::bounds_of(numbers);
   require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
-}
-inline void check_numbers(const Ints& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
-  check_numbers(span(numbers), n, why, least);
 }
 
 template <class T>
@@ -118,11 +119,9 @@ bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step
   return ok;
 }
 
-inline void check_order(std::span<const std::int64_t> order, std::size_t n_sentences) {
+inline void check_order(View<std::int64_t> order, std::size_t n_sentences) {
   for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
-
-inline void check_order(const Longs& order, std::size_t n_sentences) { check_order(span(order), n_sentences); }
 
 // One label per token, -1 only where partial labels say what it may be.
 inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
