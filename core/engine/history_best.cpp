@@ -20,13 +20,12 @@ struct HistoryStates {
       table.alpha.insert(table.alpha.end(), list.values.begin(), list.values.end());
       table.state_starts.push_back(table.states.size());
     }
-    if (!table.step_starts.empty()) table.index_steps();
     if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
   }
 
   template <class Visit>
   void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
-    if (!table.step_starts.empty()) return table.each_into(states, visit);
+    if (!table.step_starts.empty()) return table.each_into(t, states, visit);
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     const std::size_t z = ngrams.label(table.states[states[0]]);
     // A state of two labels and more is reached from states that end in all but its last.

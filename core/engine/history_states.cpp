@@ -202,20 +202,22 @@ Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::siz
   std::sort(ranked.begin(), cut, [](const auto& a, const auto& b) { return a.second < b.second; });
   StateTable<Real>& table = work.table;
   const std::size_t first = table.state_starts[t];
-  std::vector<std::uint32_t>& number = table.before;  // of the states that stay
-  number.assign(states.size(), 0);
+  table.marked.assign(states.size(), 0);
+  std::vector<std::uint32_t>& number = table.before;
+  number.resize(states.size());
   for (std::size_t i = 0; i < width; ++i) {
     const std::size_t place = ranked[i].second;
     states.states[i] = states.states[place], states.values[i] = states.values[place];
-    number[place] = static_cast<std::uint32_t>(first + i);
+    table.marked[place] = 1, number[place] = static_cast<std::uint32_t>(first + i);
   }
   std::size_t n_steps = table.step_starts[t];
   for (std::size_t i = n_steps; i < table.steps.size(); ++i)
-    if (const std::uint32_t to = number[table.steps[i].to - first]) {
+    if (table.marked[table.steps[i].to - first]) {
       table.steps[n_steps] = table.steps[i];
-      table.steps[n_steps++].to = to;
+      table.steps[n_steps].to = number[table.steps[n_steps].to - first], ++n_steps;
     }
   table.steps.resize(n_steps);
+  std::fill(table.marked.begin(), table.marked.end(), 0);
   states.states.resize(width), states.values.resize(width);
   return lost;
 }

@@ -27,11 +27,10 @@ struct LatticeStates {
   LatticeStates(const ChainView<Real>& chain, LatticeWorkspace<Real>& work) : chain(chain), table(work) {
     lay_out(chain, work);
     forward_best(work);
-    work.index_steps();
   }
   template <class Visit>
-  void each_into(std::size_t, std::span<const std::uint32_t> states, Visit visit) {
-    table.each_into(states, visit);
+  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
+    table.each_into(t, states, visit);
   }
 };
 
