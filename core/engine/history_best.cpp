@@ -3,8 +3,7 @@
 namespace trellis {
 namespace {
 
-// The states of a chain with alpha (state_paths.hpp). Where all states were reached there are too many steps to list them: those into a
-// state are found when they are asked for.
+// The states of a chain with alpha (state_paths.hpp); the steps into them are found when they are asked for.
 template <class R>
 struct HistoryStates {
   using Real = R;
@@ -25,7 +24,6 @@ struct HistoryStates {
 
   template <class Visit>
   void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
-    if (!table.step_starts.empty()) return table.each_into(t, states, visit);
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     const std::size_t z = ngrams.label(table.states[states[0]]);
     // A state of two labels and more is reached from states that end in all but its last.
@@ -75,19 +73,21 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  const auto collect = [&](std::int32_t* to) {
+  const auto collect = [&] {
     HistoryStates<Real> states(chain, work);
-    return StatePaths(states).k_best(k, lists, to, scores);
+    return StatePaths(states).k_best(k, lists, paths, scores);
   };
-  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect(paths) : 0;
-  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect(paths) : 0;
+  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect() : 0;
+  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect() : 0;
   for (std::size_t width = work.few;; width *= 4) {
     const Real lost = reach_some(chain, work, kForbidden<Real>, width);
-    if (lost == kForbidden<Real>) return collect(paths);
-    if (collect(nullptr) < k) continue;
+    const std::size_t n = collect();
+    if (lost == kForbidden<Real>) return n;
+    if (n < k) continue;
     const Real least = scores[k - 1] - work.slack;
-    if (lost >= least) reach_some(chain, work, least, kAllStates);
-    return collect(paths);
+    if (lost < least) return n;
+    reach_some(chain, work, least, kAllStates);
+    return collect();
   }
 }
 

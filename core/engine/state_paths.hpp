@@ -30,22 +30,10 @@ struct StateTable {
   std::vector<std::uint32_t> states;        // their n-grams: first NULL alone, then those of all tokens
   std::vector<std::size_t> state_starts;    // [T + 1] the first of each token, and how many there are
   std::vector<Real> alpha;                  // [n_states]
-  std::vector<StateStep<Real>> steps;       // those into a token's states together
-  std::vector<std::size_t> step_starts;     // [T + 1]; empty: steps are found when they are asked for
-  std::vector<std::uint8_t> marked;         // [n_states]; 0 between uses
   std::vector<std::uint32_t> tied, before;  // states of equally good paths
   std::vector<StateStep<Real>> ways;        // of the graph
 
   std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
-  // Calls visit(step) for the steps into some states of token t.
-  template <class Visit>
-  void each_into(std::size_t t, std::span<const std::uint32_t> into, Visit visit) {
-    if (marked.size() < states.size()) marked.resize(states.size(), 0);
-    for (std::uint32_t state : into) marked[state] = 1;
-    for (std::size_t i = step_starts[t]; i < step_starts[t + 1]; ++i)
-      if (marked[steps[i].to]) visit(steps[i]);
-    for (std::uint32_t state : into) marked[state] = 0;
-  }
 };
 
 template <class Real>
@@ -79,16 +67,15 @@ class StatePaths {
     }
     return best;
   }
-  // The k best paths [k, T] (null: only their scores), best first; gives how many there are.
+  // The k best paths [k, T] with their scores, best first; gives how many there are.
   std::size_t k_best(std::size_t k, BestListsScratch<Real>& scratch, std::int32_t* paths, Real* scores) {
     BestLists<StatePaths> lists(*this, scratch);
     std::size_t n = 0;
-    for (; n < k && lists.find(n + 1); ++n) {
+    for (; n < k && lists.find(n + 1); ++n, paths += chain_.n_tokens) {
       scores[n] = lists.score(n);
-      if (!paths) continue;
       std::size_t t = chain_.n_tokens;
       lists.each(n, [&](std::size_t v, std::uint32_t way) {
-        if (t) --t, paths[n * chain_.n_tokens + t] = static_cast<std::int32_t>(label(tails(v, way)[0]));
+        if (t) paths[--t] = static_cast<std::int32_t>(label(tails(v, way)[0]));
       });
     }
     return n;
