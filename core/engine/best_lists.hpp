@@ -41,8 +41,8 @@ struct BestListsScratch {
   };
   // A derivation read from its last label backwards.
   struct Walk {
-    std::size_t node = 0;
-    std::uint32_t rank = 0;
+    std::size_t node;
+    std::uint32_t rank;
     std::vector<std::uint32_t> tied;  // where nobody asked for the best path of a state: states that it may be in
   };
   std::vector<std::uint32_t> slots;  // [n_nodes] in `nodes`

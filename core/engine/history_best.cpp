@@ -3,8 +3,7 @@
 namespace trellis {
 namespace {
 
-// The states of a chain with alpha (state_paths.hpp). Where all states were reached there are too many steps to list them: those into a
-// state are found when they are asked for.
+// The states of a chain with alpha (state_paths.hpp); the steps into them are found when they are asked for.
 template <class R>
 struct HistoryStates {
   using Real = R;
@@ -20,13 +19,11 @@ struct HistoryStates {
       table.alpha.insert(table.alpha.end(), list.values.begin(), list.values.end());
       table.state_starts.push_back(table.states.size());
     }
-    if (!table.step_starts.empty()) table.index_steps();
     if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
   }
 
   template <class Visit>
   void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
-    if (!table.step_starts.empty()) return table.each_into(states, visit);
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     const std::size_t z = ngrams.label(table.states[states[0]]);
     // A state of two labels and more is reached from states that end in all but its last.

@@ -16,7 +16,6 @@ void begin(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 template <class Real>
 TRELLIS_INLINE bool reach_all_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   begin(chain, work);
-  work.table.step_starts.clear();
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
     work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
       work.passes.template forward<MaxPlus>(labels, score, work.alpha[t], work.alpha[t + 1]);
@@ -131,8 +130,6 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
   const std::size_t stride = chain.stride;
   const StateList<Real>& from = work.alpha[t];
   StateList<Real>& to = work.alpha[t + 1];
-  StateTable<Real>& table = work.table;
-  const std::size_t first_from = table.first_before(t), first_to = table.state_starts[t];
   to.states.clear(), to.values.clear();
   work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -146,8 +143,7 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
         if (!(most[j] >= least)) return;
         const std::size_t z = labels.label(j);
         const std::uint32_t node = ngrams.longest(state, z);
-        StateStep<Real> made{static_cast<std::uint32_t>(first_from + i), 0, node, 0, score(node), edge[z], labels.emit[j]};
-        const Real value = made.grown(alpha);
+        const Real value = ((alpha + score(node)) + edge[z]) + labels.emit[j];
         if (!(value + follows[z] >= least) || value == kForbidden<Real>) return;
         const std::uint32_t next = ngrams.state(node);
         std::int32_t& place = work.place[next];
@@ -158,8 +154,6 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
           Real& best = to.values[static_cast<std::size_t>(place)];
           best = std::max(best, value);
         }
-        made.to = static_cast<std::uint32_t>(first_to + static_cast<std::size_t>(place));
-        table.steps.push_back(made);
       };
       if (labels.labels) {
         for (std::size_t j = 0; j < labels.n; ++j) {
@@ -200,22 +194,10 @@ Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::siz
   std::nth_element(ranked.begin(), cut, ranked.end());
   const Real lost = -cut->first;
   std::sort(ranked.begin(), cut, [](const auto& a, const auto& b) { return a.second < b.second; });
-  StateTable<Real>& table = work.table;
-  const std::size_t first = table.state_starts[t];
-  std::vector<std::uint32_t>& number = table.before;  // of the states that stay
-  number.assign(states.size(), 0);
   for (std::size_t i = 0; i < width; ++i) {
-    const std::size_t place = ranked[i].second;
-    states.states[i] = states.states[place], states.values[i] = states.values[place];
-    number[place] = static_cast<std::uint32_t>(first + i);
+    states.states[i] = states.states[ranked[i].second];
+    states.values[i] = states.values[ranked[i].second];
   }
-  std::size_t n_steps = table.step_starts[t];
-  for (std::size_t i = n_steps; i < table.steps.size(); ++i)
-    if (const std::uint32_t to = number[table.steps[i].to - first]) {
-      table.steps[n_steps] = table.steps[i];
-      table.steps[n_steps++].to = to;
-    }
-  table.steps.resize(n_steps);
   states.states.resize(width), states.values.resize(width);
   return lost;
 }
@@ -226,13 +208,9 @@ TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspac
   begin(chain, work);
   if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
   Real lost = kForbidden<Real>;
-  StateTable<Real>& table = work.table;
-  table.steps.clear(), table.step_starts.assign(1, 0), table.state_starts.assign(1, 1);
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
     with_gains(chain, t, work, [&](const Real* gains) TRELLIS_INLINE_LAMBDA { advance(chain, work, t, least, gains); });
     lost = std::max(lost, narrow(chain, work, t, width));
-    table.step_starts.push_back(table.steps.size());
-    table.state_starts.push_back(table.state_starts.back() + work.alpha[t + 1].size());
   }
   return lost;
 }

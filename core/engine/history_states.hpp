@@ -24,8 +24,7 @@ struct HistoryWorkspace {
   std::size_t bytes() const {
     std::size_t n_states = table.states.capacity();
     for (const StateList<Real>& list : alpha) n_states += list.states.capacity();
-    return (ahead.capacity() + n_states) * sizeof(Real) + n_states * sizeof(std::uint32_t) +
-           table.steps.capacity() * sizeof(StateStep<Real>);
+    return (ahead.capacity() + n_states) * sizeof(Real) + n_states * sizeof(std::uint32_t);
   }
   // What may follow labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {

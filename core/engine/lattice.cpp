@@ -27,11 +27,14 @@ struct LatticeStates {
   LatticeStates(const ChainView<Real>& chain, LatticeWorkspace<Real>& work) : chain(chain), table(work) {
     lay_out(chain, work);
     forward_best(work);
-    work.index_steps();
+    work.marked.assign(work.states.size(), 0);
   }
   template <class Visit>
-  void each_into(std::size_t, std::span<const std::uint32_t> states, Visit visit) {
-    table.each_into(states, visit);
+  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
+    for (std::uint32_t state : states) table.marked[state] = 1;
+    for (std::size_t i = table.step_starts[t]; i < table.step_starts[t + 1]; ++i)
+      if (table.marked[table.steps[i].to]) visit(table.steps[i]);
+    for (std::uint32_t state : states) table.marked[state] = 0;
   }
 };
 

@@ -22,15 +22,18 @@ bool on_lattice(const ChainView<Real>& chain) {
 template <class Real>
 struct LatticeWorkspace : StateTable<Real> {
   using Step = StateStep<Real>;
+  std::vector<Step> steps;                  // those into a token's states together
+  std::vector<std::size_t> step_starts;     // [T + 1]
   std::vector<std::uint32_t> first, next;   // [nodes of a token + 1] their first states
   ScoresAt<Real> scores_at;
   std::vector<Real> beta;                   // [n_states]
   std::vector<Real> shares, sums;           // [n_steps and a vector more], [n_states]
+  std::vector<std::uint8_t> marked;         // [n_states]
   std::vector<double> of_ngram;             // [n_nodes]; 0 between uses
 
   // What grows with the length of a sentence.
   std::size_t bytes() const {
-    return this->states.capacity() * sizeof(std::uint32_t) + this->steps.capacity() * sizeof(Step) +
+    return this->states.capacity() * sizeof(std::uint32_t) + steps.capacity() * sizeof(Step) +
            (this->alpha.capacity() + beta.capacity() + shares.capacity()) * sizeof(Real);
   }
 };

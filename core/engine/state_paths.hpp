@@ -6,7 +6,6 @@
 #pragma once
 #include <array>
 #include <span>
-#include <utility>
 
 #include "engine/best_lists.hpp"
 #include "engine/ngram_scores.hpp"
@@ -31,26 +30,10 @@ struct StateTable {
   std::vector<std::uint32_t> states;        // their n-grams: first NULL alone, then those of all tokens
   std::vector<std::size_t> state_starts;    // [T + 1] the first of each token, and how many there are
   std::vector<Real> alpha;                  // [n_states]
-  std::vector<StateStep<Real>> steps;       // those into a token's states together
-  std::vector<std::size_t> step_starts;     // [T + 1]; empty: steps are found when they are asked for
-  std::vector<std::uint32_t> last_into;     // [n_states] the last step into each, kNoStep: none; then
-  std::vector<std::uint32_t> others_into;   // [n_steps] the step into the same state before a step
   std::vector<std::uint32_t> tied, before;  // states of equally good paths
   std::vector<StateStep<Real>> ways;        // of the graph
 
   std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
-  void index_steps() {
-    last_into.assign(states.size(), kNoStep), others_into.resize(steps.size());
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      others_into[i] = std::exchange(last_into[steps[i].to], static_cast<std::uint32_t>(i));
-  }
-  // After it: calls visit(step) for the steps into some states.
-  template <class Visit>
-  void each_into(std::span<const std::uint32_t> into, Visit visit) {
-    for (std::uint32_t state : into)
-      for (std::uint32_t i = last_into[state]; i != kNoStep; i = others_into[i]) visit(steps[i]);
-  }
-  static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 };
 
 template <class Real>
