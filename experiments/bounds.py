@@ -28,8 +28,8 @@ from trellis.corpus.corpus import Corpus, columns_named
 from trellis.corpus.read import read
 from trellis.engine.weights import ChainWeights
 from trellis.features.vocabulary import feature_set
-from trellis.learners.hmsvm import HMSVM
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.dual import HMSVM
+from trellis.learners.online import Perceptron
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Learner
 from trellis.learning.run import Event, Observer

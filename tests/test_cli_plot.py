@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from command_line import TRAIN, refused
 
+import trellis
 from trellis.display.charts import curves_chart, learning_curves
-from trellis.tasks.tagging.drawing import score_name
 
 
 @pytest.mark.parametrize("name", ["curve.foo", "curve", "nosuch/curve.svg"])
@@ -45,7 +45,15 @@ def test_without_dev_there_is_no_mark() -> None:
     assert "<circle" in said  # the one point is seen
 
 
-def test_names_of_scores() -> None:
-    assert score_name("auto", ["B-X", "I-X", "O"]) == "F1 of spans"
-    assert score_name("auto", ["NN", "DT"]) == "token accuracy"
-    assert score_name("sentence", ["B-X", "O"]) == "sentence accuracy"
+@pytest.mark.parametrize(
+    ("metric", "labels", "name"),
+    [
+        ("auto", ["B-X", "I-X", "O"], "F1 of spans"),
+        ("auto", ["NN", "DT", "NN"], "token accuracy"),
+        ("sentence", ["B-X", "O", "O"], "sentence accuracy"),
+    ],
+)
+def test_names_of_scores(metric: str, labels: list[str], name: str) -> None:
+    data = [(["a", "b", "c"], labels)]
+    tagger = trellis.train(data, dev=data, metric=metric, learner=trellis.Perceptron(epochs=1))
+    assert name in tagger.plot_history().svg

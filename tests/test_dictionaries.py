@@ -30,8 +30,8 @@ from trellis.features.dictionaries import (
 )
 from trellis.features.extraction import extract
 from trellis.features.vocabulary import feature_set
+from trellis.tasks.tagging.training.dictionary import FOLDS, spans_twice, twice
 from trellis.tasks.tagging.training.encoding import read_labels
-from trellis.tasks.tagging.training.entries import FOLDS, spans_twice, twice
 
 few = settings(max_examples=60, deadline=None)
 NAMES = {

@@ -18,7 +18,7 @@ from samples import KINDS, random_corpus
 import trellis
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import Ngrams
-from trellis.learners.hmsvm import FrankWolfeRun
+from trellis.learners.dual import FrankWolfeRun
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.run import Event, StopTrainingError, run
 

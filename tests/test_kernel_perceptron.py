@@ -160,7 +160,7 @@ def test_a_pass_in_pieces_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> 
     corpus = random_corpus(5, 30, n_words=8)
     found = []
     for size in (10**6, 16, 1):
-        monkeypatch.setattr("trellis.learners.kernel_perceptron.AT_ONCE", size)
+        monkeypatch.setattr("trellis.learners.dual.AT_ONCE", size)
         learner = trellis.KernelPerceptron(epochs=4, shuffle=True)
         found.append(trellis.train(corpus, target="label", features=["word[0]"], learner=learner).to_bytes())
     assert found[0] == found[1] == found[2]

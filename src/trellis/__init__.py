@@ -62,17 +62,17 @@ if TYPE_CHECKING:
     from trellis.features.brown import WordClusters as WordClusters
     from trellis.features.brown import brown_clusters as brown_clusters
     from trellis.features.functions import register_function as register_function
-    from trellis.learners.arow import AROW as AROW
-    from trellis.learners.boost import SequenceBoost as SequenceBoost
     from trellis.learners.crf import CRF as CRF
+    from trellis.learners.dual import HMSVM as HMSVM
+    from trellis.learners.dual import KernelPerceptron as KernelPerceptron
     from trellis.learners.exponential import ExponentialLoss as ExponentialLoss
+    from trellis.learners.exponential import SequenceBoost as SequenceBoost
     from trellis.learners.hmm import HMM as HMM
-    from trellis.learners.hmsvm import HMSVM as HMSVM
-    from trellis.learners.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from trellis.learners.maxent import MaxEnt as MaxEnt
-    from trellis.learners.mira import MIRA as MIRA
-    from trellis.learners.passive_aggressive import PassiveAggressive as PassiveAggressive
-    from trellis.learners.perceptron import Perceptron as Perceptron
+    from trellis.learners.online import AROW as AROW
+    from trellis.learners.online import MIRA as MIRA
+    from trellis.learners.online import PassiveAggressive as PassiveAggressive
+    from trellis.learners.online import Perceptron as Perceptron
     from trellis.learning.learner import Learner as Learner
     from trellis.learning.run import Event as Event
     from trellis.learning.run import StopTrainingError as StopTrainingError

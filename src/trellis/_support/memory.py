@@ -14,14 +14,11 @@ _GROUPS = (
 
 def free_bytes() -> int | None:
     """What this process may still take: of the machine, its swap, its container; None where that is not known."""
-    found = []
-    if (known := _meminfo()) is not None:
-        found.append(known)
+    found = [_meminfo()]
     for limit, used in _GROUPS:
-        numbers = [_number(limit), _number(used)]
-        if numbers[0] is not None and numbers[1] is not None:
-            found.append(max(0, numbers[0] - numbers[1]))
-    return min(found, default=None)
+        if (most := _number(limit)) is not None and (taken := _number(used)) is not None:
+            found.append(max(0, most - taken))
+    return min((size for size in found if size is not None), default=None)
 
 
 def _meminfo() -> int | None:

@@ -14,15 +14,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.features.extraction import Coded, column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
-from trellis.features.vocabulary import (
-    ColumnVocabulary,
-    Plan,
-    bits_of,
-    pack_keys,
-    reach_of,
-    read_lookups,
-    views_of,
-)
+from trellis.features.vocabulary import ColumnVocabulary, Plan, bits_of, pack_keys, reach_of, read_lookups, views_of
 
 MEASURE = -1
 Keys = npt.NDArray[np.uint64]

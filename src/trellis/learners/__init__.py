@@ -1,4 +1,4 @@
-"""One algorithm of the papers per file; here they are by their names."""
+"""The algorithms of the papers; here they are by their names."""
 
 from __future__ import annotations
 

@@ -1,22 +1,28 @@
-"""The exponential loss of whole sequences (Altun, section 3.1), which Sequence AdaBoost descends feature by feature.
+"""The exponential loss of whole sequences (Altun, section 3): all weights at once, or one feature a round by AdaBoost.
 
-Advantages: probabilities; works hardest on the sentences it does worst. Disadvantage: one mislabelled sentence can
-outweigh all others; prefer the CRF on noisy data.
+Both give probabilities and work hardest on the sentences they do worst, so that one mislabelled sentence can outweigh
+all others: prefer the CRF on noisy data. Boosting gives sparse models in which the order of features says what matters.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Doubles
-from trellis.learning.descent import BatchLearner, Descent
+from trellis._support.arrays import Doubles, runs_of
+from trellis._support.errors import LearnerError
+from trellis.learning.chain_problem import ChainProblem, chains_of
+from trellis.learning.descent import BatchLearner, Descent, VectorWork
 from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
-from trellis.learning.problem import Problem
+from trellis.learning.parameters import Parameters
+from trellis.learning.problem import Problem, State
+from trellis.learning.run import Event
+
+NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +75,153 @@ def log_exponential_loss(
     if penalty > 0:
         gradient += 2 * c2 * math.exp(-value) * x
     return value, gradient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceBoost(BatchLearner):
+    """Lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature per round, for at most ``epochs`` rounds.
+
+    ``bound`` is how a feature and its step are chosen: by the "loose" bound on what the step does, in closed form; by
+    the "tight" one, sentence by sentence, with a line search; or "exact", the feature by the tight bound and then the
+    step that is truly best. No step is longer than ``max_step``: a feature that is never wrong has no best step.
+
+    The number of rounds is chosen by the dev corpus, looked at every ``score_every`` rounds, or with ``folds`` above 1
+    by cross-validation over so many parts of the training corpus, dealt by ``seed``. ``transitions`` and
+    ``start`` are those of the CRF.
+    """
+
+    bound: Literal["loose", "tight", "exact"] = "exact"
+    epochs: int = 1000
+    max_step: float = 2.0
+    folds: int = 0
+    score_every: int = 10
+    seed: int = 0
+
+    reads_names = True
+    constraints: ClassVar[Constraints] = {
+        **BatchLearner.constraints,
+        "bound": choice("loose", "tight", "exact"),
+        "epochs": whole(1),
+        "max_step": real(above=True),
+        "folds": whole(),
+        "score_every": whole(1),
+        "seed": whole(only=("folds", lambda p: p["folds"] > 0)),
+    }
+
+    def __post_init__(self) -> None:
+        BatchLearner.__post_init__(self)
+        if self.folds == 1:
+            raise LearnerError("folds must be at least 2, or 0 for no cross-validation")
+
+    def epoch_parameters(self) -> dict[str, Any]:
+        """Those of any learner; with folds also the number of rounds, which all folds are trained for."""
+        return self.parameters() if self.folds else BatchLearner.epoch_parameters(self)
+
+    def begin(self, problem: Problem) -> _Rounds:
+        """The rounds over a problem."""
+        chains = chains_of(problem, self)
+        if chains.partial is not None and (chains.gold < 0).any():
+            raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
+        if self.folds and problem.score_dev is not None:
+            raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
+        return _Rounds(self, self.layout(chains))
+
+
+class _Rounds(VectorWork):
+    """One training, round by round."""
+
+    problem: ChainProblem
+    parameters: Parameters
+
+    def __init__(self, learner: SequenceBoost, parameters: Parameters) -> None:
+        super().__init__(parameters.problem, parameters, learner.epochs)
+        self.learner, self.score_every = learner, learner.score_every
+        self.native = parameters.booster(learner.bound, learner.max_step)
+        self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
+        self.native.begin(parameters.start(), None, self.problem.n_threads)
+        if self.native.log_risk == np.inf:
+            raise LearnerError("the gold labels of some sentence are forbidden; allow them or omit it")
+
+    def vector(self) -> Doubles:
+        return self.native.parameters
+
+    def step(self, number: int) -> Event | None:
+        """Choose a feature and step along it; None if no step lowers the risk."""
+        problem, native = self.problem, self.native
+        if self.learner.folds and len(self.curve) == 0:
+            self._choose_rounds(cross_validated(self.learner, self.parameters))
+        if native.log_risk < NOTHING_LEFT + np.log(max(1, problem.n_sentences)):
+            return None
+        feature, size, _ = native.choose(problem.n_threads)
+        if feature < 0:
+            return None
+        sentences, tokens, _ = native.step(feature, size, problem.n_threads)
+        name, label = self.parameters.named(feature)
+        look, rest = divmod(number, self.score_every)
+        held_out = len(self.curve) > 0 and rest == 0
+        return Event(
+            number,
+            tokens=tokens,
+            updates=sentences,
+            objective=native.log_risk,
+            step=size,
+            nonzero=self.nonzero(),
+            dev_score=float(self.curve[look - 1]) if held_out else None,
+            feature=name,
+            label=label,
+        )
+
+    def _choose_rounds(self, curve: Doubles) -> None:
+        """As many rounds as did best on held-out sentences, the fewest among equals."""
+        self.curve = curve
+        if len(curve):
+            self.epochs = min(self.learner.epochs, (int(curve.argmax()) + 1) * self.score_every)
+
+    def state(self) -> State:
+        scale = np.array([self.native.scale])
+        return {"parameters": self.native.parameters, "scale": scale, "curve": self.curve}
+
+    def _restore(self, state: State) -> None:
+        if len(state["parameters"]) != self.parameters.size:
+            raise ValueError("another number of weights")
+        self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
+        self._choose_rounds(state["curve"])
+
+
+def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
+    """Accuracy on held-out tokens every ``score_every`` rounds, over all folds.
+
+    The sentences are shuffled and dealt into parts like cards; what is held out counts for nothing in training.
+    """
+    problem = parameters.problem
+    n_folds, n, tag = learner.folds, problem.n_sentences, problem.tag
+    assert tag is not None
+    if n < n_folds:
+        raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
+    order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
+    every, alone = learner.score_every, replace(learner, folds=0, seed=0)
+    right = np.zeros((n_folds, -(-learner.epochs // every)))
+    for part in range(n_folds):
+        held_out = np.sort(order[part::n_folds])
+        weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
+        weights[held_out] = 0
+        work = _Rounds(alone, _seen(learner, replace(parameters, problem=replace(problem, sentence_weights=weights))))
+        gold = problem.gold[runs_of(problem.starts, held_out)[1]]
+        for look in range(right.shape[1]):
+            ended = any(work.step(number) is None for number in range(look * every, (look + 1) * every))
+            right[part, look:] = (tag(work.weights(), held_out) == gold).sum()
+            if ended:  # later looks would find the same
+                break
+    shares: Doubles = right.sum(axis=0) / max(1, len(problem.gold))
+    return shares
+
+
+def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
+    """The features that there would be had sentences of weight 0 never been seen."""
+    kept = (parameters.gold_counts() > 0) | (parameters.start() != 0)
+    n_places = len(parameters.edge_places) + len(parameters.tri_places)
+    if parameters.problem.seen is None:
+        kept[: len(parameters.rows.labels)] = True
+    if learner.transitions == "all":
+        kept[len(kept) - n_places :] = True
+    return parameters.only(kept)

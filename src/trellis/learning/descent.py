@@ -117,13 +117,7 @@ class Passes:
 
 
 def sparse_minimizer(
-    problem: Problem,
-    parameters: Vector,
-    objective: _core.Objective,
-    c1: float,
-    c2: float,
-    *,
-    single: bool,
+    problem: Problem, parameters: Vector, objective: _core.Objective, c1: float, c2: float, *, single: bool
 ) -> ProximalMinimizer:
     """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
 

@@ -123,10 +123,8 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # what it could not take must not be tried again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        _leave(
-            ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error),
-            USER_ERROR,
-        )
+        why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
+        _leave(why, USER_ERROR)
     except MemoryError:
         _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
     except KeyboardInterrupt:

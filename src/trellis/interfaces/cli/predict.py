@@ -28,13 +28,7 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.corpus.files import BRACKETS, STANDARD_STREAM, extension, message_name
 from trellis.corpus.read import FileShape, format_of
-from trellis.interfaces.cli.files import (
-    file_shape,
-    open_model,
-    reject_file_options,
-    tagger_of,
-    tagging,
-)
+from trellis.interfaces.cli.files import file_shape, open_model, reject_file_options, tagger_of, tagging
 from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import standard_output, writing
 from trellis.interfaces.cli.pieces import Files, json_lines, output_shape, send, text_lines

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import parser_learner
-from trellis.learners.mira import MIRA
+from trellis.learners.online import MIRA
 from trellis.learning.learner import Constraint, Learner, flag, whole
 from trellis.learning.options import Option, TrainingOptions
 

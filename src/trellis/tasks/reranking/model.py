@@ -19,16 +19,7 @@ from trellis.evaluation.tagging import RerankingReport
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.reranking.features import RENAME, Feature, Function, GlobalFeatures, function_name
-from trellis.tasks.reranking.lists import (
-    MAX_K,
-    Cost,
-    CostOf,
-    KBestList,
-    cost_named,
-    kbest_lists,
-    report,
-    text_columns,
-)
+from trellis.tasks.reranking.lists import MAX_K, Cost, CostOf, KBestList, cost_named, kbest_lists, report, text_columns
 from trellis.tasks.structured.model import StructuredModel, names_and_weights
 from trellis.tasks.structured.problem import Parts
 from trellis.tasks.tagging.decoding import listed
@@ -147,12 +138,7 @@ class Reranker(Model):
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
         tensors: Arrays = {**self.model.tensors(), "tagger": np.frombuffer(self.tagger.to_bytes(), np.uint8)}
-        header = {
-            "k": self.k,
-            "cost": self.cost,
-            "scale": self.problem.scale,
-            "features": self.problem.features.names,
-        }
+        header = {"k": self.k, "cost": self.cost, "scale": self.problem.scale, "features": self.problem.features.names}
         return tensors, header
 
     @classmethod

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, get_args
 
 from trellis.corpus.corpus import Corpus
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.online import Perceptron
 from trellis.learning.learner import Learner, choice, whole
 from trellis.learning.options import Option, TrainingOptions
 from trellis.tasks.reranking.features import Feature

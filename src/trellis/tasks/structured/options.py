@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from trellis.learners import learner_with
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.online import Perceptron
 from trellis.learning.learner import Constraint, Learner, whole
 from trellis.learning.options import Option, TrainingOptions
 from trellis.tasks.structured.problem import Problem

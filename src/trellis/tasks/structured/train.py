@@ -13,14 +13,7 @@ from trellis.learning.learner import DEFAULT_UPDATE, Learner, check_update
 from trellis.tasks.structured.encoding import Encoder, parts_of
 from trellis.tasks.structured.model import StructuredModel
 from trellis.tasks.structured.options import StructuredOptions
-from trellis.tasks.structured.problem import (
-    Features,
-    check_beam,
-    check_pairs,
-    kind_of,
-    plain_features,
-    same,
-)
+from trellis.tasks.structured.problem import Features, check_beam, check_pairs, kind_of, plain_features, same
 
 
 def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) -> StructuredModel:

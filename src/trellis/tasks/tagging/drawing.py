@@ -1,13 +1,11 @@
-"""The pictures of a tagger: the trellis of a sentence, and the names of scores."""
+"""The picture of a tagger: the trellis of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trellis._support.arguments import whole_number
 from trellis._support.errors import ModelError
-from trellis.corpus.schemes import guess_scheme
 from trellis.display.svg import Picture
 from trellis.display.trellises import draw_trellis
 from trellis.tasks.tagging.decoding import listed
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.posterior import Posterior
 
 MOST_TOKENS = 200
-SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 
 
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
@@ -41,8 +38,3 @@ def marginals_of(tagger: Tagger, sentence: Sentence, allowed: AllowedLabels | No
         return tagger.marginals(sentence, edges=True, allowed=allowed)
     except ModelError:
         return tagger.marginals(sentence, allowed=allowed)
-
-
-def score_name(metric: str | None, labels: Sequence[str]) -> str:
-    """The name of the score on dev."""
-    return SCORES.get(metric or "auto") or SCORES["token" if guess_scheme(labels) is None else "span"]

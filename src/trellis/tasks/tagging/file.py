@@ -28,12 +28,7 @@ from trellis.features.templates import (
 )
 from trellis.features.vectors import Vectors
 from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns, tables_in
-from trellis.features.vocabulary_tensors import (
-    columns_content,
-    read_columns,
-    strings_of,
-    strings_tensors,
-)
+from trellis.features.vocabulary_tensors import columns_content, read_columns, strings_of, strings_tensors
 from trellis.tasks.model import notes_and_record
 from trellis.tasks.tagging.chain_model import FIRST_PASS, ChainModel, Endings, LabelFilter
 

@@ -39,6 +39,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 Sentences = Sequence[Sentence] | Corpus
 Allowed = Constraints | None  # labels that are allowed in each sentence
 Threads = int | None  # None: all cores
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
 
 
 class Tagger(Model):
@@ -315,9 +316,10 @@ class Tagger(Model):
         return draw(self, sentence, most_labels, allowed)
 
     def _score_name(self) -> str:
-        from trellis.tasks.tagging.drawing import score_name
+        from trellis.corpus.schemes import guess_scheme
 
-        return score_name(self.training.get("metric"), self.labels)
+        name = SCORES.get(self.training.get("metric", "auto"))
+        return name or SCORES["token" if guess_scheme(self.labels) is None else "span"]
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
         """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""

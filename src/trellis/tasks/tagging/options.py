@@ -10,7 +10,7 @@ from trellis._support.arguments import whole_number
 from trellis.engine.weights import MAX_ORDER
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import learner_of
-from trellis.learners.mira import MIRA
+from trellis.learners.online import MIRA
 from trellis.learning.learner import Constraint, Learner, Pairs, choice, flag, whole
 from trellis.learning.options import Group, Option, TrainingOptions
 

@@ -25,7 +25,7 @@ from trellis.features.idle_strings import without_idle_strings
 from trellis.features.known import attribute_names
 from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
-from trellis.learners.mira import MIRA
+from trellis.learners.online import MIRA
 from trellis.learning.chain_problem import ChainProblem, FeatureNames
 from trellis.learning.fit import CorpusDigest, Fit, corpus_of
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
@@ -37,6 +37,7 @@ from trellis.tasks.tagging.options import SURVIVAL, TaggingOptions
 from trellis.tasks.tagging.segments.training import segment_features, segmented
 from trellis.tasks.tagging.segments.weights import SegmentModel
 from trellis.tasks.tagging.training.bagging import NO_MEAN, fit_members
+from trellis.tasks.tagging.training.dictionary import spans_twice, twice
 from trellis.tasks.tagging.training.encoding import (
     SEPARATOR,
     Encoding,
@@ -49,7 +50,6 @@ from trellis.tasks.tagging.training.encoding import (
     read_labels,
     weighted_by_labels,
 )
-from trellis.tasks.tagging.training.entries import spans_twice, twice
 from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
 from trellis.tasks.tagging.training.warm_start import check_start
 

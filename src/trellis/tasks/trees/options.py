@@ -6,7 +6,7 @@ from trellis._support.arguments import instance, real_number
 from trellis._support.errors import LearnerError
 from trellis.features.vocabulary import TemplateSource
 from trellis.learners import parser_learner
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.online import Perceptron
 from trellis.learning.learner import Constraint, Learner, flag, whole
 from trellis.learning.options import Option, TrainingOptions
 from trellis.tasks.tagging.model import Tagger

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from trellis.features.vocabulary import TemplateSource
-from trellis.learners.mira import MIRA
+from trellis.learners.online import MIRA
 from trellis.learning.learner import Learner, flag
 from trellis.learning.options import Option
 from trellis.tasks.tagging.options import FEATURES, LEARNER, ChainOptions, Features

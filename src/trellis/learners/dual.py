@@ -1,7 +1,8 @@
-"""Hidden Markov support vector machines (Altun, section 4): the largest margin between gold and other sequences.
+"""Learners in the dual, with kernels over what is observed: hidden Markov support vector machines, and the perceptron.
 
-Advantages: a convex problem with a certificate, kernels over what is observed, a model made of few sequences.
-Disadvantage: with a kernel, time and memory grow with the square of the number of tokens.
+Altun, section 4 (the largest margin between gold and other sequences: a convex problem with a certificate, a model made
+of few sequences) and algorithm 1 (as slow, without the margin, and with less to tune). With a kernel, time and memory
+grow with the square of the number of tokens.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from trellis.engine.kernels import KernelFunction
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.dual_run import KERNEL, DualRun
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, Learner, choice, flag, real, whole
-from trellis.learning.online import NativeRun
+from trellis.learning.online import NativeRun, OnlineLearner
 from trellis.learning.problem import MarginWeights, Problem
 from trellis.learning.run import Event, Work, sentence_order
+
+AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,3 +150,43 @@ class FrankWolfeRun(NativeRun):
         losses, factors = self.about.losses(weights), self.problem.sentence_weights
         squares: float = weights.squares()
         return 0.5 * squares + self.learner.C * _core.dot(losses, np.ones(len(losses)) if factors is None else factors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelPerceptron(OnlineLearner):
+    """Decode each sentence; where the best path is wrong, it counts one more among the sequences to be kept away from.
+
+    ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``memory`` are those of HMSVM; ``average``, ``shuffle`` and
+    ``seed`` those of Perceptron, which this is with kernel="linear".
+    """
+
+    kernel: str | KernelFunction = "poly"
+    degree: int = 2
+    gamma: float | None = None
+    coef0: float = 1.0
+    memory: float = 1024.0
+
+    takes_init = False
+    streams = False
+    constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
+
+    abilities = frozenset()  # sequences are kept by labels alone, in triples at most
+
+    def begin(self, problem: Problem) -> _Mistakes:
+        """The working sets in training."""
+        return _Mistakes(chains_of(problem, self), self)
+
+
+class _Mistakes(DualRun):
+    """Passes of algorithm 1."""
+
+    def __init__(self, problem: ChainProblem, learner: KernelPerceptron) -> None:
+        super().__init__(problem, learner, average=learner.average)
+        self.seed = learner.effective().get("seed")
+
+    def step(self, number: int) -> Event:
+        order, mistakes, updates = sentence_order(self.problem, number, self.seed), 0, 0
+        for first in range(0, len(order), AT_ONCE):
+            wrong, stepped, *_ = self.native.perceptron_pass(order[first : first + AT_ONCE], self.problem.n_threads)
+            mistakes, updates = mistakes + wrong, updates + stepped
+        return Event(number, mistakes=mistakes, updates=updates)
