@@ -87,10 +87,8 @@ struct PyFeatureOnline {
     check_weights(scales, examples.size());
     const double* scale = scales ? scales->data() : nullptr;
     const EpochResult result = interruptible([&](const auto& go_on) {
-      Derivations derivations(weights, examples.core);
-      if (batch == 1) return online_pass(derivations, weights, steps, clock, order.data(), order.size(), scale, go_on);
       const auto make = [&] { return Derivations(weights, examples.core); };
-      return batched_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
+      return online_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
     });
     return {result.mistakes, result.updates};
   }

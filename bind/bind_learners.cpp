@@ -37,10 +37,7 @@ std::pair<std::int64_t, std::int64_t> epoch(Online& self, const Encoded& corpus,
   if (weights) examples.weights = weights->data();
   if (costs) examples.costs = costs->data();
   const EpochResult result =
-      interruptible([&](const auto& go_on) {
-        if (corpus.kinds.empty()) return self.epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
-        return self.beam_epoch(examples, order.data(), order.size(), batch, n_threads, go_on);
-      });
+      interruptible([&](const auto& go_on) { return self.epoch(examples, order.data(), order.size(), batch, n_threads, go_on); });
   return {result.mistakes, result.updates};
 }
 

@@ -84,9 +84,7 @@ struct PyPhraseOnline {
     const double* scale = scales ? scales->data() : nullptr;
     const EpochResult result = interruptible([&](const auto& go_on) {
       const auto make = [&] { return PhraseTrees(weights, *examples->core, columns.core, base.data()); };
-      if (batch > 1) return batched_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
-      auto trees = make();
-      return online_pass(trees, weights, steps, clock, order.data(), order.size(), scale, go_on);
+      return online_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
     });
     return {result.mistakes, result.updates};
   }

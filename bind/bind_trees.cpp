@@ -81,11 +81,9 @@ struct PyTreeOnline {
     check_weights(scales, data.size());
     const double* scale = scales ? scales->data() : nullptr;
     const EpochResult result = interruptible([&](const auto& go_on) {
-      Trees trees(plan->core, weights, examples, projective);
-      if (!std::exchange(filled, true)) trees.fill_filter();
-      if (batch == 1) return online_pass(trees, weights, steps, clock, order.data(), order.size(), scale, go_on);
       const auto make = [&] { return Trees(plan->core, weights, examples, projective); };
-      return batched_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
+      if (!std::exchange(filled, true)) make().fill_filter();
+      return online_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
     });
     return {result.mistakes, result.updates};
   }
@@ -169,11 +167,11 @@ struct PyTreeVector {
         projective(projective), attributes(data->plan->core.places, data->plan->columns(), false) {
     make_read_only(std::tie(heads, labels));
     without_gil([&] { add_right_attributes(data->plan->core, examples, attributes); });
-    n_weights = FixedPlaces(attributes).first[data->plan->core.n_templates()];
+    n_weights = FixedPlaces(attributes, data->plan->core).n_weights;
   }
   LearntOut weights(const Array<double, 1>& x) const {
     require(x.size() == n_weights, "one number per weight");
-    const FixedPlaces places(attributes);
+    const FixedPlaces places(attributes, data->plan->core);
     return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
       const std::size_t at = places.first[t] + cell;
       return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
