@@ -122,7 +122,7 @@ class Steps {
   // w · d. Where its weights are is kept for the step. On the way the sums that it will change are asked for: they lie
   // scattered, far from their weights.
   template <class Weights>
-  double score(Weights& weights, const Changes& changes) {
+  [[gnu::flatten, gnu::noinline]] double score(Weights& weights, const Changes& changes) {
     double total = 0;
     found_.clear();
     for (const Change& change : changes) {
@@ -150,7 +150,7 @@ class Steps {
 
   // w += scale · V d. The sums take what the float changed by, so that averages are those of the floats.
   template <class Weights>
-  static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
+  [[gnu::flatten, gnu::noinline]] static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
     for (const Change& change : changes) step(weights.make(change.row, change.place), change, scale, clock);
   }
   TRELLIS_INLINE static void step(LearntWeight at, const Change& change, double scale, std::int64_t clock) {
@@ -161,7 +161,7 @@ class Steps {
   // The same for the vector that was scored last, merged, so that no step needs another's. Weights that are made may move
   // others: they come last.
   template <class Weights>
-  void apply_found(Weights& weights, double scale, std::int64_t clock) {
+  [[gnu::flatten, gnu::noinline]] void apply_found(Weights& weights, double scale, std::int64_t clock) {
     const Changes& d = changes_[0];
     const auto both = [&](const LearntWeight& at, const Change& change) {
       step(at, change, scale, clock);

@@ -82,7 +82,7 @@ EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std:
   for (std::size_t i = 0; i < std::min(batch, n); ++i) examples.push_back({make()});
   std::size_t first = 0;  // of the batch, in `order`
   const auto scale = [&](std::size_t i) { return scales ? scales[order[first + i]] : 1; };
-  const auto collect = [&](Decoded& example) __attribute__((flatten)) {  // with several structures in a file else called part by part
+  const auto collect = [&](Decoded& example) {
     for (std::size_t k = 0; k < example.n_best; ++k)
       if (const std::int32_t* output = example.structure.output(k); example.structure.n_wrong(output)) {
         if (example.outputs.size() == example.n_outputs) example.outputs.emplace_back();
@@ -104,7 +104,7 @@ EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std:
     if (!structure.grows()) collect(example);
   };
   EpochResult result;
-  Rounds::run(std::min(n_threads, batch), decode, [&](auto each) __attribute__((flatten)) {
+  Rounds::run(std::min(n_threads, batch), decode, [&](auto each) {
     Patience patience(go_on);
     for (; first < n && !patience.ended(); first += batch) {
       const std::size_t size = std::min(batch, n - first);
