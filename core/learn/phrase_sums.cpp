@@ -3,16 +3,6 @@
 #include <algorithm>
 
 namespace trellis {
-namespace {
-
-struct VectorRows {
-  Rows<std::uint32_t, double> rows;
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out, std::span<const std::int32_t>) const {
-    rows.add_to(attribute, value, out);
-  }
-};
-
-}  // namespace
 
 struct PhraseObjective::Buffers : Scratch {
   Remaining remaining;
@@ -59,7 +49,7 @@ double PhraseObjective::loss_of(std::size_t s, const double* x, Scratch& scratch
   const PhraseSites at = examples_.sites_of(s, work.forest);
   const HypergraphView graph = work.forest.view();
   work.scores.resize(graph.n_edges), work.shares.resize(graph.n_edges);
-  work.scores_of.score(work.forest, VectorRows{{starts_.data(), columns_of_.data(), x}}, at, base_, work.scores.data());
+  work.scores_of.score(work.forest, Rows<std::uint32_t, double>{starts_.data(), columns_of_.data(), x}, at, base_, work.scores.data());
   double loss = sum_derivations(graph, work.scores.data(), work.work);
   if (to.wanted()) derivation_marginals(graph, work.work, work.shares.data(), nullptr);
   for (const ForestEdge& edge : examples_.right_of(s)) {
