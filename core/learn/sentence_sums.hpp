@@ -5,10 +5,11 @@
 #include <optional>
 
 #include "engine/forward_backward.hpp"
+#include "engine/ngram_tables.hpp"
 #include "engine/segments.hpp"
-#include "learn/history_losses.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
+#include "weights/token_runs.hpp"
 
 namespace trellis {
 
@@ -17,6 +18,26 @@ struct Piece {
   std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] where label n-grams are sparse
   std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
   std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
+};
+
+// The labels that tokens of a sentence may have by two lists.
+struct AllowedLabels {
+  std::vector<std::int32_t> set_of_token, set_labels;
+  std::vector<std::int64_t> set_starts;
+
+  // The labels of each token that are in `sets` and in what `may_be` gives; sets.starts null: all labels.
+  template <class MayBe>
+  LabelSets both(const LabelSets& sets, std::size_t begin, std::size_t n, MayBe may_be) {
+    set_of_token.clear(), set_labels.clear(), set_starts.assign(1, 0);
+    for (std::size_t t = begin; t < begin + n; ++t) {
+      const ListedLabels listed = may_be(t);
+      for (std::size_t i = 0; i < listed.size(); ++i)
+        if (!sets.starts || allows(sets, t, listed[i])) set_labels.push_back(static_cast<std::int32_t>(listed[i]));
+      set_of_token.push_back(static_cast<std::int32_t>(t - begin));
+      set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
+    }
+    return {set_of_token.data(), set_starts.data(), set_labels.data()};
+  }
 };
 
 class FewRows;
@@ -30,15 +51,21 @@ class SentenceSums {
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
     std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
     PassScratch<Real> passes;
-    struct {  // the same by logarithms
-      Tables<double> tables;
-      std::vector<double> emit, edge, node, pairs, triples;
-      PassScratch<double> passes;
-    } exact;
-    HistoryScratch histories;
-    std::vector<Real> longer;  // [stride] what n-grams give after the gold labels
+    std::vector<Real> longer;                     // [stride] what n-grams give after the gold labels
+    std::vector<Real> of_segments;                // [n * longest, stride] what segments give by their attributes
+    // Sums other than the fast ones are in double.
+    struct {
+      std::vector<double> emit, edge;         // as above
+      std::vector<double> node, token_pairs;  // as HistoryExpectations has them
+      std::vector<double> token_ngrams;       // [entries of runs] the same
+      std::vector<double> of_node;            // [n_nodes] of those of a token
+    } slow;
+    Tables<double> tables;  // by logarithms
+    PassScratch<double> log_passes;
+    HistorySumsWorkspace histories;
+    TokenRuns<double> runs;  // what attributes give to n-grams
+    AllowedLabels known;     // where labels are partial
     std::optional<SegmentLattice> lattice;
-    std::vector<Real> of_segments;  // [n * longest, stride] what segments give by their attributes
   };
 
   SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
@@ -85,15 +112,11 @@ class SentenceSums {
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
   std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
+  double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
                    bool with_gradient) const;
-  double exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece, Real* residual,
-                     bool with_gradient) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
-  double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
-                       Real* residual, bool with_gradient) const;
-  double segment_paths(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
