@@ -8,12 +8,11 @@
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void sum_emissions(const SiteRows<float>& rows, std::size_t begin, std::size_t end, float* emit) {
-  rows.emissions(begin, end, emit);
-}
-TRELLIS_CLONES void sum_emissions(const SiteRows<double>& rows, std::size_t begin, std::size_t end, double* emit) {
-  rows.emissions(begin, end, emit);
-}
+#define TRELLIS_INSTANCES(Real)                                                                                             \
+  TRELLIS_CLONES void sum_emissions(const SiteRows<Real>& rows, std::size_t begin, std::size_t end, Real* emit) {           \
+    rows.emissions(begin, end, emit);                                                                                       \
+  }
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
   rows.emissions(begin, end, emit);
 }
@@ -27,6 +26,7 @@ SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData&
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
+  if (data.sets.starts && !layout_.ngrams && !local_ && !triple_cells_ && !data.segments && !edges_by_token()) pairs_alone_.emplace(L_, 2);
   if (!layout_.ngrams || local_) return;
   places_.assign(pair_cells_, -1);
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
@@ -48,10 +48,12 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::set_factors(bool all) {
-  if (!layout_.ngrams) return make_factors(edge_, tri_, end_, L_, factors_);
-  if (local_) return;
-  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
-  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
+  if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
+  if (local_ || !(layout_.ngrams || pairs_alone_)) return;
+  const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
+  const std::vector<Real>& scores = layout_.ngrams ? tri_ : std::vector<Real>(ngrams.size());
+  if (all) histories_.set(ngrams, edge_, scores, end_);
+  else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
 }
 
 template <class Real, class AnyRows>
@@ -139,8 +141,15 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
   const double log_z = all_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
   if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
-  sets = w.known.both(data_.sets, begin, n, may_be);
-  for (std::size_t t = 0; t < n && !layout_.ngrams; ++t) forbid_others(may_be(begin + t), L_, w.emit.data() + t * stride_);
+  w.known.clear();
+  for (std::size_t t = begin; t < begin + n; ++t) {
+    const ListedLabels listed = may_be(t);
+    for (std::size_t i = 0; i < listed.size(); ++i)
+      if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
+    w.known.end_token();
+    if (!layout_.ngrams) forbid_others(listed, L_, w.emit.data() + (t - begin) * stride_);
+  }
+  sets = w.known.view();
   return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
 }
 
@@ -195,6 +204,20 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
   return score;
 }
 
+// Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
+template <class Real, class AnyRows>
+bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size_t n) const {
+  constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
+  if (!pairs_alone_ || !allowed) return false;
+  std::size_t pairs = 0, triples = 0, x = 1, y = 1;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t z = labels_of(*allowed, t).n;
+    pairs += y * z, triples += x * y * z;
+    x = y, y = z;
+  }
+  return kLessWork * pairs <= n * L_ * L_ && triples <= kMostTriples * n;
+}
+
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
 // expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
 // logarithms in double: slow, and right.
@@ -202,8 +225,8 @@ template <class Real, class AnyRows>
 double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
                                               Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const bool by_token = edges_by_token();
-  if (!layout_.ngrams && !data_.segments) {
+  const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
+  if (!by_states && !data_.segments) {
     const auto signed_weight = static_cast<Real>(sign * weight);
     // The first sums over a sentence set its residual, the second (of partial labels) are added.
     Expectations<Real> x{.node = residual, .add = sign < 0};
@@ -237,7 +260,7 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
   double log_z = 0;
   if (data_.segments) {
     log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
-  } else if (layout_.ngrams) {
+  } else if (by_states) {
     log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
   } else {
     w.tables.n_labels = L_, w.tables.stride = stride_;

@@ -7,6 +7,7 @@
 #include "engine/forward_backward.hpp"
 #include "engine/ngram_tables.hpp"
 #include "engine/segments.hpp"
+#include "weights/label_filter.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
 #include "weights/token_runs.hpp"
@@ -18,26 +19,6 @@ struct Piece {
   std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] where label n-grams are sparse
   std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
   std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
-};
-
-// The labels that tokens of a sentence may have by two lists.
-struct AllowedLabels {
-  std::vector<std::int32_t> set_of_token, set_labels;
-  std::vector<std::int64_t> set_starts;
-
-  // The labels of each token that are in `sets` and in what `may_be` gives; sets.starts null: all labels.
-  template <class MayBe>
-  LabelSets both(const LabelSets& sets, std::size_t begin, std::size_t n, MayBe may_be) {
-    set_of_token.clear(), set_labels.clear(), set_starts.assign(1, 0);
-    for (std::size_t t = begin; t < begin + n; ++t) {
-      const ListedLabels listed = may_be(t);
-      for (std::size_t i = 0; i < listed.size(); ++i)
-        if (!sets.starts || allows(sets, t, listed[i])) set_labels.push_back(static_cast<std::int32_t>(listed[i]));
-      set_of_token.push_back(static_cast<std::int32_t>(t - begin));
-      set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
-    }
-    return {set_of_token.data(), set_starts.data(), set_labels.data()};
-  }
 };
 
 class FewRows;
@@ -64,7 +45,7 @@ class SentenceSums {
     PassScratch<double> log_passes;
     HistorySumsWorkspace histories;
     TokenRuns<double> runs;  // what attributes give to n-grams
-    AllowedLabels known;     // where labels are partial
+    TokenSets known;         // where labels are partial
     std::optional<SegmentLattice> lattice;
   };
 
@@ -114,6 +95,7 @@ class SentenceSums {
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
                    bool with_gradient) const;
+  bool sums_lists(const LabelSets* allowed, std::size_t n) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
   double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
@@ -130,7 +112,8 @@ class SentenceSums {
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
   Factors<Real> factors_;
-  NgramTables histories_;  // in place of factors where label n-grams are sparse
+  NgramTables histories_;  // in place of factors where label n-grams are sparse, and where tokens have lists of few labels
+  std::optional<Ngrams> pairs_alone_;  // of order 2 and without triples, for lists at order 1
 };
 
 template <class Real, class AnyRows>
