@@ -47,29 +47,27 @@ inline bool is_collection(nb::handle thing) {
   return is_list(thing.ptr()) || is_tuple(thing.ptr()) || PyAnySet_Check(thing.ptr());
 }
 
-// Parts of a name joined, in memory that is used again: good until the next call.
-inline std::string_view joined(std::string_view before, std::string_view name, std::string_view after = {}) {
-  thread_local std::string text;
-  text.assign(before).append(name).append(after);
-  return text;
-}
+// The name of an attribute, in parts: what stands before it, itself, and after a colon its value.
+struct AttributeName {
+  std::string_view before, name, value = {};
+  bool valued = false;
 
-inline std::string_view joined_value(std::string_view before, std::string_view name, std::string_view value) {
-  thread_local std::string text;
-  text.assign(before).append(name).append(1, ':').append(value);
-  return text;
-}
+  void append_to(std::string& text) const {
+    text.append(before).append(name);
+    if (valued) text.append(1, ':').append(value);
+  }
+};
 
 // visit(before + name, 1) for each name of a list or set.
 template <class Visit>
-void each_name(nb::handle names, const std::string& before, Visit& visit) {
+void each_name(nb::handle names, std::string_view before, Visit& visit) {
   const nb::object all = nb::steal(PyAnySet_Check(names.ptr()) ? PySequence_List(names.ptr()) : names.inc_ref().ptr());
   if (!all.is_valid()) throw nb::python_error();
   if (PyAnySet_Check(names.ptr()) && PyList_Sort(all.ptr()) != 0) {  // else attributes would be numbered by chance
     PyErr_Clear();
     throw nb::type_error("a set of attributes has strings and something else");
   }
-  const auto say = [&](std::string_view name) { visit(before.empty() ? name : joined(before, name), 1.0f); };
+  const auto say = [&](std::string_view name) { visit(AttributeName{before, name}, 1.0f); };
   const Items items(all.ptr());
   for (std::size_t i = 0; i < items.size(); ++i) {
     PyObject* const item = items[i];
@@ -103,32 +101,34 @@ inline bool is_plain_number(PyObject* thing) {
 constexpr int kDeepest = 50;  // dicts within dicts; a dict within itself has no end
 
 template <class Visit>
-void each_of_dict(nb::handle dict, const std::string& before, int depth, Visit& visit) {
+void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& visit) {
   if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
+  const auto below = [&](std::string_view name) { return std::string(before).append(name).append(1, ':'); };
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
     const bool named = is_string(key);
     if (named && is_string(value)) {  // nearly always, and no code of Python runs
-      visit(joined_value(before, utf8(key), utf8(value)), 1.0f);
+      visit(AttributeName{before, utf8(key), utf8(value), true}, 1.0f);
       continue;
     }
     if (named && is_plain_number(value)) {  // nor here
       const float number = number_of(value);
-      if (value != Py_False) visit(before.empty() ? utf8(key) : joined(before, utf8(key)), number);
+      if (value != Py_False) visit(AttributeName{before, utf8(key)}, number);
       continue;
     }
     const nb::object said = nb::borrow(value);
     const AttributeText name = attribute_text(key);
     if (is_text(said)) {
-      visit(joined_value(before, name.view, attribute_text(said).view), 1.0f);
+      const AttributeText text = attribute_text(said);
+      visit(AttributeName{before, name.view, text.view, true}, 1.0f);
     } else if (PyDict_Check(value)) {
-      each_of_dict(said, std::string(joined(before, name.view, ":")), depth + 1, visit);
+      each_of_dict(said, below(name.view), depth + 1, visit);
     } else if (is_collection(said)) {
-      each_name(said, std::string(joined(before, name.view, ":")), visit);
+      each_name(said, below(name.view), visit);
     } else {
       const float number = number_of(said);
       if (value == Py_False) continue;
-      visit(before.empty() ? name.view : joined(before, name.view), number);
+      visit(AttributeName{before, name.view}, number);
     }
   }
 }
@@ -164,7 +164,7 @@ bool each_number(nb::handle vector, Visit& visit) {
     char text[24] = "[";
     char* end = std::to_chars(text + 1, text + sizeof text - 1, i).ptr;
     *end = ']';
-    visit(std::string_view(text, static_cast<std::size_t>(end + 1 - text)), value);
+    visit(AttributeName{{}, {text, static_cast<std::size_t>(end + 1 - text)}}, value);
   }
   return fits;
 }
@@ -176,9 +176,9 @@ bool each_number(nb::handle vector, Visit& visit) {
 template <class Visit>
 void each_attribute(nb::handle token, Visit visit) {
   if (is_dict(token.ptr()))
-    each_of_dict(token, std::string(), 0, visit);
+    each_of_dict(token, {}, 0, visit);
   else if (is_collection(token))
-    each_name(token, std::string(), visit);
+    each_name(token, {}, visit);
   else if (!each_number(token, visit))
     throw nb::type_error(("the attributes of a token must be a dict, a list or a vector of floats, not " + kind_of(token)).c_str());
 }

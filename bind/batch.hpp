@@ -17,18 +17,21 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
 
-using Starts = Array<std::int64_t, 1>;
-// What n-grams have at single tokens: starts [n_tokens + 1], n-grams, scores.
+// Rows over labels may come padded, stride for L: then they are read where they are.
 template <class Real>
-using TokenNgramArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint32_t, 1>, Array<Real, 1>>;
-// emit [n_tokens, L], edge [1 or n_tokens, L+1, L], tri [L+1, L+1, L] or none, end [L] or none, n-grams or none, those of
-// single tokens or none. Rows over labels may come padded, stride for L: then they are read where they are.
-template <class Real>
-using Tables = std::tuple<Array<Real, 2>, Array<Real, 3>, std::optional<Array<Real, 3>>, std::optional<Array<Real, 1>>,
-                          std::optional<const PyNgrams*>, std::optional<TokenNgramArrays<Real>>>;
-using Allowed = std::optional<SetArrays>;
+struct PotentialArrays {
+  Array<Real, 2> emit;                // [n_tokens, L]
+  Array<Real, 3> edge;                // [1 or n_tokens, L+1, L]
+  std::optional<Array<Real, 3>> tri;  // [L+1, L+1, L]
+  std::optional<Array<Real, 1>> end;  // [L]
+  std::shared_ptr<PyNgrams> ngrams;   // or null
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
+  FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
+};
+using AllowedSets = std::optional<SetArrays>;
 using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
 using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
+using SpanRows = Array<std::int64_t, 2>;
 
 // Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
 template <class Real>
@@ -44,7 +47,7 @@ const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t s
 
 // The potentials of a batch, checked once: afterwards nothing can be out of range.
 template <class Real>
-struct Batch {
+struct ChainBatch {
   std::size_t n_tokens, n_labels, stride, n_sentences;
   const Real* emit;                  // [n_tokens, emit_step]
   const Real* token_edge = nullptr;  // [n_tokens, L+1, edge_step] where label pairs differ by token
@@ -52,15 +55,13 @@ struct Batch {
   const std::int64_t* starts;  // [n_sentences + 1]
   LabelTables<Real> labels;
   LabelSets sets{};
-  std::optional<TokenNgramArrays<Real>> token_ngrams;
+  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
-  Batch(const Tables<Real>& given, const Starts& starts_, const Allowed& allowed = {})
-      : n_tokens(std::get<0>(given).shape(0)), n_labels(std::get<1>(given).shape(1) - 1), stride(padded(n_labels)),
-        emit(std::get<0>(given).data()), emit_step(std::get<0>(given).shape(1)), edge_step(std::get<1>(given).shape(2)),
-        starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_, given_ngrams, given_token_ngrams] = given;
-    const PyNgrams* ngrams_ = given_ngrams.value_or(nullptr);
+  ChainBatch(const PotentialArrays<Real>& given, const Longs& starts_, const AllowedSets& allowed = {})
+      : n_tokens(given.emit.shape(0)), n_labels(given.edge.shape(1) - 1), stride(padded(n_labels)), emit(given.emit.data()),
+        emit_step(given.emit.shape(1)), edge_step(given.edge.shape(2)), starts(starts_.data()) {
+    const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = given;
     const std::size_t L = n_labels, n = L + 1;
     require(n > 1, "edge: there must be at least one label");
     require(fits(emit_step), "emit: must have shape [tokens, labels]");
@@ -80,17 +81,17 @@ struct Batch {
       require(fits(end_->shape(0)), "end: must have shape [labels]");
       labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
     }
-    require(!ngrams_ || (!tri_ && ngrams_->ngrams.n_labels() == L), "n-grams for other labels");
-    if (ngrams_) labels.ngrams = ngrams_->template view<Real>();
-    if (given_token_ngrams) check_token_ngrams(*given_token_ngrams, ngrams_);
-    token_ngrams = given_token_ngrams;
+    require(!ngrams || (!tri_ && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+    if (ngrams) labels.ngrams = ngrams->template view<Real>();
+    if (token_ngrams_) check_token_ngrams(*token_ngrams_, ngrams.get());
+    token_ngrams = token_ngrams_;
     if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts_);
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
 
  private:
-  void check_token_ngrams(const TokenNgramArrays<Real>& given, const PyNgrams* ngrams) const {
+  void check_token_ngrams(const TokenNgramsOf<In, Real>& given, const PyNgrams* ngrams) const {
     const auto& [starts_, nodes, scores] = given;
     require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
     check_starts(starts_, nodes.size());
@@ -111,6 +112,44 @@ struct Batch {
   }
 };
 
+// Up to k paths of every sentence: those of sentence i, [k, T_i], stand from k * starts[i] on; what is not filled holds -1
+// and minus infinity.
+struct PathLists {
+  std::size_t k, n_sentences;
+  std::vector<std::int32_t> paths;
+  std::vector<double> scores;         // [n_sentences, k]
+  std::vector<std::int64_t> counts;   // [n_sentences]
+  const std::int64_t* starts;
+
+  template <class Real>
+  PathLists(const ChainBatch<Real>& batch, std::size_t k) : k(k), n_sentences(batch.n_sentences), starts(batch.starts) {
+    require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
+    paths.resize(k * batch.n_tokens, -1), scores.resize(k * n_sentences, kForbidden<double>), counts.resize(n_sentences);
+  }
+  std::int32_t* paths_of(std::size_t i) { return paths.data() + k * static_cast<std::size_t>(starts[i]); }
+  double* scores_of(std::size_t i) { return scores.data() + k * i; }
+  CountedPaths out() && {
+    return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {n_sentences, k}), to_numpy(std::move(counts))};
+  }
+};
+
+// Where the spans of each sentence begin, [n_sentences + 1], of spans [n, 4]: sentence, begin, end, type; sentences ascend.
+template <class Real>
+std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRows& spans) {
+  require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
+  std::vector<std::size_t> first(batch.n_sentences + 1);
+  std::int64_t before = 0;
+  for (std::size_t s = 0; s < spans.shape(0); before = spans(s++, 0)) {
+    const std::int64_t i = spans(s, 0);
+    require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans: must go by sentences");
+    require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts[i + 1] - batch.starts[i],
+            "spans: a span leaves its sentence");
+    ++first[static_cast<std::size_t>(i) + 1];
+  }
+  for (std::size_t i = 0; i < batch.n_sentences; ++i) first[i + 1] += first[i];
+  return first;
+}
+
 // One sentence, padded where the batch is not.
 template <class Real>
 struct Sentence {
@@ -121,7 +160,7 @@ struct Sentence {
   ChainView<Real> view{};
 
   // False if some score is NaN or plus infinity.
-  bool load(const Batch<Real>& batch, std::size_t i) {
+  bool load(const ChainBatch<Real>& batch, std::size_t i) {
     const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
     const Real* rows = batch.emit + first * batch.emit_step;
     bool ok = are_scores(rows, T, L, batch.emit_step);
@@ -139,7 +178,7 @@ struct Sentence {
   }
 
  private:
-  void load_ngrams(const TokenNgramArrays<Real>& given, std::size_t first, std::size_t T) {
+  void load_ngrams(const TokenNgramsOf<In, Real>& given, std::size_t first, std::size_t T) {
     const auto& [starts, nodes, scores] = given;
     const std::int64_t begin = starts(first), end = starts(first + T);
     token_ngrams.starts.clear();
@@ -154,7 +193,7 @@ struct Sentence {
 
 // Calls work(state, sentence, i) for every sentence, in parallel and without the GIL.
 template <class Real, class MakeState, class Work>
-void for_each_sentence(const Batch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
+void for_each_sentence(const ChainBatch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
   std::atomic<bool> ok{true};
   without_gil([&] {
     const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };

@@ -20,6 +20,13 @@ template <class T, int Rank>
 using Array = nb::ndarray<const T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
 template <class T, int Rank>
 using MutableArray = nb::ndarray<T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
+using Ints = Array<std::int32_t, 1>;
+using Longs = Array<std::int64_t, 1>;
+using UInts = Array<std::uint32_t, 1>;
+using Shorts = Array<std::uint16_t, 1>;
+using Bytes = Array<std::uint8_t, 1>;
+using Floats = Array<float, 1>;
+using Doubles = Array<double, 1>;
 template <class T>
 using Numpy = nb::ndarray<nb::numpy, T>;
 
@@ -126,17 +133,20 @@ auto guarded(Result (*function)(Self&, Args...)) {
     return function(self, std::forward<Args>(args)...);
   };
 }
-template <class Result, class Self, class... Args>
+// Object: the class that Python knows, where a class that it is made of has the method.
+template <class Object = void, class Result, class Self, class... Args>
 auto guarded(Result (Self::*method)(Args...)) {
-  return [method](Self& self, Args... args) -> Result {
-    const Use<Self> use(self);
+  using Bound = std::conditional_t<std::is_void_v<Object>, Self, Object>;
+  return [method](Bound& self, Args... args) -> Result {
+    const Use<Bound> use(self);
     return (self.*method)(std::forward<Args>(args)...);
   };
 }
-template <class Result, class Self, class... Args>
+template <class Object = void, class Result, class Self, class... Args>
 auto guarded(Result (Self::*method)(Args...) const) {
-  return [method](const Self& self, Args... args) -> Result {
-    const Use<const Self> use(self);
+  using Bound = std::conditional_t<std::is_void_v<Object>, Self, Object>;
+  return [method](const Bound& self, Args... args) -> Result {
+    const Use<const Bound> use(self);
     return (self.*method)(std::forward<Args>(args)...);
   };
 }
@@ -145,13 +155,13 @@ void bind_chain(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_strings(nb::module_& module);
 void bind_features(nb::module_& module);
-void bind_learners(nb::module_& module);
+void bind_corpora(nb::module_& module);
+void bind_chain_learners(nb::module_& module);
 void bind_decoder(nb::module_& module);
 void bind_brown(nb::module_& module);
 void bind_dictionary(nb::module_& module);
 void bind_filter(nb::module_& module);
 void bind_objective(nb::module_& module);
-void bind_frank_wolfe(nb::module_& module);
 void bind_boost(nb::module_& module);
 void bind_kernels(nb::module_& module);
 void bind_hypergraphs(nb::module_& module);

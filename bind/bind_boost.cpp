@@ -19,12 +19,12 @@ Bound bound_named(const std::string& name) {
 // Keeps what the booster points into.
 struct PyBooster {
   const PyLayout& layout;
-  Array<std::int32_t, 1> gold;
-  std::optional<Array<double, 1>> weights;
+  Ints gold;
+  std::optional<Doubles> weights;
   std::size_t n_parameters;
   std::unique_ptr<Booster> core;
 
-  PyBooster(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<Array<double, 1>> weights_,
+  PyBooster(const PyLayout& layout, Ints gold_, std::optional<Doubles> weights_,
             const std::string& bound, double max_step)
       : layout(layout), gold(std::move(gold_)), weights(std::move(weights_)), n_parameters(layout.core.n_parameters()) {
     const Encoded& corpus = layout.corpus;
@@ -36,7 +36,7 @@ struct PyBooster {
                                      weights ? weights->data() : nullptr, bound_named(bound), max_step);
   }
 
-  void begin(const Array<double, 1>& parameters, std::optional<double> scale, std::size_t n_threads) {
+  void begin(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     const WithoutGil released;
     core->begin(span(parameters), scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
@@ -95,7 +95,7 @@ struct PyBooster {
 
 void bind_boost(nb::module_& module) {
   nb::class_<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
-      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<Array<double, 1>>, const std::string&, double>(),
+      .def(nb::init<const PyLayout&, Ints, std::optional<Doubles>, const std::string&, double>(),
            nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "weights"_array.none(), nb::kw_only(), "bound"_a, "max_step"_a)
       .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")

@@ -6,9 +6,7 @@ using namespace nb::literals;
 using namespace trellis;
 
 void bind_brown(nb::module_& m) {
-  m.def(
-      "brown_clusters",
-      [](const Array<std::int32_t, 1>& tokens, const Array<std::int64_t, 1>& starts, std::size_t n_words, std::size_t n_classes,
+  m.def("brown_clusters", [](const Ints& tokens, const Longs& starts, std::size_t n_words, std::size_t n_classes,
          std::size_t n_threads, const nb::typed<nb::callable, void(std::size_t)>& told) {
         require(check_sentences(starts) == tokens.size(), "sentences that do not fit their tokens");
         check_numbers(tokens, n_words, "a word out of range");

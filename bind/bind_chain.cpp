@@ -13,8 +13,8 @@ using namespace trellis;
 using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
 
 template <class Real>
-Paths best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t n_threads) {
-  const Batch<Real> batch(tables, starts, allowed);
+Paths best_paths(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed, std::size_t n_threads) {
+  const ChainBatch<Real> batch(tables, starts, allowed);
   std::vector<std::int32_t> paths(batch.n_tokens);
   std::vector<double> scores(batch.n_sentences);
   for_each_sentence(batch, n_threads, [] { return Workspace<Real>{}; },
@@ -24,41 +24,35 @@ Paths best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed
   return {to_numpy(std::move(paths)), to_numpy(std::move(scores))};
 }
 
-// Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
 template <class Real>
-CountedPaths k_best_paths(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, std::size_t k,
+CountedPaths k_best_paths(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed, std::size_t k,
                           std::size_t n_threads) {
-  const Batch<Real> batch(tables, starts, allowed);
-  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
+  const ChainBatch<Real> batch(tables, starts, allowed);
   struct State {
     KBestWorkspace<Real> work;
     std::vector<Real> scores;
   };
-  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
-  std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
-  std::vector<std::int64_t> counts(batch.n_sentences);
+  PathLists lists(batch, k);
   for_each_sentence(batch, n_threads, [k] { return State{{}, std::vector<Real>(k)}; },
                     [&](State& state, const ChainView<Real>& chain, std::size_t i) {
-                      const std::size_t n = k_best(chain, k, state.work, paths.data() + k * batch.start(i),
-                                                   state.scores.data());
-                      counts[i] = static_cast<std::int64_t>(n);
-                      std::copy_n(state.scores.begin(), n, scores.begin() + static_cast<std::ptrdiff_t>(k * i));
-                    });
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}),
-          to_numpy(std::move(counts))};
+    const std::size_t n = k_best(chain, k, state.work, lists.paths_of(i), state.scores.data());
+    lists.counts[i] = static_cast<std::int64_t>(n);
+    std::copy_n(state.scores.begin(), n, lists.scores_of(i));
+  });
+  return std::move(lists).out();
 }
 
 template <class Real>
-SumWorkspace prepared(const Batch<Real>& batch, double temperature) {
+SumWorkspace prepared(const ChainBatch<Real>& batch, double temperature) {
   SumWorkspace work;
   prepare_sums(ChainView<Real>(batch.labels, 0, nullptr, batch.token_edge), work, temperature);
   return work;
 }
 
 template <class Real>
-Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
+Numpy<double> log_partitions(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
                              double temperature, std::size_t n_threads) {
-  const Batch<Real> batch(tables, starts, allowed);
+  const ChainBatch<Real> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
@@ -68,9 +62,9 @@ Numpy<double> log_partitions(const Tables<Real>& tables, const Starts& starts, c
 }
 
 template <class Real>
-Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed, double temperature,
+Sums all_marginals(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed, double temperature,
                    std::size_t n_threads, bool pairs) {
-  const Batch<Real> batch(tables, starts, allowed);
+  const ChainBatch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
   std::vector<double> log_z(batch.n_sentences), node(N * L), edges(N * table);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
@@ -86,27 +80,16 @@ Sums all_marginals(const Tables<Real>& tables, const Starts& starts, const Allow
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
 template <class Real>
-Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& starts, const Allowed& allowed,
-                                 double temperature, const Array<std::int32_t, 1>& type_of,
-                                 const Array<std::uint8_t, 2>& cut, const Array<std::int64_t, 2>& spans,
+Numpy<double> span_probabilities(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
+                                 double temperature, const Ints& type_of,
+                                 const Array<std::uint8_t, 2>& cut, const SpanRows& spans,
                                  std::size_t n_threads) {
-  const Batch<Real> batch(tables, starts, allowed);
+  const ChainBatch<Real> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, n = spans.shape(0);
   require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
-  require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");
+  const std::vector<std::size_t> first_of = first_spans(batch, spans);
   std::vector<SpanQuery> queries;
-  std::vector<std::size_t> first_of(batch.n_sentences + 1);  // the spans of sentence i begin there
-  std::int64_t before = 0;
-  for (std::size_t s = 0; s < n; ++s) {
-    const std::int64_t i = spans(s, 0), type = spans(s, 3);
-    require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans: must go by sentences");
-    require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts[i + 1] - batch.starts[i],
-            "spans: a span leaves its sentence");
-    queries.push_back({spans(s, 1), spans(s, 2), static_cast<std::int32_t>(type)});
-    ++first_of[static_cast<std::size_t>(i) + 1];
-    before = i;
-  }
-  for (std::size_t i = 0; i < batch.n_sentences; ++i) first_of[i + 1] += first_of[i];
+  for (std::size_t s = 0; s < n; ++s) queries.push_back({spans(s, 1), spans(s, 2), static_cast<std::int32_t>(spans(s, 3))});
   std::vector<double> probabilities(n);
   const SpanLabels labels{type_of.data(), cut.data()};
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
@@ -119,43 +102,46 @@ Numpy<double> span_probabilities(const Tables<Real>& tables, const Starts& start
 }
 
 template <class Real>
-Numpy<double> path_scores(const Tables<Real>& tables, const Starts& starts, const Array<std::int32_t, 1>& paths,
-                          std::size_t n_threads) {
-  const Batch<Real> batch(tables, starts);
+Numpy<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
+  const ChainBatch<Real> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
   const std::int32_t* labels = paths.data();
-  for_each_sentence(batch, n_threads, [] { return 0; },
-                    [&](int, const ChainView<Real>& chain, std::size_t i) {
-                      scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
-                    });
+  for_each_sentence(batch, n_threads, [] { return 0; }, [&](int, const ChainView<Real>& chain, std::size_t i) {
+    scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
+  });
   return to_numpy(std::move(scores));
 }
 
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
 struct PyFarRows {
   RowArrays<std::uint32_t> arrays;
-  Array<std::uint8_t, 1> about;
+  Bytes about;
   std::size_t n_labels;
   Rows<std::uint32_t> rows;
   std::vector<std::uint8_t> kinds;
 
-  PyFarRows(RowArrays<std::uint32_t> arrays_, Array<std::uint8_t, 1> about_, std::size_t n_labels_, const PyNgrams* ngrams)
+  PyFarRows(RowArrays<std::uint32_t> arrays_, Bytes about_, std::size_t n_labels_, const PyNgrams* ngrams)
       : arrays(std::move(arrays_)), about(std::move(about_)), n_labels(n_labels_), kinds(far_kinds(span(about))) {
     check_labels(n_labels);
-    require(std::get<0>(arrays).size() == about.size() + 1, "one kind per edge attribute");
+    require(arrays.starts.size() == about.size() + 1, "one kind per edge attribute");
     rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(std::get<2>(arrays), "the weight of an edge attribute must be a finite number");
+    check_finite(arrays.weights, "the weight of an edge attribute must be a finite number");
     make_read_only(std::tie(arrays, about));
   }
 };
 // Edge attributes of all tokens, their rows, and the last tokens with the same words.
-using FarArrays = std::tuple<ListArrays, const PyFarRows*, Array<std::int32_t, 1>>;
+struct FarArrays {
+  ListArrays lists;
+  std::shared_ptr<PyFarRows> rows;
+  Ints same;
+  FIELDS(lists, rows, same)
+};
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
-void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays& given, std::size_t n_threads, Work work) {
+void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& given, std::size_t n_threads, Work work) {
   const auto& [lists, own, same] = given;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
   require(own && own->n_labels == batch.n_labels, "rows of other labels");
@@ -171,34 +157,31 @@ void each_beam(const Batch<float>& batch, const Starts& starts, const FarArrays&
 }
 
 // As k_best_paths, by a beam.
-CountedPaths beam_paths(const Tables<float>& tables, const Starts& starts, const Allowed& allowed, const FarArrays& far,
+CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed, const FarArrays& far,
                         std::size_t width, std::size_t k, std::size_t n_threads) {
-  const Batch<float> batch(tables, starts, allowed);
-  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
+  const ChainBatch<float> batch(tables, starts, allowed);
+  PathLists lists(batch, k);
   require(width > 0, "the width of a beam must be positive");
-  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
-  std::vector<double> scores(k * batch.n_sentences, -std::numeric_limits<double>::infinity());
-  std::vector<std::int64_t> counts(batch.n_sentences);
   each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const auto& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
-    counts[i] = 1;
-    if (T == 0) scores[k * i] = 0;
+    lists.counts[i] = 1;
+    if (T == 0) lists.scores_of(i)[0] = 0;
     else if (beam.run(chain, given, width, k)) {
       const std::vector<std::uint32_t>& ranked = beam.best(T - 1, k);
-      counts[i] = static_cast<std::int64_t>(ranked.size());
+      lists.counts[i] = static_cast<std::int64_t>(ranked.size());
       for (std::size_t r = 0; r < ranked.size(); ++r) {
-        scores[k * i + r] = beam.level(T - 1).hypotheses[ranked[r]].score;
-        beam.path(T - 1, ranked[r], paths.data() + k * batch.start(i) + r * T);
+        lists.scores_of(i)[r] = beam.level(T - 1).hypotheses[ranked[r]].score;
+        beam.path(T - 1, ranked[r], lists.paths_of(i) + r * T);
       }
     }
   });
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {batch.n_sentences, k}), to_numpy(std::move(counts))};
+  return std::move(lists).out();
 }
 
 // As path_scores; minus infinity of what is forbidden.
-Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, const FarArrays& far,
-                          const Array<std::int32_t, 1>& paths, std::size_t n_threads) {
-  const Batch<float> batch(tables, starts);
+Numpy<double> beam_scores(const PotentialArrays<float>& tables, const Longs& starts, const FarArrays& far,
+                          const Ints& paths, std::size_t n_threads) {
+  const ChainBatch<float> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
@@ -211,42 +194,48 @@ Numpy<double> beam_scores(const Tables<float>& tables, const Starts& starts, con
   return to_numpy(std::move(scores));
 }
 
-// The same names for float32 and float64. Arrays are never converted here: a copy should be seen where it is made.
-template <class Real>
-void bind_for(nb::module_& module) {
-  using nb::arg;
-  const auto tables = "potentials"_array, starts = "starts"_array;
-  const auto allowed = "allowed"_array.none();
-  const arg temperature("temperature"), n_threads("n_threads");
-  module.def("best_paths", best_paths<Real>, tables, starts, allowed, n_threads,
-             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
-  module.def("k_best_paths", k_best_paths<Real>, tables, starts, allowed, arg("k"), n_threads,
-             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", log_partitions<Real>, tables, starts, allowed, temperature, n_threads,
-             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
-  module.def("marginals", all_marginals<Real>, tables, starts, allowed, temperature, n_threads, arg("pairs"),
-             "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", span_probabilities<Real>, tables, starts, allowed, temperature, "type_of"_array,
-             "cut"_array, "spans"_array, n_threads,
-             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", path_scores<Real>, tables, starts, "paths"_array, n_threads,
-             "Score of one given path per sentence.");
+// A function of potentials of either precision, of which emit has one.
+template <class Result, class... Args>
+auto either(Result (*single)(const PotentialArrays<float>&, Args...), Result (*twice)(const PotentialArrays<double>&, Args...)) {
+  return [=](const nb::object& potentials, Args... args) -> Result {
+    const Source source{potentials};
+    const auto read = [&](auto tables) {
+      read_record(source, tables);
+      return tables;
+    };
+    if (nb::isinstance<Array<float, 2>>(source["emit"])) return single(read(PotentialArrays<float>{}), std::forward<Args>(args)...);
+    return twice(read(PotentialArrays<double>{}), std::forward<Args>(args)...);
+  };
 }
 
 }  // namespace
 
 void bind_chain(nb::module_& module) {
-  bind_for<float>(module);
-  bind_for<double>(module);
-  const auto tables = "potentials"_array, starts = "starts"_array, far = "far"_array;
+  using nb::arg;
+  const auto starts = "starts"_array, far = "far"_array;
+  const auto allowed = "allowed"_array.none();
+  const arg tables("potentials"), temperature("temperature"), n_threads("n_threads");
+  module.def("best_paths", either(best_paths<float>, best_paths<double>), tables, starts, allowed, n_threads,
+             "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
+  module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
+             "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
+  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature, n_threads,
+             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
+             arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
+  module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,
+             temperature, "type_of"_array, "cut"_array, "spans"_array, n_threads,
+             "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
+  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_array, n_threads,
+             "Score of one given path per sentence.");
   nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.")
-      .def(nb::init<RowArrays<std::uint32_t>, Array<std::uint8_t, 1>, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
+      .def(nb::init<RowArrays<std::uint32_t>, Bytes, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
            nb::arg("n_labels"), nb::arg("ngrams").none());
-  module.def("beam_paths", beam_paths, tables, starts, "allowed"_array.none(), far, nb::arg("width"), nb::arg("k"),
-             nb::arg("n_threads"), "k_best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, nb::arg("n_threads"),
+  module.def("beam_paths", beam_paths, tables, starts, allowed, far, arg("width"), arg("k"), n_threads,
+             "k_best_paths where labels see labels further back, by a beam of so many states per token.");
+  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, n_threads,
              "path_scores where labels see labels further back.");
-  module.def("same_words", [](const Array<std::int32_t, 1>& words, const Starts& sentences) {
+  module.def("same_words", [](const Ints& words, const Longs& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");
     return to_numpy(same_words(span(words), span(sentences)));
   }, "words"_array, "starts"_array, "The last token before each with the same word, within its sentence, or -1.");

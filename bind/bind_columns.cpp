@@ -12,7 +12,7 @@ namespace {
 
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-using Parsed = std::tuple<std::vector<Coded>, Starts, Starts, Starts, std::int64_t>;
+using Parsed = std::tuple<std::vector<Coded>, Numpy<std::int64_t>, Numpy<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
 using Refusal = std::tuple<std::string, std::int64_t, std::size_t, std::size_t>;
 
 std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments, bool ids, std::size_t n_columns,
@@ -34,17 +34,13 @@ std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments
           Refusal{kinds[static_cast<int>(parsed.trouble)], parsed.line, parsed.found, parsed.expected}};
 }
 
-using Codes = Array<std::int32_t, 1>;
-using Bytes = Array<std::uint8_t, 1>;
-using Offsets = Array<std::int64_t, 1>;
-
-void check_codes(const Codes& codes, const Bytes& data, const Offsets& starts) {
+void check_codes(const Ints& codes, const Bytes& data, const Longs& starts) {
   check_strings(data, starts);
   for (std::int32_t code : span(codes))
     if (code < 0 || static_cast<std::size_t>(code) + 1 >= starts.size()) throw nb::index_error("a code without value");
 }
 
-nb::bytes append(const nb::bytes& text, const Codes& codes, const Bytes& data, const Offsets& starts, bool tabs,
+nb::bytes append(const nb::bytes& text, const Ints& codes, const Bytes& data, const Longs& starts, bool tabs,
                  bool comments, bool ids, std::int64_t first_line) {
   check_codes(codes, data, starts);
   std::vector<char> out;
@@ -57,8 +53,8 @@ nb::bytes append(const nb::bytes& text, const Codes& codes, const Bytes& data, c
   return nb::bytes(out.data(), out.size());
 }
 
-nb::bytes replace(const nb::bytes& text, std::size_t column, const Codes& codes, const Bytes& data,
-                  const Offsets& starts, bool tabs, bool comments, bool ids, std::int64_t first_line) {
+nb::bytes replace(const nb::bytes& text, std::size_t column, const Ints& codes, const Bytes& data,
+                  const Longs& starts, bool tabs, bool comments, bool ids, std::int64_t first_line) {
   check_codes(codes, data, starts);
   std::vector<char> out;
   bool fits;
@@ -85,11 +81,9 @@ void bind_columns(nb::module_& module) {
   module.def("replace_column", &replace, "text"_a, "column"_a, "codes"_array, "data"_array, "starts"_array, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_array = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced.");
-  module.def(
-      "count_lines",
+  module.def("count_lines",
       [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
       "How many lines end in the text.");
-  module.def(
-      "last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
+  module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
       "The offset after the last blank line, or 0.");
 }

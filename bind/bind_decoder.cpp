@@ -15,20 +15,38 @@ using namespace trellis;
 
 namespace {
 
-// data, starts, slots
-using StringArrays = std::tuple<Array<std::uint8_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// values, view ids [n_values, n_views], strings of each view (none for the value itself), label set of each value, what
-// each view calls (none where native code cannot), the vectors it gives (none: it gives strings)
-using ColumnArrays = std::tuple<StringArrays, Array<std::int32_t, 2>, std::vector<std::optional<StringArrays>>,
-                                std::optional<Array<std::int32_t, 1>>, std::vector<std::optional<Calls>>,
-                                std::vector<std::optional<Array<float, 2>>>>;
-// A dictionary, the column and the view it looks at; for each derived column, a matcher and which of its values.
-using MatcherArrays = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+// What is known of the values of a column.
+struct ColumnArrays {
+  StringArrays values;
+  Array<std::int32_t, 2> view_ids;                      // [n_values, n_views]
+  std::vector<std::optional<StringArrays>> strings;     // [n_views] of each view; none: the values themselves
+  std::optional<Ints> set_of;         // [n_values] the label set of each
+  std::vector<std::optional<Calls>> calls;              // [n_views] what each calls; none: native code cannot
+  std::vector<std::optional<Array<float, 2>>> vectors;  // [n_views] what each gives; none: it gives strings
+  FIELDS(values, view_ids, strings, set_of, calls, vectors)
+};
+// A dictionary, and the column and the view that it looks at.
+using MatcherArguments = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+// Of a derived column its matcher, and which of the answers it is.
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
-using BagArrays = std::tuple<StringArrays, Array<std::int32_t, 1>, std::optional<Array<std::int32_t, 1>>>;
-// set starts, set labels, the set of unknown words; endings of such words, the set of each
-using DictionaryArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::int32_t>;
-using EndingArrays = std::pair<StringArrays, Array<std::int32_t, 1>>;
+// Free-form attributes.
+struct BagArrays {
+  StringArrays strings;
+  Ints attributes;            // [n_strings] with labels, or -1
+  std::optional<Ints> pairs;  // [n_strings] with label pairs, or -1
+  FIELDS(strings, attributes, pairs)
+};
+// A tag dictionary: sets of labels, that of unknown words first.
+struct DictionaryArrays {
+  Longs starts;
+  Ints labels;
+  FIELDS(starts, labels)
+};
+struct EndingArrays {
+  StringArrays strings;           // what unknown words end in
+  Ints set_of;  // [n_strings]
+  FIELDS(strings, set_of)
+};
 
 FrozenStrings strings_from(const StringArrays& given) {
   const auto& [data, starts, slots] = given;
@@ -38,10 +56,21 @@ FrozenStrings strings_from(const StringArrays& given) {
   return strings;
 }
 
-// Levels of pruning above order 0: weights of label pairs [L + 1, stride], longer n-grams, a margin per level.
-using LevelArrays = std::tuple<Array<float, 2>, const PyNgrams*, Array<double, 1>>;
-// Rows of the filter that prunes labels, its margin, how many labels it leaves at most, its levels.
-using FilterArrays = std::tuple<RowArrays<std::uint16_t>, float, std::size_t, std::optional<LevelArrays>>;
+// Levels of pruning above order 0.
+struct LevelArrays {
+  Array<float, 2> edge;              // [L + 1, stride] weights of label pairs
+  std::shared_ptr<PyNgrams> ngrams;  // longer ones
+  Doubles margins;          // of each level
+  FIELDS(edge, ngrams, margins)
+};
+// The filter that prunes labels: it leaves those within a margin of the best, at most so many.
+struct FilterArrays {
+  RowArrays<std::uint16_t> rows;
+  float margin;
+  std::size_t most;
+  std::optional<LevelArrays> levels;
+  FIELDS(rows, margin, most, levels)
+};
 
 // With what the model itself forbids.
 std::shared_ptr<const FilterLevels> levels_from(const LevelArrays& given, const LabelWeights& labels) {
@@ -69,85 +98,97 @@ struct Features {
   std::optional<BagArrays> bag;
   std::optional<DictionaryArrays> dictionary;
   std::optional<EndingArrays> endings;
-  std::vector<MatcherArrays> matchers;
+  std::vector<MatcherArguments> matchers;
   std::vector<DerivedColumn> derived;
+  FIELDS(plan, n_emission, n_pair, n_far, tables, folds, columns, bag, dictionary, endings, matchers, derived)
 
+  // All of it with the weights, checked; points into the arrays here.
   TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const {
     TaggerModel model;
     static_cast<LinearChain&>(model) = weights;
-    model.plan = plan_from(plan, columns.size());
-    model.n_emission = n_emission;
-    model.n_pair = n_pair;
-    model.n_far = n_far;
     model.n_attributes = weights.n_attributes;
     model.local = weights.local;
-    const std::size_t n_templates = model.plan.templates.size();
-    require(n_emission <= n_templates && n_pair <= n_templates - n_emission && n_far <= n_templates - n_emission - n_pair,
-            "more templates of labels than templates");
-    const bool has_runs = n_emission + n_pair + n_far < n_templates;
-    require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
-    require(std::get<2>(tables).size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
-    std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
-    for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
-      std::int64_t& limit = limits[model.plan.templates[k].table];
-      limit = std::min<std::int64_t>(limit, k < n_emission ? weights.n_attributes : weights.n_edge_attributes);
-    }
-    model.vocabulary = {tables_from(tables, model.plan.n_tables, limits), tables_from(folds, model.plan.n_folds)};
-    std::size_t n_sets = 0;
-    if (dictionary) {
-      const auto& [starts, labels, open] = *dictionary;
-      check_sets(starts, labels, weights.labels.n_labels);
-      n_sets = starts.size() - 1;
-      require(!columns.empty() && open >= 0 && static_cast<std::size_t>(open) < n_sets, "damaged label sets");
-      model.sets = {nullptr, starts.data(), labels.data()};
-      model.open_set = open;
-    }
-    if (endings) {
-      model.endings = strings_from(endings->first);
-      require(endings->second.size() == model.endings.size(), "sets that do not fit their endings");
-      check_numbers(endings->second, n_sets, "an ending without a set of labels");
-      model.ending_sets = endings->second.data();
-    }
+    add_templates(model, weights);
+    const std::size_t n_sets = add_sets(model, weights.labels.n_labels);
     for (const auto& column : columns) model.columns.push_back(column_from(column, 2 * model.plan.reach, n_sets));
-    for (const Atom& atom : model.plan.atoms)
-      require(static_cast<std::size_t>(atom.view) < model.columns[atom.column].views.size(), "an atom without a view");
-    for (std::size_t k = 0; k < n_templates; ++k) {
-      const Template& shape = model.plan.templates[k];
-      for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
-        const Atom& atom = model.plan.atoms[a];
-        require(!model.columns[atom.column].vectors[atom.view].numbers || (k < n_emission && shape.last_atom == shape.first_atom + 1),
-                "a vector that does not stand alone");
-      }
-    }
+    check_looks(model);
     add_matchers(model);
-    if (bag) {
-      const auto& [strings, attributes, pairs] = *bag;
-      model.bag = strings_from(strings);
-      require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
-              "attributes that do not fit their strings");
-      check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
-      model.bag_attributes = attributes.data();
-      if (pairs) {
-        check_numbers(*pairs, weights.n_edge_attributes, "an attribute of label pairs out of range", -1);
-        model.bag_pairs = pairs->data();
-      }
-    }
-    if (filter) {
-      const auto& [rows, margin, most, levels] = *filter;
-      require(std::get<0>(rows).size() == weights.n_attributes + 1, "a filter of other attributes");
-      require(margin >= 0 && most > 0, "a filter must leave a label");
-      model.filter = rows_from(rows, weights.labels.n_labels);
-      model.rule = {margin, most};
-      if (levels) {
-        model.levels = levels_from(*levels, weights.labels);
-        model.margins.assign(std::get<2>(*levels).data(), std::get<2>(*levels).data() + std::get<2>(*levels).size());
-      }
-    }
+    if (bag) add_bag(model, weights);
+    if (filter) add_filter(model, *filter, weights);
     make_read_only(std::tie(tables, folds, columns, bag, dictionary, endings, weights.row_arrays, weights.edge_row_arrays, filter));
     return model;
   }
 
  private:
+  void add_templates(TaggerModel& model, const Weights& weights) const {
+    model.plan = plan_from(plan, columns.size());
+    model.n_emission = n_emission, model.n_pair = n_pair, model.n_far = n_far;
+    const std::size_t n_templates = model.plan.templates.size();
+    require(n_emission <= n_templates && n_pair <= n_templates - n_emission && n_far <= n_templates - n_emission - n_pair,
+            "more templates of labels than templates");
+    const bool has_runs = n_emission + n_pair + n_far < n_templates;
+    require(has_runs ? weights.ngrams && !weights.local : !weights.has_runs, "templates and rows of other label runs");
+    require(tables.starts.size() == static_cast<std::size_t>(model.plan.n_tables) + 1, "tables that do not fit together");
+    std::vector<std::int64_t> limits(model.plan.n_tables, std::numeric_limits<std::int32_t>::max());
+    for (std::size_t k = 0; k < n_templates; ++k) {
+      std::int64_t& limit = limits[model.plan.templates[k].table];
+      limit = std::min<std::int64_t>(limit, k < n_emission ? weights.n_attributes : weights.n_edge_attributes);
+    }
+    model.vocabulary = {tables_from(tables, model.plan.n_tables, limits), tables_from(folds, model.plan.n_folds)};
+  }
+  // The tag dictionary and the endings of words that it lacks; gives the number of its sets.
+  std::size_t add_sets(TaggerModel& model, std::size_t n_labels) const {
+    std::size_t n_sets = 0;
+    if (dictionary) {
+      const auto& [starts, labels] = *dictionary;
+      check_sets(starts, labels, n_labels);
+      n_sets = starts.size() - 1;
+      require(!columns.empty() && n_sets > 0, "damaged label sets");
+      model.sets = {nullptr, starts.data(), labels.data()};
+      model.open_set = 0;
+    }
+    if (endings) {
+      model.endings = strings_from(endings->strings);
+      require(endings->set_of.size() == model.endings.size(), "sets that do not fit their endings");
+      check_numbers(endings->set_of, n_sets, "an ending without a set of labels");
+      model.ending_sets = endings->set_of.data();
+    }
+    return n_sets;
+  }
+  // That templates look at views that columns have, and at vectors alone.
+  void check_looks(const TaggerModel& model) const {
+    for (const auto& [column, view] : model.plan.slots)
+      require(static_cast<std::size_t>(view) < model.columns[column].views.size(), "an atom without a view");
+    for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
+      const Template& shape = model.plan.templates[k];
+      for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+        const auto [column, view] = model.plan.view_of(model.plan.atoms[a]);
+        require(!model.columns[column].vectors[view].numbers || (k < n_emission && shape.last_atom == shape.first_atom + 1),
+                "a vector that does not stand alone");
+      }
+    }
+  }
+  void add_bag(TaggerModel& model, const Weights& weights) const {
+    const auto& [strings, attributes, pairs] = *bag;
+    model.bag = strings_from(strings);
+    require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
+            "attributes that do not fit their strings");
+    check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
+    model.bag_attributes = attributes.data();
+    if (!pairs) return;
+    check_numbers(*pairs, weights.n_edge_attributes, "an attribute of label pairs out of range", -1);
+    model.bag_pairs = pairs->data();
+  }
+  static void add_filter(TaggerModel& model, const FilterArrays& filter, const Weights& weights) {
+    const auto& [rows, margin, most, levels] = filter;
+    require(rows.starts.size() == weights.n_attributes + 1, "a filter of other attributes");
+    require(margin >= 0 && most > 0, "a filter must leave a label");
+    model.filter = rows_from(rows, weights.labels.n_labels);
+    model.rule = {margin, most};
+    if (!levels) return;
+    model.levels = levels_from(*levels, weights.labels);
+    model.margins.assign(levels->margins.data(), levels->margins.data() + levels->margins.size());
+  }
   void add_matchers(TaggerModel& model) const {
     require(derived.size() <= model.columns.size(), "more derived columns than columns");
     const std::size_t n_given = model.columns.size() - derived.size();
@@ -220,9 +261,9 @@ struct PyDecoder {
   std::string wanted;
   Decoder core;
 
-  PyDecoder(const Features& features_, const Weights& weights_, std::optional<FilterArrays> filter_,
+  PyDecoder(Features features_, const Weights& weights_, std::optional<FilterArrays> filter_,
             const nb::typed<nb::list, nb::str>& labels_, std::string wanted_, std::size_t cache_bytes)
-      : features(features_), weights(weights_), filter(std::move(filter_)), wanted(std::move(wanted_)),
+      : features(std::move(features_)), weights(weights_), filter(std::move(filter_)), wanted(std::move(wanted_)),
         core(features.model(weights, filter), cache_bytes) {
     for (nb::handle label : labels_) labels.push_back(nb::borrow(label));
     require(labels.size() == weights.labels.n_labels, "one name per label");
@@ -240,8 +281,34 @@ struct PyDecoder {
     return lock;
   }
 
-  void add_attribute(Batch& batch, std::string_view name, float value) const {
-    const auto [id, pair] = core.bag_attributes(name);
+  // The attributes of a token, gathered so that they are looked up together.
+  struct TokenAttributes {
+    std::string names;  // one after the other
+    std::vector<std::size_t> ends;
+    std::vector<std::uint64_t> hashes;
+    std::vector<float> values;
+    std::vector<std::string_view> views;
+    std::vector<std::int32_t> ids;
+  };
+  void gather(TokenAttributes& token, const AttributeName& name, float value) const {
+    const std::size_t begin = token.names.size();
+    name.append_to(token.names);
+    token.ends.push_back(token.names.size()), token.values.push_back(value);
+    token.hashes.push_back(hash_bytes(std::string_view(token.names).substr(begin)));
+    core.bag().prefetch(token.hashes.back());
+  }
+  void add_attributes(TokenAttributes& token, Batch& batch) const {
+    const std::size_t n = token.ends.size();
+    token.views.clear(), token.ids.resize(n);
+    for (std::size_t i = 0, begin = 0; i < n; begin = token.ends[i++])
+      token.views.push_back(std::string_view(token.names).substr(begin, token.ends[i] - begin));
+    core.bag().lookup_all(token.views, token.hashes.data(), token.ids.data());
+    for (std::size_t i = 0; i < n; ++i) add_attribute(batch, token.ids[i], token.values[i]);
+    batch.bag.end_token(), batch.pair_bag.end_token();
+    token.names.clear(), token.ends.clear(), token.hashes.clear(), token.values.clear();
+  }
+  void add_attribute(Batch& batch, std::int32_t string, float value) const {
+    const auto [id, pair] = core.bag_attributes(string);
     if (id >= 0 && value != 0) batch.bag.add(id, value);
     if (pair >= 0 && value != 0) batch.pair_bag.add(pair, value);
   }
@@ -261,13 +328,14 @@ struct PyDecoder {
   // under it, where none runs. Of a model that reads attributes sentences are copied first: they must not change between.
   Batch encode_all(std::span<const nb::object> sentences, std::size_t n_threads) {
     Batch bags;
+    TokenAttributes attributes;
     if (has_bag())
       for (const nb::object& sentence : sentences) {
         const Items tokens = tokens_of(sentence);
         for (std::size_t t = 0; t < tokens.size(); ++t) {
           const nb::object token = nb::borrow(core.n_given() == 0 ? tokens[t] : fields_of(tokens[t])[core.n_given()]);
-          each_attribute(token, [&](std::string_view name, float value) { add_attribute(bags, name, value); });
-          bags.bag.end_token(), bags.pair_bag.end_token();
+          each_attribute(token, [&](const AttributeName& name, float value) { gather(attributes, name, value); });
+          add_attributes(attributes, bags);
         }
       }
     auto lock = locked();
@@ -327,16 +395,24 @@ struct PyDecoder {
     return nb::steal<nb::list>(out);
   }
 
-  // Columns of a corpus: (codes, data, starts) each; and its bag (starts, codes, weights, data, starts).
-  using CorpusColumn = std::tuple<Array<std::int32_t, 1>, Array<std::uint8_t, 1>, Array<std::int64_t, 1>>;
-  using CorpusBag = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>, Array<std::uint8_t, 1>,
-                               Array<std::int64_t, 1>>;
+  struct CorpusColumn {
+    Ints codes;
+    PackedStrings values;
+    FIELDS(codes, values)
+  };
+  struct CorpusBag {
+    Longs starts;
+    Ints ids;
+    Floats values;
+    PackedStrings names;
+    FIELDS(starts, ids, values, names)
+  };
   Batch encode_corpus(const std::vector<CorpusColumn>& given, const std::optional<CorpusBag>& given_bag,
-                      const Array<std::int64_t, 1>& starts, std::size_t n_threads) {
+                      const Longs& starts, std::size_t n_threads) {
     require(given.size() == core.n_given() && given_bag.has_value() == has_bag(), "other columns than the model reads");
     const std::size_t n_tokens = check_sentences(starts);
-    const auto checked = [](const Array<std::int32_t, 1>& codes, const Array<std::uint8_t, 1>& data,
-                            const Array<std::int64_t, 1>& ends) {
+    const auto checked = [](const Ints& codes, const PackedStrings& strings) {
+      const auto& [data, ends] = strings;
       check_strings(data, ends);
       check_numbers(codes, ends.size() - 1, "a code without a value");
       return [text = reinterpret_cast<const char*>(data.data()), ends = ends.data()](std::int32_t code) {
@@ -347,10 +423,10 @@ struct PyDecoder {
     Batch batch = core.begin();
     batch.starts.assign(starts.data(), starts.data() + starts.size());
     for (std::size_t c = 0; c < given.size(); ++c) {
-      const auto& [codes, data, ends] = given[c];
+      const auto& [codes, values] = given[c];
       require(codes.size() == n_tokens, "a column of another length than the corpus");
-      const auto string_at = checked(codes, data, ends);
-      std::vector<std::int32_t> type_of(ends.size(), -1);  // each distinct value is looked up once
+      const auto string_at = checked(codes, values);
+      std::vector<std::int32_t> type_of(values.starts.size(), -1);  // each distinct value is looked up once
       batch.codes[c].resize(n_tokens);
       for (std::size_t t = 0; t < n_tokens; ++t) {
         std::int32_t& type = type_of[codes(t)];
@@ -359,13 +435,15 @@ struct PyDecoder {
       }
     }
     if (given_bag) {
-      const auto& [first, codes, values, data, ends] = *given_bag;
+      const auto& [first, codes, values, names] = *given_bag;
       require(first.size() == n_tokens + 1 && codes.size() == values.size(), "attributes that do not fit the corpus");
       check_starts(first, codes.size());
       check_finite(values, "a value that is not a finite number");
-      const auto string_at = checked(codes, data, ends);
+      const auto string_at = checked(codes, names);
+      std::vector<std::int32_t> id_of;  // each distinct name is looked up once
+      for (std::size_t c = 0; c + 1 < names.starts.size(); ++c) id_of.push_back(core.bag().lookup(string_at(static_cast<std::int32_t>(c))));
       for (std::size_t t = 0; t < n_tokens; ++t) {
-        for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, string_at(codes(i)), values(i));
+        for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, id_of[static_cast<std::size_t>(codes(i))], values(i));
         batch.bag.end_token(), batch.pair_bag.end_token();
       }
     }
@@ -419,8 +497,7 @@ struct PyDecoder {
     return out;
   }
 
-  // starts, n-grams, scores
-  using TokenNgramsOut = std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<float>>;
+  using TokenNgramsOut = TokenNgramsOf<Out, float>;
   std::tuple<Numpy<float>, std::optional<Numpy<float>>, std::optional<TokenNgramsOut>> potentials(
       const Batch& batch, bool open, std::size_t n_threads) const {
     check_defined(batch);
@@ -437,8 +514,7 @@ struct PyDecoder {
     if (core.edges_by_token()) edge_array = to_numpy(std::move(edges), {n, rows, stride});
     std::optional<TokenNgramsOut> token_ngrams;
     if (core.ngrams_by_token())
-      token_ngrams = {to_numpy(std::vector<std::int64_t>(ngrams.starts.begin(), ngrams.starts.end())),
-                      to_numpy(std::move(ngrams.nodes)), to_numpy(std::move(ngrams.scores))};
+      token_ngrams = {{ngrams.starts.begin(), ngrams.starts.end()}, std::move(ngrams.nodes), std::move(ngrams.scores)};
     return {to_numpy(std::move(emit), {n, stride}), edge_array, token_ngrams};
   }
 };
@@ -458,20 +534,9 @@ void bind_decoder(nb::module_& module) {
           out.emplace_back(column, std::string((*batch.lexicons)[column]->name(type)));
         return out;
       }, "(column, string) of words whose views must be defined before decoding.");
-  nb::class_<Features>(module, "Features", "What turns strings into attributes, and the tag dictionary.")
-      .def("__init__", [](Features* self, PlanArrays plan, std::size_t n_emission, std::size_t n_pair, std::size_t n_far,
-                          TableArrays tables, TableArrays folds,
-                          std::vector<ColumnArrays> columns, std::optional<BagArrays> bag,
-                          std::optional<DictionaryArrays> dictionary, std::optional<EndingArrays> endings,
-                          std::vector<MatcherArrays> matchers, std::vector<DerivedColumn> derived) {
-        new (self) Features{std::move(plan), n_emission, n_pair, n_far, std::move(tables), std::move(folds), std::move(columns),
-                            std::move(bag), std::move(dictionary), std::move(endings), std::move(matchers), std::move(derived)};
-      }, nb::kw_only(), "plan"_array, "n_emission"_a, "n_pair"_a, "n_far"_a, "tables"_array, "folds"_array, "columns"_array,
-           "bag"_array.none(), "dictionary"_array.none(), "endings"_array.none(), "matchers"_a, "derived"_a);
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
-      .def(nb::init<const Features&, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string,
-                    std::size_t>(),
-           "features"_a, "weights"_a, "filter"_array.none(), nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
+      .def(nb::init<Features, const Weights&, std::optional<FilterArrays>, nb::typed<nb::list, nb::str>, std::string, std::size_t>(),
+           "features"_a, "weights"_a, "filter"_a.none(), nb::kw_only(), "labels"_a, "wanted"_a, "cache_bytes"_a)
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
            "The labels of one sentence; its batch if it has words whose views must be defined first, or no path.")
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
@@ -488,15 +553,13 @@ void bind_decoder(nb::module_& module) {
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
       .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
-           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens:\n"
-           "starts, n-grams, scores, or None). open: a local model normalises over all labels, not over those of the tag\n"
-           "dictionary.")
+           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens or\n"
+           "None). open: a local model normalises over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
         Decoder::Lists lists = self.core.attribute_lists(batch, on_edge);
-        return std::make_tuple(to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids)),
-                               to_numpy(std::move(lists.values)));
-      }, "batch"_a, "on_edge"_a, "What stands at each token: (starts, attributes, values), as Encoded takes them.")
+        return ListsOut{std::move(lists.starts), std::move(lists.ids), std::move(lists.values)};
+      }, "batch"_a, "on_edge"_a, "What stands at each token, as Encoded takes it.")
       .def("set_of", [](const PyDecoder& self, const Batch& batch) {
         self.check_defined(batch);
         std::vector<std::int32_t> out(batch.starts.back());
@@ -509,5 +572,5 @@ void bind_decoder(nb::module_& module) {
         TokenSets out;
         without_gil([&] { out = self.core.candidates(batch, n_threads); });
         return sets_out(std::move(out));
-      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token: (set_of, starts, labels, lattice).");
+      }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token.");
 }

@@ -8,8 +8,7 @@ using namespace trellis;
 
 namespace {
 
-PyDictionary make(std::size_t n_symbols, const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& symbols,
-                  const std::optional<Array<std::int32_t, 1>>& folds) {
+PyDictionary make(std::size_t n_symbols, const Longs& starts, const Ints& symbols, const std::optional<Ints>& folds) {
   constexpr std::size_t kMostSymbols = std::numeric_limits<std::int32_t>::max();
   require(n_symbols <= kMostSymbols, "too many symbols");
   check_starts(starts, symbols.size());
@@ -26,8 +25,8 @@ PyDictionary make(std::size_t n_symbols, const Array<std::int64_t, 1>& starts, c
   return {core};
 }
 
-Numpy<std::int32_t> match(const PyDictionary& dictionary, const Array<std::int32_t, 1>& symbols,
-                          const Array<std::int64_t, 1>& starts, const std::optional<Array<std::int32_t, 1>>& asks,
+Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols,
+                          const Longs& starts, const std::optional<Ints>& asks,
                           std::size_t n_threads) {
   const std::size_t n_tokens = check_sentences(starts), n_sentences = starts.size() - 1;
   require(symbols.size() == n_tokens, "one symbol per token");
@@ -55,8 +54,8 @@ Numpy<std::int32_t> match(const PyDictionary& dictionary, const Array<std::int32
 
 void bind_dictionary(nb::module_& module) {
   nb::class_<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
-      .def("__init__", [](PyDictionary* self, std::size_t n_symbols, const Array<std::int64_t, 1>& starts,
-                          const Array<std::int32_t, 1>& symbols, const std::optional<Array<std::int32_t, 1>>& folds) {
+      .def("__init__", [](PyDictionary* self, std::size_t n_symbols, const Longs& starts,
+                          const Ints& symbols, const std::optional<Ints>& folds) {
         new (self) PyDictionary(make(n_symbols, starts, symbols, folds));
       }, "n_symbols"_a, "starts"_array, "symbols"_array, "folds"_array = nb::none(),
            "Entry i is symbols[starts[i]:starts[i + 1]], once or more often; folds[i] is a fold of training that has it.")

@@ -1,5 +1,6 @@
 // Columns of codes to attribute lists, and the vocabulary that numbers them.
 #include <algorithm>
+#include <map>
 
 #include "coded.hpp"
 #include "features.hpp"
@@ -8,29 +9,79 @@
 using namespace nb::literals;
 using namespace trellis;
 
-Plan plan_from(const PlanArrays& given, std::size_t n_columns) {
-  const auto& [atoms, templates, n_tables, n_folds, reach] = given;
-  if (atoms.shape(1) != 5 || templates.shape(1) != 3) throw nb::value_error("atoms are [n, 5], templates [n, 3]");
+namespace {
+
+// What both kinds of plans have in common; atom_from(row) gives an atom of a row of atoms.
+template <class AtomFrom>
+Plan read_plan(const PlanArrays& given, AtomFrom atom_from) {
+  require(given.atoms.shape(1) == 5 && given.templates.shape(1) == 3, "atoms are [n, 5], templates [n, 3]");
   constexpr std::int32_t kMaxReach = 1 << 16;
-  if (n_tables < 0 || n_folds < 0 || reach < 0 || reach > kMaxReach) throw nb::value_error("a plan out of range");
   Plan plan;
-  plan.n_tables = n_tables;
-  plan.n_folds = n_folds;
-  plan.reach = reach;
-  for (std::size_t i = 0; i < atoms.shape(0); ++i) {
-    const std::int32_t* a = atoms.data() + 5 * i;
-    plan.atoms.push_back({a[0], a[1], a[2], a[3], a[4]});
-    if (a[0] < 0 || static_cast<std::size_t>(a[0]) >= n_columns || a[1] < 0 || a[2] < -reach || a[2] > reach ||
-        a[3] < 1 || a[3] > 63 || a[4] >= n_folds)
-      throw nb::value_error("an atom out of range");
+  plan.n_tables = given.n_tables, plan.n_folds = given.n_folds, plan.reach = given.reach;
+  require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.reach >= 0 && plan.reach <= kMaxReach, "a plan out of range");
+  for (std::size_t i = 0; i < given.atoms.shape(0); ++i) {
+    const Atom atom = atom_from(plan, given.atoms.data() + 5 * i);
+    require(atom.offset >= -plan.reach && atom.offset <= plan.reach && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
+            "an atom out of range");
+    plan.atoms.push_back(atom);
   }
-  for (std::size_t i = 0; i < templates.shape(0); ++i) {
-    const std::int32_t* t = templates.data() + 3 * i;
-    plan.templates.push_back({t[0], t[1], t[2]});
-    if (t[0] < 0 || t[1] < t[0] || static_cast<std::size_t>(t[1]) > plan.atoms.size() || t[2] < 0 || t[2] >= n_tables)
-      throw nb::value_error("a template out of range");
+  for (std::size_t i = 0; i < given.templates.shape(0); ++i) {
+    Template shape{given.templates(i, 0), given.templates(i, 1), given.templates(i, 2)};
+    require(shape.first_atom >= 0 && shape.first_atom <= shape.last_atom && static_cast<std::size_t>(shape.last_atom) <= plan.atoms.size() &&
+                shape.table >= 0 && shape.table < plan.n_tables,
+            "a template out of range");
+    const std::span<const Atom> atoms(plan.atoms.data() + shape.first_atom, plan.atoms.data() + shape.last_atom);
+    const auto n_between = std::ranges::count(atoms, kBetween, &Atom::place);
+    require(n_between <= 1, "a template has one look at what stands between");
+    shape.ranges = n_between > 0;
+    plan.templates.push_back(shape);
   }
   return plan;
+}
+
+}  // namespace
+
+Plan plan_from(const PlanArrays& given, std::size_t n_columns) {
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> slot_of;  // of a column and a view
+  return read_plan(given, [&](Plan& plan, const std::int32_t* a) {
+    require(a[0] >= 0 && static_cast<std::size_t>(a[0]) < n_columns && a[1] >= 0, "an atom out of range");
+    const auto [slot, is_new] = slot_of.try_emplace({a[0], a[1]}, static_cast<std::int32_t>(plan.slots.size()));
+    if (is_new) plan.slots.push_back({a[0], a[1]});
+    return Atom{slot->second, 0, a[2], a[3], a[4]};
+  });
+}
+
+Plan placed_plan_from(const PlanArrays& given, std::int32_t first_place, std::int32_t last_place) {
+  constexpr std::int32_t kMeasures = 2;
+  require(given.slots && given.slots->shape(1) == 2 && given.reach >= 1, "slots are [n, 2]");
+  require(static_cast<std::size_t>(given.n_tables) == given.templates.shape(0), "one table per template");
+  const auto n_slots = static_cast<std::int32_t>(given.slots->shape(0));
+  Plan plan = read_plan(given, [&](Plan& to, const std::int32_t* a) {
+    const Atom atom{a[0], a[1], a[2], a[3], a[4]};
+    // The root is one place outside the sentence.
+    require(atom.slot >= 0 && atom.slot < (atom.place == kMeasure ? kMeasures : n_slots) && atom.place >= first_place &&
+                atom.place <= last_place && atom.offset > -to.reach && atom.offset < to.reach && (atom.place >= 0 || atom.offset == 0),
+            "an atom out of range");
+    return atom;
+  });
+  for (std::int32_t i = 0; i < n_slots; ++i) plan.slots.push_back({(*given.slots)(i, 0), (*given.slots)(i, 1)});
+  for (std::size_t i = 0; i < plan.templates.size(); ++i)
+    require(static_cast<std::size_t>(plan.templates[i].table) == i, "one table per template");
+  return plan;
+}
+
+void check_views(const Plan& plan, std::span<const ColumnCodes> columns, const std::vector<CodedColumn>& arrays) {
+  for (const auto& [column, view] : plan.slots)
+    require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
+                static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views,
+            "no such view of a column");
+  for (const Atom& atom : plan.atoms) {
+    if (atom.place == kMeasure) continue;
+    const auto [column, view] = plan.view_of(atom);
+    const auto& ids = arrays[static_cast<std::size_t>(column)].view_ids;
+    for (std::size_t v = 0; v < ids.shape(0); ++v)
+      require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32), "a view id that is too large for its key");
+  }
 }
 
 std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables,
@@ -56,35 +107,29 @@ std::vector<FrozenTable> tables_from(const TableArrays& given, std::size_t n_tab
   return tables;
 }
 
-namespace {
-
-using Column = std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>;  // codes, view ids [n_values, n_views]
-
-std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<Column>& given,
-                                      const Array<std::int64_t, 1>& starts) {
-  const std::size_t n_tokens = check_sentences(starts);
+std::vector<ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens) {
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : given) {
     require(codes.size() == n_tokens, "a column of another length than the corpus");
     check_numbers(codes, views.shape(0), "a code without a value");
     columns.push_back({codes.data(), {views.data(), views.shape(1)}});
   }
-  for (const Atom& atom : plan.atoms)
-    if (static_cast<std::size_t>(atom.view) >= columns[atom.column].views.n_views)
-      throw nb::index_error("an atom without a view");
   return columns;
 }
+
+namespace {
 
 using Lists = std::pair<Numpy<std::int64_t>, Numpy<std::int32_t>>;
 Lists lists_to_numpy(AttributeLists lists) { return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids))}; }
 
 constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
 
-Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<Column>& column_arrays,
-              const Array<std::int64_t, 1>& starts_array, std::size_t n_threads) {
+Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
+              const Longs& starts_array, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays, column_arrays.size());
   const auto starts = span(starts_array);
-  const auto columns = columns_from(plan, column_arrays, starts_array);
+  const auto columns = columns_from(column_arrays, check_sentences(starts_array));
+  check_views(plan, columns, column_arrays);
   if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
       static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
     throw nb::value_error("a plan of another vocabulary");
@@ -108,29 +153,24 @@ Numpy<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   return to_numpy(std::move(sizes));
 }
 
-using Frozen = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
-Frozen frozen_to_numpy(FrozenArrays tables) {
-  return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
-}
-
-std::pair<Frozen, Frozen> freeze(const GrowingVocabulary& vocabulary, const Array<std::int32_t, 1>& rank) {
+std::pair<TablesOut, TablesOut> freeze(const GrowingVocabulary& vocabulary, const Ints& rank) {
   require(rank.size() == static_cast<std::size_t>(vocabulary.n_attributes()), "rank needs one number per attribute");
-  return {frozen_to_numpy(freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); })),
-          frozen_to_numpy(freeze_tables(vocabulary.folds(), [](std::int32_t id, std::int32_t) { return id; }))};
+  return {tables_out(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
+          tables_out(vocabulary.folds())};
 }
 
-void check_lists(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+void check_lists(const Longs& starts, const Ints& ids, std::size_t n_attributes) {
   check_starts(starts, ids.size());
   check_numbers(ids, n_attributes, "no such attribute");
 }
 
-Numpy<std::int64_t> counted(const Array<std::int32_t, 1>& ids, std::size_t n_attributes) {
+Numpy<std::int64_t> counted(const Ints& ids, std::size_t n_attributes) {
   check_numbers(ids, n_attributes, "no such attribute");
   return to_numpy(without_gil([&] { return count_attributes(span(ids), n_attributes); }));
 }
 
 std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count_pairs(
-    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<std::int32_t, 1>& gold,
+    const Longs& starts, const Ints& ids, const Ints& gold,
     std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
   require(gold.size() + 1 == starts.size(), "gold needs one label per token");
@@ -139,8 +179,8 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::uint32_t>, Numpy<std::int32_t>> count
 }
 
 std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
-    const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& ids, const Array<float, 1>& values,
-    const Array<std::int32_t, 1>& rank) {
+    const Longs& starts, const Ints& ids, const Floats& values,
+    const Ints& rank) {
   check_lists(starts, ids, rank.size());
   require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
   ValuedLists lists = without_gil([&] { return renumber(span(starts), span(ids), span(values), span(rank)); });
@@ -148,8 +188,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
 }
 
 // What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
-std::optional<Coded> view_table(const Calls& calls, const Array<std::uint8_t, 1>& data,
-                                const Array<std::int64_t, 1>& starts,
+std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Longs& starts,
                                 const std::vector<std::optional<std::string>>& others) {
   check_strings(data, starts);
   ViewTree tree;
@@ -179,14 +218,14 @@ void bind_features(nb::module_& module) {
       .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
         new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
       }, "plan"_array)
-      .def_prop_ro("n_attributes", guarded(&GrowingVocabulary::n_attributes))
+      .def_prop_ro("n_attributes", guarded<GrowingVocabulary>(&GrowingVocabulary::n_attributes))
       .def_prop_ro("table_sizes", guarded(&table_sizes), nb::rv_policy::move,
                    "How many attributes each table has; their numbers follow one another.")
       .def("add", guarded(&add), "plan"_array, "template_number"_a, "ids"_array,
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
       .def("extract", guarded(&extract), "plan"_array, "columns"_array, "starts"_array, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
-      .def("freeze", guarded(&freeze), "rank"_array, "((keys, ids, starts) of tables, the same of folds), attributes renumbered.");
+      .def("freeze", guarded(&freeze), "rank"_array, "(tables, folds), attributes renumbered.");
   module.def("view_table", &view_table, "calls"_a, "data"_array, "starts"_array, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

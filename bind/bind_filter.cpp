@@ -13,30 +13,29 @@ namespace {
 struct PyFilter {
   Filter core;
   const Encoded& corpus;
-  Array<std::int32_t, 1> gold;
+  Ints gold;
 
-  PyFilter(const Encoded& corpus, Array<std::int32_t, 1> gold_, std::size_t n_used)
+  PyFilter(const Encoded& corpus, Ints gold_, std::size_t n_used)
       : core(corpus.n_attributes, n_used, corpus.n_labels), corpus(corpus), gold(std::move(gold_)) {
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, true);
     make_read_only(std::tie(gold));
   }
   FilterTokens tokens() const { return {corpus.data, corpus.starts.data(), gold.data()}; }
 
-  void pass(const Array<std::int64_t, 1>& sentences, float rate, float least) {
+  void pass(const Longs& sentences, float rate, float least) {
     check_order(sentences, corpus.n_sentences());
     interruptible([&](const auto& go_on) {
       core.pass(tokens(), span(sentences), {rate, least}, go_on);
       return true;
     });
   }
-  Numpy<float> gold_margins(const Array<std::int64_t, 1>& sentences, std::size_t n_threads) const {
+  Numpy<float> gold_margins(const Longs& sentences, std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     std::vector<float> out;
     without_gil([&] { out = core.gold_margins(tokens(), span(sentences), n_threads); });
     return to_numpy(std::move(out));
   }
-  auto candidates(const Array<std::int64_t, 1>& sentences, float margin, std::size_t most,
-                  std::size_t n_threads) const {
+  auto candidates(const Longs& sentences, float margin, std::size_t most, std::size_t n_threads) const {
     check_order(sentences, corpus.n_sentences());
     TokenSets out;
     std::vector<float> scores;
@@ -48,30 +47,30 @@ struct PyFilter {
 // What levels learn from, checked; keeps the arrays it points into.
 struct PyLevelTokens {
   SetArrays candidates, sets;
-  Array<float, 1> scores;
-  Array<std::int64_t, 1> starts;
-  Array<std::int32_t, 1> gold;
+  Floats scores;
+  Longs starts;
+  Ints gold;
   std::size_t n_labels;
   bool has_lattice;
   LevelTokens core;
 
-  PyLevelTokens(SetArrays candidates_, Array<float, 1> scores_, SetArrays sets_, Array<std::int64_t, 1> starts_,
-                Array<std::int32_t, 1> gold_, std::size_t n_labels_)
+  PyLevelTokens(SetArrays candidates_, Floats scores_, SetArrays sets_, Longs starts_,
+                Ints gold_, std::size_t n_labels_)
       : candidates(std::move(candidates_)), sets(std::move(sets_)), scores(std::move(scores_)), starts(std::move(starts_)),
-        gold(std::move(gold_)), n_labels(n_labels_), has_lattice(std::get<3>(sets)) {
+        gold(std::move(gold_)), n_labels(n_labels_), has_lattice(sets.lattice) {
     check_labels(n_labels);
     const std::size_t n_tokens = check_sentences(starts);
     check_gold(gold, n_tokens, n_labels);
     core = {sets_from(candidates, n_labels, n_tokens, &starts), scores.data(), sets_from(sets, n_labels, n_tokens, &starts),
             starts.data(), gold.data()};
-    require(scores.size() == std::get<2>(candidates).size(), "one score per candidate");
+    require(scores.size() == candidates.labels.size(), "one score per candidate");
     check_finite(scores, "scores of candidates must be finite");
     for (std::size_t t = 0; has_lattice && t < n_tokens; ++t)
       require(core.sets.lattice.starts[core.sets.set_of_token[t]] < core.sets.lattice.starts[core.sets.set_of_token[t] + 1],
               "a token without a node");
     make_read_only(std::tie(candidates, sets, scores, starts, gold));
   }
-  std::span<const std::int64_t> checked(const Array<std::int64_t, 1>& sentences) const {
+  std::span<const std::int64_t> checked(const Longs& sentences) const {
     check_order(sentences, starts.size() - 1);
     return span(sentences);
   }
@@ -83,7 +82,7 @@ struct PyFilterLevels {
   std::size_t level = 0;
 
   PyFilterLevels(std::size_t n_labels, std::size_t n_levels, const std::optional<Array<float, 2>>& edge,
-                 const std::optional<Array<float, 1>>& end)
+                 const std::optional<Floats>& end)
       : levels((check_labels(n_labels), n_labels), n_levels), learner(levels) {
     const auto begin_with = [](std::vector<double>& to, const float* from, std::size_t n, std::size_t size) {
       require(n == size && are_scores(from, 1, n, n), "rules that do not fit the labels");
@@ -103,18 +102,18 @@ struct PyFilterLevels {
     level = level_;
     learner.begin(level, fitting(tokens), tokens.starts.size() - 1);
   }
-  void pass(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, float rate, float least) {
+  void pass(const PyLevelTokens& tokens, const Longs& sentences, float rate, float least) {
     const auto order = tokens.checked(sentences);
     interruptible([&](const auto& go_on) {
       learner.pass(fitting(tokens), order, {rate, least}, go_on);
       return true;
     });
   }
-  Numpy<float> gold_margins(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, std::size_t n_threads) const {
+  Numpy<float> gold_margins(const PyLevelTokens& tokens, const Longs& sentences, std::size_t n_threads) const {
     const auto order = tokens.checked(sentences);
     return to_numpy(without_gil([&] { return learner.gold_margins(fitting(tokens), order, n_threads); }));
   }
-  SetsOut pruned(const PyLevelTokens& tokens, const Array<std::int64_t, 1>& sentences, double margin, std::size_t n_threads) const {
+  SetsOf<Out> pruned(const PyLevelTokens& tokens, const Longs& sentences, double margin, std::size_t n_threads) const {
     const auto order = tokens.checked(sentences);
     return sets_out(without_gil([&] { return learner.pruned(fitting(tokens), order, margin, n_threads); }));
   }
@@ -131,7 +130,7 @@ struct PyFilterLevels {
 
 void bind_filter(nb::module_& module) {
   nb::class_<PyFilter>(module, "Filter", "A log-linear model of single labels in training.")
-      .def(nb::init<const Encoded&, Array<std::int32_t, 1>, std::size_t>(), nb::keep_alive<1, 2>(), "corpus"_a,
+      .def(nb::init<const Encoded&, Ints, std::size_t>(), nb::keep_alive<1, 2>(), "corpus"_a,
            "gold"_array, nb::kw_only(), "n_used"_a, "Only the first n_used attributes get weights.")
       .def("one_pass", guarded(&PyFilter::pass), "sentences"_array, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
@@ -143,10 +142,10 @@ void bind_filter(nb::module_& module) {
       .def_prop_ro("rows", guarded(+[](const PyFilter& self) { return rows_out(self.core.rows, Mean{false, 0}); }),
                    nb::rv_policy::move);
   nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.")
-      .def(nb::init<SetArrays, Array<float, 1>, SetArrays, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::size_t>(),
+      .def(nb::init<SetArrays, Floats, SetArrays, Longs, Ints, std::size_t>(),
            "candidates"_array, "scores"_array, "sets"_array, "starts"_array, "gold"_array, "n_labels"_a);
   nb::class_<PyFilterLevels>(module, "FilterLevels", "Levels of pruning above order 0 in training.")
-      .def(nb::init<std::size_t, std::size_t, std::optional<Array<float, 2>>, std::optional<Array<float, 1>>>(),
+      .def(nb::init<std::size_t, std::size_t, std::optional<Array<float, 2>>, std::optional<Floats>>(),
            "n_labels"_a, "n_levels"_a, "edge"_array.none(), "end"_array.none(),
            "edge, end: minus infinity for what is forbidden, else 0.")
       .def("begin", guarded(&PyFilterLevels::begin), "level"_a, "tokens"_a, "One level after the other, from 1 on.")

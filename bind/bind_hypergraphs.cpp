@@ -8,13 +8,11 @@ using namespace trellis;
 
 namespace {
 
-using Scores = Array<double, 1>;
 // Scores of derivations; where the edges of each begin, and the edges, by their numbers within their hypergraph.
 using Derivations = std::tuple<Numpy<double>, Numpy<std::int64_t>, Numpy<std::int64_t>>;
 
-Hypergraphs checked(const Array<std::int64_t, 1>& node_counts, const Array<std::int64_t, 1>& edge_starts,
-                           const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& tail_starts,
-                           const Array<std::int32_t, 1>& tails, const Array<std::int32_t, 1>& goals) {
+Hypergraphs checked(const Longs& node_counts, const Longs& edge_starts, const Ints& heads, const Longs& tail_starts,
+                           const Ints& tails, const Ints& goals) {
   require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
   require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
   check_starts(edge_starts, heads.size());
@@ -36,7 +34,7 @@ struct Asked {
 
   // Scores as they must be, in the order of the edges here; call(scores) is made without the GIL.
   template <class Call>
-  auto with(const Scores& scores, Call call) const {
+  auto with(const Doubles& scores, Call call) const {
     require(scores.size() == graphs.n_edges(), "one score per edge");
     require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
     return without_gil([&] {
@@ -65,7 +63,7 @@ struct Asked {
     return to_numpy(std::move(out));
   }
 
-  Derivations best(const Scores& scores, std::size_t n_threads) const {
+  Derivations best(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> best(graphs.size());
     std::vector<std::vector<std::int64_t>> edges(graphs.size());
     with(scores, [&](const double* sorted) {
@@ -78,7 +76,7 @@ struct Asked {
   }
 
   // Of hypergraph g derivations starts[g] .. starts[g + 1].
-  std::tuple<Numpy<std::int64_t>, Derivations> k_best(const Scores& scores, std::size_t k, std::size_t n_threads) const {
+  std::tuple<Numpy<std::int64_t>, Derivations> k_best(const Doubles& scores, std::size_t k, std::size_t n_threads) const {
     std::vector<std::vector<double>> found(graphs.size());
     std::vector<std::vector<std::vector<std::int64_t>>> edges(graphs.size());
     with(scores, [&](const double* sorted) {
@@ -103,7 +101,7 @@ struct Asked {
   }
 
   // log Z [n], and how often edges and nodes are in a derivation; 0 where all derivations are forbidden.
-  std::tuple<Numpy<double>, Numpy<double>, Numpy<double>> marginals(const Scores& scores, std::size_t n_threads) const {
+  std::tuple<Numpy<double>, Numpy<double>, Numpy<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(graphs.size()), edges(graphs.n_edges()), nodes(graphs.n_nodes());
     with(scores, [&](const double* sorted) {
       each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
@@ -116,7 +114,7 @@ struct Asked {
   }
 
   // log Z [n], and log sums of all nodes.
-  std::tuple<Numpy<double>, Numpy<double>> inside(const Scores& scores, std::size_t n_threads) const {
+  std::tuple<Numpy<double>, Numpy<double>> inside(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(graphs.size()), nodes(graphs.n_nodes());
     with(scores, [&](const double* sorted) {
       each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
@@ -127,13 +125,13 @@ struct Asked {
     return {to_numpy(std::move(log_z)), to_numpy(std::move(nodes))};
   }
 
-  Numpy<double> counts(const Scores& scores, std::size_t n_threads) const {
+  Numpy<double> counts(const Doubles& scores, std::size_t n_threads) const {
     return numbers(scores, n_threads, [](const HypergraphView& graph, const double* own, std::size_t, HypergraphWorkspace& work) {
       return count_derivations(graph, own, work);
     });
   }
 
-  Numpy<double> expectations(const Scores& scores, const Array<double, 1>& values, std::size_t n_threads) const {
+  Numpy<double> expectations(const Doubles& scores, const Doubles& values, std::size_t n_threads) const {
     require(values.size() == graphs.n_edges(), "one value per edge");
     check_finite(values, "values must be finite numbers");
     std::vector<double> scratch;
@@ -146,7 +144,7 @@ struct Asked {
  private:
   // One number per hypergraph.
   template <class Work>
-  Numpy<double> numbers(const Scores& scores, std::size_t n_threads, Work work) const {
+  Numpy<double> numbers(const Doubles& scores, std::size_t n_threads, Work work) const {
     std::vector<double> out(graphs.size());
     with(scores, [&](const double* sorted) {
       each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& scratch) {
@@ -175,9 +173,9 @@ auto asked(Result (Asked::*method)(Given...) const) {
 
 void bind_hypergraphs(nb::module_& module) {
   nb::class_<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
-      .def("__init__", [](PyHypergraphs* self, const Array<std::int64_t, 1>& node_counts, const Array<std::int64_t, 1>& edge_starts,
-                          const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& tail_starts,
-                          const Array<std::int32_t, 1>& tails, const Array<std::int32_t, 1>& goals) {
+      .def("__init__", [](PyHypergraphs* self, const Longs& node_counts, const Longs& edge_starts,
+                          const Ints& heads, const Longs& tail_starts,
+                          const Ints& tails, const Ints& goals) {
         new (self) PyHypergraphs{checked(node_counts, edge_starts, heads, tail_starts, tails, goals)};
       }, "node_counts"_array, "edge_starts"_array, "heads"_array, "tail_starts"_array, "tails"_array, "goals"_array)
       .def("best", asked(&Asked::best), "scores"_array, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")

@@ -27,7 +27,7 @@ struct CheckedLists {
   Sites lists;
   std::size_t n;
   CheckedLists(const ListArrays& given, std::size_t n_attributes)
-      : n(std::max<std::size_t>(1, std::get<0>(given).size()) - 1) {
+      : n(std::max<std::size_t>(1, given.starts.size()) - 1) {
     lists = lists_from(given, n_attributes, n);
   }
 };
@@ -52,8 +52,13 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
 
 // ------------------------------------------------------------ a kernel model at work
 
-// The coefficients of each support observation: starts [n_support + 1], labels, coefs.
-using CoefArrays = std::tuple<Array<std::int64_t, 1>, Array<std::uint16_t, 1>, Array<double, 1>>;
+// The coefficients of each support observation.
+struct CoefArrays {
+  Longs starts;  // [n_support + 1]
+  Shorts labels;
+  Doubles coefs;
+  FIELDS(starts, labels, coefs)
+};
 
 struct PyExpansion {
   Kernel kernel;
@@ -101,21 +106,23 @@ struct PyExpansion {
 
 // ------------------------------------------------------------ training
 
+constexpr double kMostAlpha = 1e30;  // scores are kernels, of up to 1e100, times this
+
 // Keeps the arrays it points into.
 struct PyDual {
   const Encoded& corpus;
-  Array<std::int32_t, 1> gold;
-  std::optional<Array<double, 1>> weights;
+  Ints gold;
+  std::optional<Doubles> weights;
   std::optional<Array<float, 2>> costs;
   std::optional<Array<float, 2>> edge;
-  std::optional<Array<float, 1>> end;
+  std::optional<Floats> end;
   std::optional<Array<double, 2>> given;
   std::unique_ptr<DualChain> core;
 
-  PyDual(const Encoded& corpus, Array<std::int32_t, 1> gold_, const Kernel& kernel, int order,
+  PyDual(const Encoded& corpus, Ints gold_, const Kernel& kernel, int order,
          std::optional<Array<double, 2>> given_, std::size_t memory,
-         std::optional<Array<double, 1>> weights_, std::optional<Array<float, 2>> costs_,
-         std::optional<Array<float, 2>> edge_, std::optional<Array<float, 1>> end_)
+         std::optional<Doubles> weights_, std::optional<Array<float, 2>> costs_,
+         std::optional<Array<float, 2>> edge_, std::optional<Floats> end_)
       : corpus(corpus), gold(std::move(gold_)), weights(std::move(weights_)), costs(std::move(costs_)),
         edge(std::move(edge_)), end(std::move(end_)), given(std::move(given_)) {
     const std::size_t n = corpus.n_tokens(), L = corpus.n_labels, stride = padded(L);
@@ -138,95 +145,105 @@ struct PyDual {
   }
 
   template <class Pass>
-  auto run(const Array<std::int64_t, 1>& order, Pass pass) {
+  auto run(const Longs& order, Pass pass) {
     check_order(order, corpus.n_sentences());
     const PassResult result = interruptible(pass);
     return std::make_tuple(result.mistakes, result.updates, result.violation, result.gap);
   }
-  auto margin_pass(const Array<std::int64_t, 1>& order, double c, double epsilon, bool hamming, std::size_t n_threads) {
+  auto margin_pass(const Longs& order, double c, double epsilon, bool hamming, std::size_t n_threads) {
     return run(order, [&](const Patience::GoOn& go_on) {
       return core->margin_pass(order.data(), order.size(), c, epsilon, hamming, n_threads, go_on);
     });
   }
-  auto perceptron_pass(const Array<std::int64_t, 1>& order, std::size_t n_threads) {
+  auto perceptron_pass(const Longs& order, std::size_t n_threads) {
     return run(order, [&](const Patience::GoOn& go_on) {
       return core->perceptron_pass(order.data(), order.size(), n_threads, go_on);
     });
   }
 
-  // sentence [n], alpha [n], past [n], paths one after another
-  auto sequences() const {
+  // Label sequences of the working sets: of which sentence, how much they count, and their labels one after another.
+  struct Sequences {
     std::vector<std::int64_t> sentence;
     std::vector<double> alpha, past;
     std::vector<std::int32_t> paths;
+    FIELDS(sentence, alpha, past, paths)
+  };
+  Sequences sequences() const {
+    Sequences out;
     for (std::size_t i = 0; i < core->sets.size(); ++i)
       for (const Sequence& one : core->sets[i]) {
-        sentence.push_back(static_cast<std::int64_t>(i));
-        alpha.push_back(one.alpha);
-        past.push_back(one.past);
-        paths.insert(paths.end(), one.path.begin(), one.path.end());
+        out.sentence.push_back(static_cast<std::int64_t>(i));
+        out.alpha.push_back(one.alpha), out.past.push_back(one.past);
+        out.paths.insert(out.paths.end(), one.path.begin(), one.path.end());
       }
-    return std::make_tuple(to_numpy(std::move(sentence)), to_numpy(std::move(alpha)), to_numpy(std::move(past)),
-                           to_numpy(std::move(paths)));
+    return out;
   }
-
-  void restore(const Array<std::int64_t, 1>& sentence, const Array<double, 1>& alpha, const Array<double, 1>& past,
-               const Array<std::int32_t, 1>& paths, std::int64_t clock, double dual) {
-    if (alpha.size() != sentence.size() || past.size() != sentence.size()) throw nb::value_error("sequences that do not fit");
-    check_finite(alpha, "an alpha that is not a number");
-    check_finite(past, "a moment that is not a number");
+  NamedArrays state() const {
+    OutArchive archive;
+    archive("clock", core->clock), archive("dual", core->dual);
+    archive("sequences", sequences());
+    return archive.dict;
+  }
+  void restore(const NamedArrays& state) {
+    InArchive archive(state);
+    Sequences sequences;
+    std::int64_t clock = 0;
+    double dual = 0;
+    archive("clock", clock), archive("dual", dual), archive("sequences", sequences);
+    const auto& [sentence, alpha, past, paths] = sequences;
+    require(alpha.size() == sentence.size() && past.size() == sentence.size(), "sequences that do not fit");
+    const auto fits = [](double value) { return std::fabs(value) <= kMostAlpha; };
+    require(std::ranges::all_of(alpha, fits) && std::ranges::all_of(past, fits), "weights of sequences that no training gives");
     check_numbers(paths, corpus.n_labels, "no such label");
     check_order(sentence, corpus.n_sentences());
     std::size_t at = 0;
     core->clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {
-      const auto i = static_cast<std::size_t>(sentence(k));
-      const std::size_t n = corpus.starts(i + 1) - corpus.starts(i);
-      if (at + n > paths.size()) throw nb::value_error("sequences that do not fit");
-      core->restore(i, {paths.data() + at, paths.data() + at + n}, alpha(k), past(k));
+      const auto i = static_cast<std::size_t>(sentence[k]);
+      const auto n = static_cast<std::size_t>(corpus.starts(i + 1) - corpus.starts(i));
+      require(at + n <= paths.size(), "sequences that do not fit");
+      core->restore(i, {paths.data() + at, paths.data() + at + n}, alpha[k], past[k]);
       at += n;
     }
-    if (at != paths.size()) throw nb::value_error("sequences that do not fit");
-    core->clock = clock;
-    core->dual = dual;
+    require(at == paths.size(), "sequences that do not fit");
+    core->clock = clock, core->dual = dual;
   }
 
-  // edge [L + 1, stride], tri or empty, rows (starts, labels, weights) of the linear kernel, and coefficients of others:
-  // tokens, starts, labels, coefs.
-  auto result(bool average) const {
+  // Rows are of the linear kernel, the expansion of others.
+  using Rows16 = RowsOf<Out, std::uint16_t>;
+  struct ExpansionOut {
+    std::vector<std::int64_t> tokens, starts{0};
+    std::vector<std::uint16_t> labels;
+    std::vector<double> coefs;
+    FIELDS(tokens, starts, labels, coefs)
+  };
+  struct Result {
+    Numpy<double> edge, tri;  // [L + 1, stride], [L + 1, L + 1, stride] or empty
+    Rows16 rows;
+    ExpansionOut expansion;
+    FIELDS(edge, tri, rows, expansion)
+  };
+  Result result(bool average) const {
     const DualWeights w = core->weights(average);
     const std::size_t L = corpus.n_labels, stride = padded(L);
-    std::vector<std::uint32_t> row_starts{0};
-    std::vector<std::uint16_t> row_labels, labels;
-    std::vector<float> row_weights;
+    Rows16 rows{{0}, {}, {}};
     for (std::size_t a = 0; a < w.rows.n_attributes(); ++a) {
       if (const double* row = w.rows.find(static_cast<std::int32_t>(a)))
         for (std::size_t z = 0; z < L; ++z)
-          if (const auto weight = static_cast<float>(row[z]); weight != 0) {
-            row_labels.push_back(static_cast<std::uint16_t>(z));
-            row_weights.push_back(weight);
-          }
-      row_starts.push_back(static_cast<std::uint32_t>(row_labels.size()));
+          if (const auto weight = static_cast<float>(row[z]); weight != 0)
+            rows.labels.push_back(static_cast<std::uint16_t>(z)), rows.weights.push_back(weight);
+      rows.starts.push_back(static_cast<std::uint32_t>(rows.labels.size()));
     }
-    std::vector<std::int64_t> tokens, starts{0};
-    std::vector<double> coefs;
+    ExpansionOut out;
+    auto& [tokens, starts, labels, coefs] = out;
     for (const auto& expansion : w.expansions)
       for (const Coefficient& one : expansion) {
-        if (tokens.empty() || tokens.back() != one.observation) {
-          tokens.push_back(one.observation);
-          starts.push_back(starts.back());
-        }
-        labels.push_back(static_cast<std::uint16_t>(one.label));
-        coefs.push_back(one.coef);
+        if (tokens.empty() || tokens.back() != one.observation) tokens.push_back(one.observation), starts.push_back(starts.back());
+        labels.push_back(static_cast<std::uint16_t>(one.label)), coefs.push_back(one.coef);
         ++starts.back();
       }
-    const std::size_t depth = w.tri.empty() ? 0 : L + 1;
-    return std::make_tuple(to_numpy(std::vector<double>(w.edge), {L + 1, stride}),
-                           to_numpy(std::vector<double>(w.tri), {depth, L + 1, stride}),
-                           std::make_tuple(to_numpy(std::move(row_starts)), to_numpy(std::move(row_labels)),
-                                           to_numpy(std::move(row_weights))),
-                           std::make_tuple(to_numpy(std::move(tokens)), to_numpy(std::move(starts)),
-                                           to_numpy(std::move(labels)), to_numpy(std::move(coefs))));
+    return {to_numpy(std::vector<double>(w.edge), {L + 1, stride}),
+            to_numpy(std::vector<double>(w.tri), {w.tri.empty() ? 0 : L + 1, L + 1, stride}), std::move(rows), std::move(out)};
   }
 };
 
@@ -245,9 +262,9 @@ void bind_kernels(nb::module_& module) {
       .def("emit", &PyExpansion::emit, "lists"_array, "n_threads"_a, "Scores [n_tokens, n_labels].")
       .def("emit_given", &PyExpansion::emit_given, "k"_array, "The same from kernel values [n_support, n_tokens].");
   nb::class_<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
-      .def(nb::init<const Encoded&, Array<std::int32_t, 1>, const Kernel&, int, std::optional<Array<double, 2>>, std::size_t,
-                    std::optional<Array<double, 1>>, std::optional<Array<float, 2>>, std::optional<Array<float, 2>>,
-                    std::optional<Array<float, 1>>>(),
+      .def(nb::init<const Encoded&, Ints, const Kernel&, int, std::optional<Array<double, 2>>, std::size_t,
+                    std::optional<Doubles>, std::optional<Array<float, 2>>, std::optional<Array<float, 2>>,
+                    std::optional<Floats>>(),
            nb::keep_alive<1, 2>(), "corpus"_a, "gold"_array, "kernel"_a, nb::kw_only(), "order"_a, "given"_array.none(),
            "memory"_a, "weights"_array.none(), "costs"_array.none(), "edge"_array.none(), "end"_array.none())
       .def("margin_pass", guarded(&PyDual::margin_pass), "order"_array, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
@@ -255,8 +272,8 @@ void bind_kernels(nb::module_& module) {
       .def("perceptron_pass", guarded(&PyDual::perceptron_pass), "order"_array, "n_threads"_a, "One pass of algorithm 1, the same.")
       .def_prop_ro("clock", [](const PyDual& self) { return self.core->clock; }, "Sentences visited.")
       .def_prop_ro("dual", [](const PyDual& self) { return self.core->dual; }, "The value of the margin's dual.")
-      .def("sequences", guarded(&PyDual::sequences), "(sentence, alpha, past, paths) of the working sets.")
-      .def("restore", guarded(&PyDual::restore), "sentence"_a, "alpha"_array, "past"_array, "paths"_array, "clock"_a, "dual"_a)
-      .def("result", guarded(&PyDual::result), "average"_a,
-           "(edge, tri, rows of the linear kernel, (tokens, starts, labels, coefs) of the others).");
+      .def("sequences", guarded(&PyDual::sequences), "Label sequences of the working sets.")
+      .def("state", guarded(&PyDual::state), "All that later passes depend on, as named arrays.")
+      .def("restore", guarded(&PyDual::restore), "state"_a, "Go on from that state.")
+      .def("result", guarded(&PyDual::result), "average"_a, "Weights of labels, rows of the linear kernel, the expansion of others.");
 }

@@ -12,11 +12,10 @@ namespace {
 // Of a chain; keeps what the objective points into.
 struct ChainObjective : PyObjective {
   const PyLayout& layout;
-  Array<std::int32_t, 1> gold;
+  Ints gold;
   std::optional<SetArrays> partial;
 
-  ChainObjective(const PyLayout& layout, Array<std::int32_t, 1> gold_, std::optional<SetArrays> partial_, bool local,
-              bool single)
+  ChainObjective(const PyLayout& layout, Ints gold_, std::optional<SetArrays> partial_, bool local, bool single)
       : layout(layout), gold(std::move(gold_)), partial(std::move(partial_)) {
     n_parameters = layout.core.n_parameters();
     const Encoded& corpus = layout.corpus;
@@ -31,26 +30,25 @@ struct ChainObjective : PyObjective {
   }
 };
 
-double dot_checked(const Array<double, 1>& a, const Array<double, 1>& b) {
+double dot_checked(const Doubles& a, const Doubles& b) {
   if (a.size() != b.size()) throw nb::value_error("vectors of different lengths");
   return dot(a.data(), b.data(), a.size());
 }
 
-void add_checked(const MutableArray<double, 1>& x, double factor, const Array<double, 1>& v) {
+void add_checked(const MutableArray<double, 1>& x, double factor, const Doubles& v) {
   if (x.size() != v.size()) throw nb::value_error("vectors of different lengths");
   add_scaled(x.data(), factor, v.data(), x.size());
 }
 
 PastSteps history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes, std::size_t n_pairs,
-                   const Array<double, 1>& g) {
+                   const Doubles& g) {
   if (steps.shape(0) != changes.shape(0) || steps.shape(1) != g.size() || changes.shape(1) != g.size())
     throw nb::value_error("steps and changes are [pairs, size of g]");
   if (n_pairs > steps.shape(0)) throw nb::index_error("no such pair");
   return {steps.data(), changes.data(), n_pairs, g.size()};
 }
 
-std::pair<double, double> remember_pair(const Array<double, 1>& x, const Array<double, 1>& old_x,
-                                        const Array<double, 1>& g, const Array<double, 1>& old_g,
+std::pair<double, double> remember_pair(const Doubles& x, const Doubles& old_x, const Doubles& g, const Doubles& old_g,
                                         const MutableArray<std::uint16_t, 1>& step,
                                         const MutableArray<std::uint16_t, 1>& change) {
   for (std::size_t size : {old_x.size(), g.size(), old_g.size(), step.size(), change.size()})
@@ -61,7 +59,7 @@ std::pair<double, double> remember_pair(const Array<double, 1>& x, const Array<d
 }
 
 Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
-                                std::size_t n_pairs, std::size_t newest, const Array<double, 1>& g, std::size_t n_threads) {
+                                std::size_t n_pairs, std::size_t newest, const Doubles& g, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, n_pairs, g);
   if (newest >= n_pairs) throw nb::index_error("no such pair");
   std::vector<double> dots(n_pairs * kHistoryDots);
@@ -70,8 +68,8 @@ Numpy<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Arra
 }
 
 Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
-                             double factor, const Array<double, 1>& g, const Array<double, 1>& step_factors,
-                             const Array<double, 1>& change_factors, std::size_t n_threads) {
+                             double factor, const Doubles& g, const Doubles& step_factors,
+                             const Doubles& change_factors, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, step_factors.size(), g);
   if (change_factors.size() != step_factors.size()) throw nb::value_error("one factor a pair");
   std::vector<double> out(g.size());
@@ -81,7 +79,7 @@ Numpy<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<s
   return to_numpy(std::move(out));
 }
 
-Numpy<double> proximal_step(const Array<double, 1>& x, const Array<double, 1>& slope, const Array<double, 1>& diagonal,
+Numpy<double> proximal_step(const Doubles& x, const Doubles& slope, const Doubles& diagonal,
                             const Array<double, 2>& steps, const Array<double, 2>& changes,
                             const Array<double, 2>& middle, double c1, std::size_t max_sweeps, double tolerance,
                             std::size_t n_threads) {
@@ -113,7 +111,7 @@ void bind_objective(nb::module_& module) {
              "The d that minimises slope . d + d . B d / 2 + c1 |x + d|_1, by coordinate descent.");
   nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
       .def(nb::init<const Encoded&, int, PyLayout::RowsArrays<std::uint16_t>, PyLayout::RowsArrays<std::uint32_t>,
-                    Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<float, 2>, Array<float, 1>,
+                    Ints, Ints, Array<float, 2>, Floats,
                     const std::optional<PartArrays>&, const std::optional<NgramArrays>&>(),
            nb::keep_alive<1, 2>(), "corpus"_a, nb::kw_only(), "order"_a, "rows"_array, "edge_rows"_array,
            "edge_places"_array, "tri_places"_array, "edge_base"_array, "end_base"_array,
@@ -127,6 +125,6 @@ void bind_objective(nb::module_& module) {
            "c2"_a, "batch"_a = 1, "n_threads"_a = 1,
            "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
   nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.")
-      .def(nb::init<const PyLayout&, Array<std::int32_t, 1>, std::optional<SetArrays>, bool, bool>(),
+      .def(nb::init<const PyLayout&, Ints, std::optional<SetArrays>, bool, bool>(),
            nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "partial"_array.none(), nb::kw_only(), "local"_a, "single"_a);
 }

@@ -17,18 +17,18 @@ struct PyPhraseDecoder {
   SpanPlan plan;
   FrozenSpans tables;
 
-  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Array<float, 1>& base_,
+  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_,
                   const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
                   const TableArrays& outlines)
       : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
         kept(rows_, tables_, folds, outlines), rows{rows_from(rows_, n_columns), &heavy, padded(n_columns)},
-        heavy(rows.rows.starts, std::get<0>(rows_).size() - 1, padded(n_columns)), plan(span_plan_from(plan_)) {
+        heavy(rows.rows.starts, rows_.starts.size() - 1, padded(n_columns)), plan(span_plan_from(plan_)) {
     heavy.set(rows.rows.labels, rows.rows.weights);
     const std::size_t n = plan.plan.templates.size();
-    check_finite(std::get<2>(rows_), "weights must be finite numbers");
-    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(std::get<0>(rows_).size()) - 1));
+    check_finite(rows_.weights, "weights must be finite numbers");
+    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(rows_.starts.size()) - 1));
     tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
-    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()});
+    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0];
     make_read_only(kept);
   }
 
@@ -158,7 +158,7 @@ void bind_phrase_decoder(nb::module_& module);
 
 void bind_phrase_decoder(nb::module_& module) {
   nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
-      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const RowArrays<std::uint32_t>&,
+      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Floats&, const RowArrays<std::uint32_t>&,
                     const SpanPlanArrays&, const TableArrays&, const TableArrays&, const TableArrays&>(),
            "pruner"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rows"_array, "plan"_array, "tables"_array, "folds"_array, "outlines"_array)
       .def("parse", &PyPhraseDecoder::parse, "words"_array, "columns"_array, "k"_a, "n_threads"_a,

@@ -10,19 +10,13 @@ using namespace trellis;
 
 namespace {
 
-using ExampleWeights = std::optional<Array<double, 1>>;
-using TablesOut = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
-
-TablesOut tables_out(FrozenArrays tables) {
-  return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
-}
 
 // Sentences with their trees, pruned, and the attributes of their spans.
 struct PyPhraseExamples {
   std::shared_ptr<PyPhrasePruner> pruner;
   std::unique_ptr<PhraseExamples> core;
 
-  PyPhraseExamples(std::shared_ptr<PyPhrasePruner> pruner_, const WordArrays& words, const Array<std::int64_t, 1>& right_starts,
+  PyPhraseExamples(std::shared_ptr<PyPhrasePruner> pruner_, const WordArrays& words, const Longs& right_starts,
                    const Array<std::int32_t, 2>& right, const SpanPlanArrays& plan_arrays, const CodedColumns& column_arrays, bool all,
                    std::size_t n_threads)
       : pruner(std::move(pruner_)) {
@@ -49,51 +43,48 @@ struct PyPhraseExamples {
       core->learn(plan, columns, all);
     });
   }
+  std::size_t size() const { return core->size(); }
   std::size_t n_attributes() const { return static_cast<std::size_t>(core->vocabulary->n_attributes()); }
 
   // Frozen tables of attributes, folds and outlines, with attributes renumbered: rank[a] is the new number of a, -1 drops it.
-  std::tuple<TablesOut, TablesOut, TablesOut> tables(const Array<std::int32_t, 1>& rank) const {
+  std::tuple<TablesOut, TablesOut, TablesOut> tables(const Ints& rank) const {
     require(rank.size() == n_attributes(), "one rank per attribute");
     const auto renumbered = [&](std::int32_t id, std::int32_t base) { return rank(static_cast<std::size_t>(base + id)); };
-    const auto same = [](std::int32_t id, std::int32_t) { return id; };
     const GrowingSpans& vocabulary = *core->vocabulary;
-    return {tables_out(freeze_tables(vocabulary.tables(), renumbered)), tables_out(freeze_tables(vocabulary.folds(), same)),
-            tables_out(freeze_tables(vocabulary.outlines(), same))};
+    return {tables_out(vocabulary.tables(), renumbered), tables_out(vocabulary.folds()), tables_out(vocabulary.outlines())};
   }
 };
 
-struct PyPhraseOnline {
-  std::shared_ptr<PyPhraseExamples> examples;
+struct LearntRows {
+  RowsOut rows;
+  FIELDS(rows)
+};
+
+struct PhraseOnline {
+  using Examples = PyPhraseExamples;
+  std::shared_ptr<Examples> examples;
   RuleColumnArray columns;
   std::vector<float> base;
   Steps steps;
   PhraseWeights weights;
   std::int64_t clock = 0;
 
-  PyPhraseOnline(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns,
-                 const Array<float, 1>& base_, const std::string& rule, std::size_t k, double c)
+  PhraseOnline(std::shared_ptr<Examples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns,
+               const Floats& base_, const std::string& rule, std::size_t k, double c)
       : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core),
-        base(base_from(base_, examples->pruner->fine->core)), steps(rule_from(rule, k, c), false), weights(fresh()) {}
-  PhraseWeights fresh() const { return {examples->n_attributes(), columns.core.n_columns, steps.rule().has_variances()}; }
-
-  std::pair<std::int64_t, std::int64_t> epoch(const Array<std::int64_t, 1>& order, const ExampleWeights& scales, std::size_t batch,
-                                              std::size_t n_threads) {
-    require(batch >= 1, "batch must be positive");
-    check_order(order, examples->core->size());
-    check_weights(scales, examples->core->size());
-    const double* scale = scales ? scales->data() : nullptr;
-    const EpochResult result = interruptible([&](const auto& go_on) {
-      const auto make = [&] { return PhraseTrees(weights, *examples->core, columns.core, base.data()); };
-      return online_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
-    });
-    return {result.mistakes, result.updates};
+        base(base_from(base_, examples->pruner->fine->core)), steps(rule_from(rule, k, c), false),
+        weights(examples->n_attributes(), n_columns, steps.rule().has_variances()) {}
+  void check(const Examples& given) const { require(&given == examples.get(), "other examples"); }
+  EpochResult pass(const Examples& given, const Pass& pass) {
+    return pass_over([&] { return PhraseTrees(weights, *given.core, columns.core, base.data()); }, weights, steps, clock, pass);
   }
-
-  auto state() const { return std::make_pair(clock, row_state(weights.rows)); }
-  void restore(std::int64_t clock_, const RowState& rows) {
-    PhraseWeights from = fresh();
-    restore_rows(from.rows, rows);
-    weights = std::move(from), clock = clock_;
+  NamedArrays learnt(bool average) const {
+    return flat(LearntRows{rows_out(weights.rows, {average, static_cast<double>(clock)})});
+  }
+  template <class Archive>
+  void fields(Archive& archive, const Examples*) {
+    archive("clock", clock);
+    row_fields(archive, "rows", weights.rows);
   }
 };
 
@@ -102,23 +93,23 @@ struct PyPhraseObjective : PyObjective {
   RuleColumnArray columns;
   std::vector<float> base;
 
-  PyPhraseObjective(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Array<float, 1>& base_)
+  PyPhraseObjective(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_)
       : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core), base(base_from(base_, examples->pruner->fine->core)) {
     auto made = without_gil([&] { return std::make_unique<PhraseObjective>(*examples->core, columns.core, base.data()); });
     n_sentences = examples->core->size(), n_parameters = made->n_parameters();
     core = std::move(made);
   }
   // Rows of attributes by a vector of parameters.
-  RowsOut rows(const Array<double, 1>& x) const {
+  NamedArrays rows(const Doubles& x) const {
     require(x.size() == n_parameters, "one number per parameter");
     const auto& of = static_cast<const PhraseObjective&>(*core);
-    PlainRows to{{0}, {}, {}};
+    RowsOut to{{0}, {}, {}};
     for (std::size_t a = 0; a + 1 < of.starts().size(); ++a) {
       for (std::uint32_t p = of.starts()[a]; p < of.starts()[a + 1]; ++p)
         if (const auto weight = static_cast<float>(x(p)); weight != 0) to.labels.push_back(of.columns_of()[p]), to.weights.push_back(weight);
       to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
     }
-    return std::move(to).out();
+    return flat(LearntRows{std::move(to)});
   }
 };
 
@@ -132,28 +123,21 @@ void bind_phrases(nb::module_& module) {
                           const Array<std::int32_t, 2>& unary) { new (self) PyPhraseGrammar{grammar_from(n_phrases, n_symbols, root, binary, unary)}; },
            "n_phrases"_a, "n_symbols"_a, "root"_a, "binary"_array, "unary"_array);
   nb::class_<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.")
-      .def(nb::init<std::shared_ptr<PyPhraseGrammar>, std::shared_ptr<PyPhraseGrammar>, const Array<double, 1>&, const Array<std::int32_t, 1>&, double>(),
+      .def(nb::init<std::shared_ptr<PyPhraseGrammar>, std::shared_ptr<PyPhraseGrammar>, const Doubles&, const Ints&, double>(),
            "fine"_a, "coarse"_a, "factors"_array, "coarse_of"_array, "least"_a);
   nb::class_<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
-      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const WordArrays&, const Array<std::int64_t, 1>&, const Array<std::int32_t, 2>&, const SpanPlanArrays&,
+      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const WordArrays&, const Longs&, const Array<std::int32_t, 2>&, const SpanPlanArrays&,
                     const CodedColumns&, bool, std::size_t>(),
            "pruner"_a, "words"_array, "right_starts"_array, "right"_array, "plan"_array, "columns"_array, "all"_a, "n_threads"_a)
       .def_prop_ro("n_attributes", &PyPhraseExamples::n_attributes)
       .def_prop_ro("n_edges", [](const PyPhraseExamples& self) { return self.core->n_edges; })
       .def_prop_ro("n_spans", [](const PyPhraseExamples& self) { return self.core->n_spans; })
       .def("tables", &PyPhraseExamples::tables, "rank"_array, "Tables of attributes, folds and outlines.");
-  nb::class_<PyPhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
-      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&, const std::string&, std::size_t, double>(),
-           "examples"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rule"_a, "k"_a, "c"_a)
-      .def_ro("clock", &PyPhraseOnline::clock)
-      .def("epoch", guarded(&PyPhraseOnline::epoch), "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
-           "One pass over the sentences: (rules mistaken, sentences that stepped).")
-      .def("weights", guarded(+[](const PyPhraseOnline& self, bool average) { return rows_out(self.weights.rows, {average, static_cast<double>(self.clock)}); }),
-           "average"_a, "Rows of attributes.")
-      .def("state", guarded(&PyPhraseOnline::state), "(clock, rows)")
-      .def("restore", guarded(&PyPhraseOnline::restore), "clock"_a, "rows"_array);
+  bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&, const std::string&, std::size_t, double>(),
+           "examples"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
-      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Array<float, 1>&>(), "examples"_a,
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&>(), "examples"_a,
            "rule_columns"_array, "n_columns"_a, "base"_array)
       .def("rows", &PyPhraseObjective::rows, "parameters"_array, "Rows of attributes.");
   bind_phrase_decoder(module);

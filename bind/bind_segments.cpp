@@ -9,7 +9,7 @@ using namespace nb::literals;
 constexpr std::size_t kLongest = 1024;  // every token has a site for each length
 
 PySegmentRules::PySegmentRules(std::size_t n_labels, std::size_t longest, const Array<std::int32_t, 2>& shapes,
-                               const Array<std::int32_t, 1>& columns, const Array<std::uint8_t, 2>& follows) {
+                               const Ints& columns, const Array<std::uint8_t, 2>& follows) {
   const auto L = static_cast<std::int32_t>(n_labels);
   check_labels(n_labels);
   require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
@@ -37,7 +37,7 @@ struct SegmentWeights {
   Rows<std::uint16_t> rows;
   Sites attributes;
 
-  SegmentWeights(const PySegmentRules& given, const Batch<float>& batch, const Weights& weights, const ListArrays& lists)
+  SegmentWeights(const PySegmentRules& given, const ChainBatch<float>& batch, const Weights& weights, const ListArrays& lists)
       : rules(given.core), rows(weights.rows),
         attributes(lists_from(lists, weights.n_attributes, batch.n_tokens * given.core.longest)) {
     require(rules.n_labels == batch.n_labels && weights.labels.n_labels == batch.n_labels && !weights.parts.any(),
@@ -56,48 +56,37 @@ struct State {
 };
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
-CountedPaths segment_paths(const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts,
-                           const Allowed& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
-  const Batch<float> batch(tables, starts, allowed);
+CountedPaths segment_paths(const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts,
+                           const AllowedSets& allowed, const Weights& weights_given, const ListArrays& lists, std::size_t k, std::size_t n_threads) {
+  const ChainBatch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
-  require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
-  std::vector<std::int32_t> paths(k * batch.n_tokens, -1);
-  std::vector<double> scores(k * batch.n_sentences, kForbidden<double>);
-  std::vector<std::int64_t> counts(batch.n_sentences);
+  PathLists found(batch, k);
   for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
                     [&](State& state, const ChainView<float>& chain, std::size_t i) {
-                      weights.fill(batch.start(i), chain.n_tokens, chain.stride, state.of);
-                      state.lattice.load(chain, state.of.data());
-                      std::int32_t* own = paths.data() + k * batch.start(i);
-                      if (k == 1) {
-                        scores[i] = state.lattice.best(own);
-                        counts[i] = scores[i] > kForbidden<double>;
-                      } else {
-                        counts[i] = static_cast<std::int64_t>(state.lattice.k_best(k, own, scores.data() + k * i));
-                      }
-                    });
-  const std::size_t n_sentences = batch.n_sentences;
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {n_sentences, k}), to_numpy(std::move(counts))};
+    weights.fill(batch.start(i), chain.n_tokens, chain.stride, state.of);
+    state.lattice.load(chain, state.of.data());
+    double* const scores = found.scores_of(i);
+    if (k == 1) {
+      *scores = state.lattice.best(found.paths_of(i));
+      found.counts[i] = *scores > kForbidden<double>;
+    } else {
+      found.counts[i] = static_cast<std::int64_t>(state.lattice.k_best(k, found.paths_of(i), scores));
+    }
+  });
+  return std::move(found).out();
 }
 
 // log Z [n_sentences], P(z at t) [n_tokens, L], P(y, z at t) [n_tokens, L + 1, L] if asked for, and P of the segments that
 // `spans` [n, 4] asks for: sentence, begin, end, column of its type, sentences ascending.
 std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>, Numpy<double>> segment_marginals(
-    const PySegmentRules& rules, const Tables<float>& tables, const Array<std::int64_t, 1>& starts, const Allowed& allowed,
-    const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const Array<std::int64_t, 2>& spans,
+    const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
+    const Weights& weights_given, const ListArrays& lists, double temperature, bool pairs, const SpanRows& spans,
     std::size_t n_threads) {
-  const Batch<float> batch(tables, starts, allowed);
+  const ChainBatch<float> batch(tables, starts, allowed);
   const SegmentWeights weights(rules, batch, weights_given, lists);
   require(temperature > 0 && std::isfinite(temperature), "temperature must be a positive number");
-  require(spans.shape(1) == 4, "spans are [n, 4]");
   const std::size_t n = batch.n_tokens, L = batch.n_labels, n_spans = spans.shape(0);
-  std::vector<std::size_t> first(batch.n_sentences + 1, 0);  // span of each sentence
-  for (std::size_t i = 0; i < n_spans; ++i) {
-    const std::int64_t s = spans(i, 0);
-    require(s >= 0 && static_cast<std::size_t>(s) < batch.n_sentences && (i == 0 || spans(i - 1, 0) <= s), "spans: no such sentence");
-    ++first[static_cast<std::size_t>(s) + 1];
-  }
-  for (std::size_t i = 0; i < batch.n_sentences; ++i) first[i + 1] += first[i];
+  const std::vector<std::size_t> first = first_spans(batch, spans);
   std::vector<double> log_z(batch.n_sentences), node(n * L), edge(pairs ? n * (L + 1) * L : 0), found(n_spans);
   for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
                     [&](State& state, const ChainView<float>& chain, std::size_t i) {
@@ -129,10 +118,13 @@ struct PySegmentVocabulary {
   std::vector<SegmentLook> looks;
   std::optional<SegmentVocabulary> core;
 
-  // Parents, symbols, attributes; how many symbols each view has.
-  using NodeArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>>;
+  struct NodeArrays {
+    Ints parents, symbols, attributes;
+    Ints n_symbols;  // of each view
+    FIELDS(parents, symbols, attributes, n_symbols)
+  };
 
-  PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Array<std::int64_t, 1>& starts, const std::optional<NodeArrays>& nodes) {
+  PySegmentVocabulary(const Array<std::int32_t, 2>& given, const Longs& starts, const std::optional<NodeArrays>& nodes) {
     require(given.shape(1) == 3, "looks are [n, 3]: kind, view, offset");
     check_starts(starts, given.shape(0));
     constexpr std::int32_t kFar = 1 << 16;
@@ -154,11 +146,11 @@ struct PySegmentVocabulary {
     }
   }
 
-  void add_entry(std::size_t look, const Array<std::int32_t, 1>& text) {
+  void add_entry(std::size_t look, const Ints& text) {
     require(look < looks.size() && looks[look].kind == SegmentLook::kListed, "no look at a list");
     core->add_entry(look, span(text));
   }
-  SegmentSymbols symbols(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts) const {
+  SegmentSymbols symbols(const std::vector<Ints>& views, const Longs& starts) const {
     const std::size_t n_tokens = check_sentences(starts);
     require(views.size() >= n_views, "a view for every look");
     SegmentSymbols out{{}, starts.data(), starts.size() - 1};
@@ -170,8 +162,7 @@ struct PySegmentVocabulary {
     return out;
   }
   using ListsOut = std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>>;
-  ListsOut learn(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts,
-                 const Array<std::int64_t, 1>& begins, const Array<std::int64_t, 1>& lengths) {
+  ListsOut learn(const std::vector<Ints>& views, const Longs& starts, const Longs& begins, const Longs& lengths) {
     const SegmentSymbols given = symbols(views, starts);
     require(begins.size() == lengths.size(), "one length per segment");
     for (std::size_t i = 0, s = 0; i < begins.size(); ++i) {
@@ -184,7 +175,7 @@ struct PySegmentVocabulary {
     without_gil([&] { core->learn(given, span(begins), span(lengths), list_starts, ids); });
     return {to_numpy(std::move(list_starts)), to_numpy(std::move(ids))};
   }
-  ListsOut extract(const std::vector<Array<std::int32_t, 1>>& views, const Array<std::int64_t, 1>& starts, std::size_t longest,
+  ListsOut extract(const std::vector<Ints>& views, const Longs& starts, std::size_t longest,
                    std::size_t n_threads) const {
     const SegmentSymbols given = symbols(views, starts);
     require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
@@ -193,10 +184,14 @@ struct PySegmentVocabulary {
     without_gil([&] { core->extract(given, longest, n_threads, list_starts, ids); });
     return {to_numpy(std::move(list_starts)), to_numpy(std::move(ids))};
   }
-  auto nodes(const Array<std::int32_t, 1>& rank) const {
+  struct NodesOut {
+    std::vector<std::int32_t> parents, symbols, attributes;
+    FIELDS(parents, symbols, attributes)
+  };
+  NodesOut nodes(const Ints& rank) const {
     require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "one number per attribute");
     SegmentVocabulary::Nodes out = core->nodes(span(rank));
-    return std::make_tuple(to_numpy(std::move(out.parents)), to_numpy(std::move(out.symbols)), to_numpy(std::move(out.attributes)));
+    return NodesOut{std::move(out.parents), std::move(out.symbols), std::move(out.attributes)};
   }
 };
 
@@ -204,7 +199,7 @@ struct PySegmentVocabulary {
 
 void bind_segments(nb::module_& module) {
   nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
-      .def(nb::init<std::size_t, std::size_t, const Array<std::int32_t, 2>&, const Array<std::int32_t, 1>&, const Array<std::uint8_t, 2>&>(),
+      .def(nb::init<std::size_t, std::size_t, const Array<std::int32_t, 2>&, const Ints&, const Array<std::uint8_t, 2>&>(),
            "n_labels"_a, "longest"_a, "shapes"_array, "columns"_array, "follows"_array);
   module.def("segment_paths", &segment_paths, "rules"_a, "tables"_array, "starts"_array, "allowed"_array.none(), "weights"_a,
              "lists"_array, "k"_a, "n_threads"_a, "The k best segmentations as label paths, their scores and how many there are.");
@@ -212,7 +207,7 @@ void bind_segments(nb::module_& module) {
              "lists"_array, "temperature"_a, "pairs"_a, "spans"_array, "n_threads"_a,
              "log Z, probabilities of labels, of label pairs if asked for, and of some segments.");
   nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
-      .def(nb::init<const Array<std::int32_t, 2>&, const Array<std::int64_t, 1>&, const std::optional<PySegmentVocabulary::NodeArrays>&>(),
+      .def(nb::init<const Array<std::int32_t, 2>&, const Longs&, const std::optional<PySegmentVocabulary::NodeArrays>&>(),
            "looks"_array, "starts"_array, "nodes"_array.none() = nb::none())
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })
       .def("add_entry", guarded(&PySegmentVocabulary::add_entry), "look"_a, "text"_array, "A text of a list, by its symbols.")

@@ -30,7 +30,7 @@ Coded intern(const nb::typed<nb::list, nb::str>& strings) {
   return coded(std::move(codes), interner);
 }
 
-std::tuple<Coded, Starts> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
+std::tuple<Coded, Numpy<std::int64_t>> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
   Interner interner;
   std::vector<std::int32_t> codes;
   std::vector<std::int64_t> starts{0};
@@ -43,7 +43,7 @@ std::tuple<Coded, Starts> intern_sentences(const nb::typed<nb::list, nb::typed<n
   return {coded(std::move(codes), interner), to_numpy(std::move(starts))};
 }
 
-Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+Coded intern_packed(const Bytes& data, const Longs& starts) {
   check_strings(data, starts);
   Interner interner;
   std::vector<std::int32_t> codes(starts.size() - 1);
@@ -57,17 +57,31 @@ Coded intern_packed(const Array<std::uint8_t, 1>& data, const Array<std::int64_t
   return coded(std::move(codes), interner);
 }
 
+// Pieces of bytes one after the other: piece i is text[begins[i] .. begins[i] + sizes[i]).
+Numpy<std::uint8_t> gathered(const Bytes& text, const Longs& begins, const Longs& sizes) {
+  require(begins.size() == sizes.size(), "one size per piece");
+  std::vector<std::uint8_t> out;
+  const auto n = static_cast<std::int64_t>(text.size());
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    require(begins(i) >= 0 && sizes(i) >= 0 && begins(i) <= n && sizes(i) <= n - begins(i), "a piece out of the text");
+    out.insert(out.end(), text.data() + begins(i), text.data() + begins(i) + sizes(i));
+  }
+  return to_numpy(std::move(out));
+}
+
 // ---- bags of attributes
 
-std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
+std::tuple<Coded, Numpy<float>, Numpy<std::int64_t>> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
   Interner interner;
   std::vector<std::int32_t> codes;
   std::vector<float> weights;
   std::vector<std::int64_t> starts{0};
   const nb::tuple kept(tokens);  // reading a value may run Python code
+  std::string text;
   for (nb::handle token : kept) {
-    each_attribute(token, [&](std::string_view name, float value) {
-      codes.push_back(interner.intern(name));
+    each_attribute(token, [&](const AttributeName& name, float value) {
+      text.clear(), name.append_to(text);
+      codes.push_back(interner.intern(text));
       weights.push_back(value);
     });
     starts.push_back(static_cast<std::int64_t>(codes.size()));
@@ -77,25 +91,23 @@ std::tuple<Coded, Numpy<float>, Starts> intern_bags(const nb::typed<nb::list, nb
 
 // ---- frozen dictionaries
 
-Codes slots_of(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+Numpy<std::int32_t> slots_of(const Bytes& data, const Longs& starts) {
   check_strings(data, starts);
   return to_numpy(build_slots(span(data), span(starts)));
 }
 
-bool valid_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts,
-                   const Array<std::int32_t, 1>& slots) {
+bool valid_strings(const Bytes& data, const Longs& starts, const Ints& slots) {
   return FrozenStrings{span(data), span(starts), span(slots)}.valid();
 }
 
-bool numbers_once(const std::vector<Array<std::int32_t, 1>>& lists, std::uint32_t n) {
+bool numbers_once(const std::vector<Ints>& lists, std::uint32_t n) {
   std::vector<std::span<const std::int32_t>> spans;
   for (const auto& list : lists) spans.push_back(span(list));
   return each_once(spans, n);
 }
 
-Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts,
-                   const Array<std::int32_t, 1>& slots, const Array<std::uint8_t, 1>& asked_data,
-                   const Array<std::int64_t, 1>& asked_starts) {
+Numpy<std::int32_t> find_strings(const Bytes& data, const Longs& starts, const Ints& slots, const Bytes& asked_data,
+                   const Longs& asked_starts) {
   check_strings(asked_data, asked_starts);
   if (slots.size() & (slots.size() - 1)) throw nb::value_error("slots must be a power of two long");
   std::vector<std::int32_t> ids(asked_starts.size() - 1);
@@ -115,7 +127,7 @@ Codes find_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t,
 // result computes what is left, which is all where the system gives no thread.
 class PyDigests {
  public:
-  explicit PyDigests(std::vector<Array<std::uint8_t, 1>> arrays)
+  explicit PyDigests(std::vector<Bytes> arrays)
       : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
     std::iota(order_.begin(), order_.end(), 0);  // the largest first
     std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
@@ -144,7 +156,7 @@ class PyDigests {
       if (helper.joinable()) helper.join();
   }
 
-  std::vector<Array<std::uint8_t, 1>> arrays_;
+  std::vector<Bytes> arrays_;
   std::vector<std::size_t> order_;       // [n_arrays]
   std::vector<std::uint64_t> digests_;   // [n_arrays]
   std::atomic<std::size_t> next_{0};     // of order_
@@ -159,11 +171,12 @@ void bind_strings(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_array, "starts"_array,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
-  module.def("hash_array", [](const Array<std::uint8_t, 1>& bytes) {
+  module.def("gathered", &gathered, "text"_array, "begins"_array, "sizes"_array, "Pieces of bytes one after the other.");
+  module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
-      .def(nb::init<std::vector<Array<std::uint8_t, 1>>>(), "arrays"_array)
+      .def(nb::init<std::vector<Bytes>>(), "arrays"_array)
       .def("result", guarded(&PyDigests::result), "Waits for them.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_array, "n"_a,

@@ -12,30 +12,38 @@ using namespace trellis;
 
 namespace {
 
-using ExampleWeights = std::optional<Array<double, 1>>;
-using TablesOut = std::tuple<Numpy<std::uint64_t>, Numpy<std::int32_t>, Numpy<std::int64_t>>;
+// Sentences with their trees, checked; keeps the arrays it points into.
+struct PyTreeExamples {
+  std::shared_ptr<PyArcData> data;
+  Ints heads, labels;
+  bool projective;
+  TreeExamples core;
 
-TablesOut tables_out(FrozenArrays tables) {
-  return {to_numpy(std::move(tables.keys)), to_numpy(std::move(tables.ids)), to_numpy(std::move(tables.starts))};
-}
-
-TreeExamples examples_from(const PyArcData& data, const Array<std::int32_t, 1>& heads, const Array<std::int32_t, 1>& labels, bool projective) {
-  require(heads.size() == data.n_tokens() && labels.size() == data.n_tokens(), "one head and one label per word");
-  check_numbers(labels, data.plan->core.n_labels, "no such label");
-  const auto starts = span(data.starts);
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    const std::span<const std::int32_t> tree(heads.data() + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i]));
-    require(is_tree(tree), "heads that are no tree");
-    require(!projective || is_projective(tree), "arcs that cross, for a projective parser");
+  PyTreeExamples(std::shared_ptr<PyArcData> data_, Ints heads_, Ints labels_, bool projective)
+      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), projective(projective),
+        core{data->columns, span(data->starts), heads.data(), labels.data()} {
+    require(heads.size() == data->n_tokens() && labels.size() == data->n_tokens(), "one head and one label per word");
+    check_numbers(labels, data->plan->core.n_labels, "no such label");
+    for (std::size_t i = 0; i < size(); ++i) {
+      const auto begin = static_cast<std::size_t>(data->starts(i)), end = static_cast<std::size_t>(data->starts(i + 1));
+      const std::span<const std::int32_t> tree = span(heads).subspan(begin, end - begin);
+      require(is_tree(tree), "heads that are no tree");
+      require(!projective || is_projective(tree), "arcs that cross, for a projective parser");
+    }
+    make_read_only(std::tie(heads, labels));
   }
-  return {data.columns, starts, heads.data(), labels.data()};
-}
+  std::size_t size() const { return data->size(); }
+};
 
 // Tables of keys, tables of folds, and the weights of attributes that have one; those of a template follow one another.
 // value_of(t, cell) is the weight of a cell of template t.
-using LearntOut = std::tuple<TablesOut, TablesOut, Numpy<float>>;
+struct LearntOut {
+  TablesOut tables, folds;
+  std::vector<float> values;
+  FIELDS(tables, folds, values)
+};
 template <class ValueOf>
-LearntOut learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
+NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
   std::vector<float> values;
   std::vector<std::int32_t> rank;
   for (std::size_t t = 0; t < weights.tables().size(); ++t) {
@@ -53,125 +61,104 @@ LearntOut learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
     }
   }
   const auto of = [&](std::int32_t id, std::int32_t base) { return rank[static_cast<std::size_t>(base + id)]; };
-  const auto same = [](std::int32_t id, std::int32_t) { return id; };
-  return {tables_out(freeze_tables(std::span(weights.tables()), of)), tables_out(freeze_tables(std::span(weights.folds()), same)),
-          to_numpy(std::move(values))};
+  return flat(LearntOut{tables_out(weights.tables(), of), tables_out(weights.folds()), std::move(values)});
 }
 
-// An online learner of trees.
-struct PyTreeOnline {
+// Keys in the order of their numbers, table after table.
+struct KeyState {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::int64_t> starts;
+  FIELDS(keys, starts)
+};
+KeyState keys_of(const std::vector<GrowingTable>& tables) {
+  KeyState out{{}, {0}};
+  for (const GrowingTable& table : tables) {
+    const std::size_t first = out.keys.size();
+    out.keys.resize(first + static_cast<std::size_t>(table.size()));
+    table.for_each([&](std::uint64_t key, std::int32_t id) { out.keys[first + static_cast<std::size_t>(id)] = key; });
+    out.starts.push_back(static_cast<std::int64_t>(out.keys.size()));
+  }
+  return out;
+}
+// Calls make(t, key) for the keys of each of n tables, which must give them their numbers.
+template <class Make>
+void make_keys(const KeyState& state, std::size_t n, Make make) {
+  check_starts<std::int64_t>(state.starts, state.keys.size());
+  require(state.starts.size() == n + 1, "weights of another plan");
+  for (std::size_t t = 0; t < n; ++t)
+    for (std::int64_t i = state.starts[t]; i < state.starts[t + 1]; ++i)
+      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t], "a key that stands twice");
+}
+
+struct TreeOnline {
+  using Examples = PyTreeExamples;
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
-  GrowingPlaces weights;
   Steps steps;
+  GrowingPlaces weights;
   std::int64_t clock = 0;
   bool filled = false;
 
-  PyTreeOnline(std::shared_ptr<PyArcPlan> plan_, bool projective, const std::string& rule, std::size_t k, double c)
-      : plan(std::move(plan_)), projective(projective),
-        weights(plan->core.places, plan->columns(), rule_from(rule, k, c).has_variances()), steps(rule_from(rule, k, c), false) {}
-
-  std::pair<std::int64_t, std::int64_t> epoch(const PyArcData& data, const Array<std::int32_t, 1>& heads, const Array<std::int32_t, 1>& labels,
-                                              const Array<std::int64_t, 1>& order, const ExampleWeights& scales, std::size_t batch,
-                                              std::size_t n_threads) {
-    require(data.plan == plan, "sentences of another plan");
-    require(batch >= 1, "batch must be positive");
-    const TreeExamples examples = examples_from(data, heads, labels, projective);
-    check_order(order, data.size());
-    check_weights(scales, data.size());
-    const double* scale = scales ? scales->data() : nullptr;
-    const EpochResult result = interruptible([&](const auto& go_on) {
-      const auto make = [&] { return Trees(plan->core, weights, examples, projective); };
-      if (!std::exchange(filled, true)) make().fill_filter();
-      return online_pass(make, weights, steps, clock, order.data(), order.size(), scale, batch, n_threads, go_on);
-    });
-    return {result.mistakes, result.updates};
+  TreeOnline(std::shared_ptr<PyArcPlan> plan_, bool projective, const std::string& rule, std::size_t k, double c)
+      : plan(std::move(plan_)), projective(projective), steps(rule_from(rule, k, c), false), weights(fresh()) {}
+  GrowingPlaces fresh() const { return {plan->core.places, plan->columns(), steps.rule().has_variances()}; }
+  void check(const Examples& examples) const {
+    require(examples.data->plan == plan && examples.projective == projective, "sentences of another plan");
   }
-
-  LearntOut learnt(bool average) const {
+  EpochResult pass(const Examples& examples, const Pass& pass) {
+    const auto make = [&] { return Trees(plan->core, weights, examples.core, projective); };
+    if (!std::exchange(filled, true)) make().fill_filter();
+    return pass_over(make, weights, steps, clock, pass);
+  }
+  NamedArrays learnt(bool average) const {
     const Mean mean{average, static_cast<double>(clock)};
     return learnt_out(weights, [&](std::size_t t, std::size_t cell) {
       const LearntTable& table = weights.values()[t];
       return mean(table.weights[cell], table.sums[cell]);
     });
   }
-
-  // All that later epochs depend on: the keys of attributes and folds in the order of their numbers, weights beside them.
-  using Keys = std::pair<std::vector<std::uint64_t>, std::vector<std::int64_t>>;
-  static Keys keys_of(const std::vector<GrowingTable>& tables) {
-    Keys out{{}, {0}};
-    for (const GrowingTable& table : tables) {
-      const std::size_t first = out.first.size();
-      out.first.resize(first + static_cast<std::size_t>(table.size()));
-      table.for_each([&](std::uint64_t key, std::int32_t id) { out.first[first + static_cast<std::size_t>(id)] = key; });
-      out.second.push_back(static_cast<std::int64_t>(out.first.size()));
+  template <class Archive>
+  void fields(Archive& archive, const Examples*) {
+    KeyState tables = keys_of(weights.tables()), folds = keys_of(weights.folds());
+    LearntTable all(0, steps.rule().has_variances());  // those of all templates, one after the other
+    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    archive("clock", clock), archive("tables", tables), archive("folds", folds);
+    if constexpr (Archive::kReads) {
+      weights = fresh(), filled = true;
+      make_keys(folds, weights.folds().size(), [&](std::size_t f, std::uint64_t key) { return weights.make_fold(static_cast<std::int32_t>(f), key); });
+      make_keys(tables, weights.tables().size(), [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
     }
-    return out;
-  }
-  auto state() const {
-    std::vector<float> values, variances;
-    std::vector<double> sums;
-    for (const LearntTable& table : weights.values()) {
-      values.insert(values.end(), table.weights.begin(), table.weights.end());
-      sums.insert(sums.end(), table.sums.begin(), table.sums.end());
-      variances.insert(variances.end(), table.variances.begin(), table.variances.end());
-    }
-    auto [keys, starts] = keys_of(weights.tables());
-    auto [fold_keys, fold_starts] = keys_of(weights.folds());
-    return std::make_tuple(clock, std::make_tuple(to_numpy(std::move(keys)), to_numpy(std::move(starts)), to_numpy(std::move(fold_keys)),
-                                                  to_numpy(std::move(fold_starts))),
-                           std::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(sums)), to_numpy(std::move(variances))));
-  }
-  using KeysIn = std::tuple<Array<std::uint64_t, 1>, Array<std::int64_t, 1>, Array<std::uint64_t, 1>, Array<std::int64_t, 1>>;
-  void restore(std::int64_t clock_, const KeysIn& keys_in, const TableState& table) {
-    const auto& [keys, starts, fold_keys, fold_starts] = keys_in;
-    const auto& [values, sums, variances] = table;
-    GrowingPlaces fresh(plan->core.places, plan->columns(), steps.rule().has_variances());
-    check_starts(starts, keys.size()), check_starts(fold_starts, fold_keys.size());
-    require(starts.size() == fresh.tables().size() + 1 && fold_starts.size() == fresh.folds().size() + 1, "weights of another plan");
-    for (std::size_t f = 0; f < fresh.folds().size(); ++f)
-      for (std::int64_t i = fold_starts(f); i < fold_starts(f + 1); ++i)
-        require(fresh.make_fold(static_cast<std::int32_t>(f), fold_keys(i)) == i - fold_starts(f), "a key that stands twice");
-    std::size_t at = 0;
-    for (std::size_t t = 0; t < fresh.tables().size(); ++t) {
-      for (std::int64_t i = starts(t); i < starts(t + 1); ++i)
-        require(static_cast<std::int64_t>(fresh.make_attribute(t, keys(i))) == i - starts(t), "a key that stands twice");
-      LearntTable& to = fresh.values()[t];
-      const std::size_t n = to.weights.size();
-      require(at + n <= values.size() && sums.size() == values.size() && variances.size() == (to.variances.empty() && n ? 0 : variances.size()),
-              "weights of another plan");
-      std::copy_n(values.data() + at, n, to.weights.begin());
-      std::copy_n(sums.data() + at, n, to.sums.begin());
-      if (!to.variances.empty()) {
-        require(variances.size() == values.size(), "weights of another plan");
-        std::copy_n(variances.data() + at, n, to.variances.begin());
+    for (const LearntTable& table : weights.values())
+      join(all.weights, table.weights), join(all.sums, table.sums), join(all.variances, table.variances);
+    table_fields(archive, "table", all);
+    if constexpr (Archive::kReads) {
+      std::size_t at = 0;
+      for (LearntTable& table : weights.values()) {
+        const std::size_t n = table.weights.size();
+        std::copy_n(all.weights.begin() + at, n, table.weights.begin());
+        std::copy_n(all.sums.begin() + at, n, table.sums.begin());
+        std::copy_n(all.variances.begin() + (table.variances.empty() ? 0 : at), table.variances.size(), table.variances.begin());
+        at += n;
       }
-      at += n;
     }
-    require(at == values.size(), "weights of another plan");
-    weights = std::move(fresh), clock = clock_, filled = true;
   }
 };
 
 // The attributes of right trees, whose weights are one vector.
 struct PyTreeVector {
-  std::shared_ptr<PyArcData> data;
-  Array<std::int32_t, 1> heads, labels;
-  TreeExamples examples;
-  bool projective;
+  std::shared_ptr<PyTreeExamples> examples;
   GrowingPlaces attributes;
   std::size_t n_weights;
 
-  PyTreeVector(std::shared_ptr<PyArcData> data_, Array<std::int32_t, 1> heads_, Array<std::int32_t, 1> labels_, bool projective)
-      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), examples(examples_from(*data, heads, labels, projective)),
-        projective(projective), attributes(data->plan->core.places, data->plan->columns(), false) {
-    make_read_only(std::tie(heads, labels));
-    without_gil([&] { add_right_attributes(data->plan->core, examples, attributes); });
-    n_weights = FixedPlaces(attributes, data->plan->core).n_weights;
+  explicit PyTreeVector(std::shared_ptr<PyTreeExamples> examples_)
+      : examples(std::move(examples_)), attributes(plan().places, examples->data->plan->columns(), false) {
+    without_gil([&] { add_right_attributes(plan(), examples->core, attributes); });
+    n_weights = FixedPlaces(attributes, plan()).n_weights;
   }
-  LearntOut weights(const Array<double, 1>& x) const {
+  const ArcPlan& plan() const { return examples->data->plan->core; }
+  NamedArrays weights(const Doubles& x) const {
     require(x.size() == n_weights, "one number per weight");
-    const FixedPlaces places(attributes, data->plan->core);
+    const FixedPlaces places(attributes, plan());
     return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
       const std::size_t at = places.first[t] + cell;
       return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
@@ -181,24 +168,29 @@ struct PyTreeVector {
 
 struct PyTreeObjective : PyObjective {
   explicit PyTreeObjective(const PyTreeVector& vector) {
-    n_sentences = vector.data->size(), n_parameters = vector.n_weights;
+    n_sentences = vector.examples->size(), n_parameters = vector.n_weights;
     core = without_gil([&] {
-      return std::make_unique<TreeObjective>(vector.data->plan->core, vector.attributes, vector.examples, vector.projective);
+      return std::make_unique<TreeObjective>(vector.plan(), vector.attributes, vector.examples->core, vector.examples->projective);
     });
   }
 };
 
+struct TreeArrays {
+  TableArrays tables, folds;
+  Floats values;
+  FIELDS(tables, folds, values)
+};
 // A parser's weights, checked; keeps the arrays they point into.
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
-  TableArrays tables, folds;
-  Array<float, 1> values;
+  TreeArrays arrays;
   FrozenPlaces weights;
   std::unique_ptr<FoldedArcs> folded;
 
-  PyTreeModel(std::shared_ptr<PyArcPlan> plan_, bool projective, TableArrays tables_, TableArrays folds_, Array<float, 1> values_)
-      : plan(std::move(plan_)), projective(projective), tables(std::move(tables_)), folds(std::move(folds_)), values(std::move(values_)) {
+  PyTreeModel(std::shared_ptr<PyArcPlan> plan_, bool projective, TreeArrays arrays_)
+      : plan(std::move(plan_)), projective(projective), arrays(std::move(arrays_)) {
+    const auto& [tables, folds, values] = arrays;
     const std::size_t n = plan->core.places.templates.size();
     weights.columns = plan->columns(), weights.values = values.data();
     weights.tables = tables_from(tables, n);
@@ -212,7 +204,7 @@ struct PyTreeModel {
       first += static_cast<std::size_t>(most + 1) * weights.columns[t];
     }
     require(first == values.size(), "as many weights as attributes have columns");
-    make_read_only(std::tie(tables, folds, values));
+    make_read_only(arrays);
     folded = std::make_unique<FoldedArcs>(plan->core, weights);
   }
 
@@ -261,7 +253,7 @@ struct PyTreeModel {
   }
 
   // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
-  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Array<std::int32_t, 1>& heads) const {
+  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Ints& heads) const {
     check(data, i);
     const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
     require(heads.size() == n, "one head per word");
@@ -350,7 +342,7 @@ struct PyTreeModel {
   }
 };
 
-Numpy<std::int32_t> projective_heads(const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& starts) {
+Numpy<std::int32_t> projective_heads(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   std::vector<std::int32_t> out(heads.data(), heads.data() + heads.size());
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
@@ -362,7 +354,7 @@ Numpy<std::int32_t> projective_heads(const Array<std::int32_t, 1>& heads, const 
 }
 
 // The first sentence whose heads are no tree with one root, -1 if there is none.
-std::int64_t first_broken_tree(const Array<std::int32_t, 1>& heads, const Array<std::int64_t, 1>& starts) {
+std::int64_t first_broken_tree(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   for (std::size_t i = 0; i + 1 < starts.size(); ++i)
     if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))})) return static_cast<std::int64_t>(i);
@@ -373,32 +365,27 @@ std::int64_t first_broken_tree(const Array<std::int32_t, 1>& heads, const Array<
 
 void bind_trees(nb::module_& module) {
   nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.")
-      .def(nb::init<const Array<std::int32_t, 2>&, const Array<std::int32_t, 2>&, const Array<std::int32_t, 2>&, std::int32_t, std::int32_t,
-                    const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
-           "atoms"_array, "templates"_array, "slots"_array, "n_folds"_a, "reach"_a, "counts"_a, "n_labels"_a);
+      .def(nb::init<const PlanArrays&, const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
+           "plan"_a, "counts"_a, "n_labels"_a);
   nb::class_<PyArcData>(module, "ArcData", "Sentences as parsers take them.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<PyArcData::Column>, Array<std::int64_t, 1>>(), "plan"_a, "columns"_array, "starts"_array)
+      .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<CodedColumn>, Longs>(), "plan"_a, "columns"_array, "starts"_array)
       .def_prop_ro("n_sentences", &PyArcData::size);
-  nb::class_<PyTreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a, "rule"_a, "k"_a, "c"_a)
-      .def("epoch", guarded(&PyTreeOnline::epoch), "data"_a, "heads"_array, "labels"_array, "order"_array, "weights"_array.none(), "batch"_a, "n_threads"_a,
-           "One pass over the sentences: (words mistaken, sentences that stepped).")
-      .def("weights", guarded(&PyTreeOnline::learnt), "average"_a, "(tables, folds, values)")
-      .def("state", guarded(&PyTreeOnline::state), "(clock, keys, (weights, sums, variances))")
-      .def("restore", guarded(&PyTreeOnline::restore), "clock"_a, "keys"_array, "table"_array);
+  nb::class_<PyTreeExamples>(module, "TreeExamples", "Sentences with their trees, checked.")
+      .def(nb::init<std::shared_ptr<PyArcData>, Ints, Ints, bool>(), "data"_a, "heads"_array,
+           "labels"_array, "projective"_a);
+  bind_online<TreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
+      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyTreeModel>(module, "TreeModel", "A parser's runtime.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, TableArrays, TableArrays, Array<float, 1>>(), "plan"_a, "projective"_a, "tables"_array,
-           "folds"_array, "values"_array)
+      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, TreeArrays>(), "plan"_a, "projective"_a, "weights"_a)
       .def("best", &PyTreeModel::best, "data"_a, "n_threads"_a, "Heads, labels and scores of best trees.")
       .def("kbest", &PyTreeModel::kbest, "data"_a, "sentence"_a, "k"_a, "Heads [k, n], labels [k, n] and scores [k].")
       .def("marginals", &PyTreeModel::marginals, "data"_a, "sentence"_a, "heads"_array, "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
       .def("explain", &PyTreeModel::explain, "data"_a, "sentence"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
            "Templates, places between and weights of what an arc scores.");
   nb::class_<PyTreeVector>(module, "TreeVector", "The attributes of right trees, with one vector of weights.")
-      .def(nb::init<std::shared_ptr<PyArcData>, Array<std::int32_t, 1>, Array<std::int32_t, 1>, bool>(), "data"_a, "heads"_array, "labels"_array,
-           "projective"_a)
+      .def(nb::init<std::shared_ptr<PyTreeExamples>>(), "examples"_a)
       .def_ro("n_weights", &PyTreeVector::n_weights)
-      .def("weights", &PyTreeVector::weights, "vector"_array, "(tables, folds, values)");
+      .def("weights", &PyTreeVector::weights, "vector"_array, "tables, folds, values");
   nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
       .def(nb::init<const PyTreeVector&>(), nb::keep_alive<1, 2>(), "vector"_a);
   module.def("projective_heads", &projective_heads, "heads"_array, "starts"_array, "Trees made projective by lifting arcs.");

@@ -9,20 +9,45 @@
 #include <span>
 #include <tuple>
 
-#include "bind.hpp"
+#include "record.hpp"
 #include "text/bounds.hpp"
 #include "weights/potentials.hpp"
 
-// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from where
-// each arc comes.
-using LatticeArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
-// The set of each token, set starts, set labels; a lattice or none.
-using SetArrays = std::tuple<Array<std::int32_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>, std::optional<LatticeArrays>>;
-// starts [n_tokens + 1], ids, values (empty: all one)
-using ListArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
-// starts [n_attributes + 1], labels [n_slots], weights [n_slots]
+// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from which
+// node of the token before each arc comes.
+template <template <class> class Hold>
+struct LatticeOf {
+  Hold<std::int64_t> starts, in_starts;
+  Hold<std::int32_t> labels, before;
+  FIELDS(starts, labels, in_starts, before)
+};
+template <template <class> class Hold>
+struct SetsOf {
+  Hold<std::int32_t> set_of, labels;  // [n_tokens], labels of sets
+  Hold<std::int64_t> starts;          // [n_sets + 1]
+  std::optional<LatticeOf<Hold>> lattice;
+  FIELDS(set_of, starts, labels, lattice)
+};
+template <template <class> class Hold>
+struct ListsOf {
+  Hold<std::int64_t> starts;  // [n_tokens + 1]
+  Hold<std::int32_t> ids;
+  Hold<float> values;  // empty: all one
+  FIELDS(starts, ids, values)
+};
+template <template <class> class Hold, class Label>
+struct RowsOf {
+  Hold<std::uint32_t> starts;  // [n_attributes + 1]
+  Hold<Label> labels;          // [n_slots]
+  Hold<float> weights;         // [n_slots]
+  FIELDS(starts, labels, weights)
+};
+using SetArrays = SetsOf<In>;
+using ListArrays = ListsOf<In>;
+using ListsOut = ListsOf<Out>;
 template <class Label>
-using RowArrays = std::tuple<Array<std::uint32_t, 1>, Array<Label, 1>, Array<float, 1>>;
+using RowArrays = RowsOf<In, Label>;
+using RowsOut = RowsOf<Out, std::uint32_t>;
 
 inline void require(bool ok, const char* why) {
   if (!ok) throw nb::value_error(why);
@@ -30,15 +55,23 @@ inline void require(bool ok, const char* why) {
 
 template <class T>
 std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
+// An argument that is an array, a vector or a span.
+template <class T>
+struct View : std::span<const T> {
+  using std::span<const T>::span;
+  View(const Array<T, 1>& array) : std::span<const T>(array.data(), array.size()) {}
+};
 
 // Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
 void make_array_read_only(nb::object array);
 
-// The same of all arrays of a thing: an array, or an optional, a tuple or a list of things.
+// The same of all arrays of a thing: an array, or a record, an optional, a tuple or a list of things.
 template <class Thing>
 void make_read_only(const Thing& thing) {
   if constexpr (requires { thing.stride_ptr(); }) {
     make_array_read_only(nb::cast(thing, nb::rv_policy::reference));
+  } else if constexpr (Record<const Thing>) {
+    make_read_only(thing.fields());
   } else if constexpr (requires { thing.has_value(); }) {
     if (thing) make_read_only(*thing);
   } else if constexpr (requires { thing.begin(); }) {
@@ -50,23 +83,24 @@ void make_read_only(const Thing& thing) {
 
 // Runs of n_items items: run i is items starts[i] .. starts[i + 1].
 template <class T>
-void check_starts(const Array<T, 1>& starts, std::size_t n_items) {
-  require(starts.size() > 0 && starts(0) == 0 && trellis::ascending(span(starts)) &&
-              static_cast<std::size_t>(starts(starts.size() - 1)) == n_items,
+void check_starts(std::span<const T> starts, std::size_t n_items) {
+  require(!starts.empty() && starts[0] == 0 && trellis::ascending(starts) && static_cast<std::size_t>(starts.back()) == n_items,
           "starts must begin with 0, never fall and end with the number of items");
 }
+template <class T>
+void check_starts(const Array<T, 1>& starts, std::size_t n_items) { check_starts(span(starts), n_items); }
 
 // Where sentences begin; gives the number of tokens.
-inline std::size_t check_sentences(const Array<std::int64_t, 1>& starts) {
+inline std::size_t check_sentences(const Longs& starts) {
   const auto n_tokens = starts.size() ? static_cast<std::size_t>(starts(starts.size() - 1)) : 0;
   check_starts(starts, n_tokens);
   return n_tokens;
 }
 
 // Numbers from `least` to below n.
-inline void check_numbers(const Array<std::int32_t, 1>& numbers, std::size_t n, const char* why, std::int32_t least = 0) {
-  const trellis::Bounds found = trellis::bounds_of(span(numbers));
-  require(numbers.size() == 0 || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
+inline void check_numbers(View<std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+  const trellis::Bounds found = trellis::bounds_of(numbers);
+  require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
 }
 
 template <class T>
@@ -85,16 +119,16 @@ bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step
   return ok;
 }
 
-inline void check_order(const Array<std::int64_t, 1>& order, std::size_t n_sentences) {
-  for (std::int64_t s : span(order)) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
+inline void check_order(View<std::int64_t> order, std::size_t n_sentences) {
+  for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
 
 // One label per token, -1 only where partial labels say what it may be.
-inline void check_gold(const Array<std::int32_t, 1>& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
+inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
   require(gold.size() == n_tokens, "gold needs one label per token");
   check_numbers(gold, n_labels, "gold: no such label", partial ? -1 : 0);
 }
-inline void check_weights(const std::optional<Array<double, 1>>& weights, std::size_t n_sentences) {
+inline void check_weights(const std::optional<Doubles>& weights, std::size_t n_sentences) {
   require(!weights || weights->size() == n_sentences, "weights: one per sentence");
 }
 inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t n_labels) {
@@ -102,7 +136,7 @@ inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t
 }
 
 // Sets of labels, none of them empty, each ascending.
-inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::int32_t, 1>& labels, std::size_t n_labels) {
+inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
   check_numbers(labels, n_labels, "allowed: no such label");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
@@ -112,9 +146,9 @@ inline void check_sets(const Array<std::int64_t, 1>& starts, const Array<std::in
   }
 }
 // Its arcs come from nodes of the token before, wherever that has some; the first token of a sentence has NULL before it.
-inline trellis::Lattice lattice_from(const LatticeArrays& given, const Array<std::int32_t, 1>& set_of, std::size_t n_sets,
-                                     std::size_t n_labels, const Array<std::int64_t, 1>& sentences) {
-  const auto& [starts, labels, in_starts, from] = given;
+inline trellis::Lattice lattice_from(const LatticeOf<In>& given, const Ints& set_of, std::size_t n_sets,
+                                     std::size_t n_labels, const Longs& sentences) {
+  const auto& [starts, in_starts, labels, from] = given;
   require(starts.size() == n_sets + 1 && in_starts.size() == labels.size() + 1, "a lattice that does not fit its sets");
   check_starts(starts, labels.size());
   check_starts(in_starts, from.size());
@@ -132,8 +166,8 @@ inline trellis::Lattice lattice_from(const LatticeArrays& given, const Array<std
 }
 // `sentences` where lattices are understood.
 inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens,
-                                    const Array<std::int64_t, 1>* sentences = nullptr) {
-  const auto& [set_of, starts, labels, lattice] = given;
+                                    const Longs* sentences = nullptr) {
+  const auto& [set_of, labels, starts, lattice] = given;
   require(set_of.size() == n_tokens, "allowed: must have one set of labels per token");
   check_sets(starts, labels, n_labels);
   check_numbers(set_of, starts.size() - 1, "allowed: no such set of labels");
@@ -153,20 +187,36 @@ inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attribut
 }
 
 template <class Label>
-void check_rows(const Array<std::uint32_t, 1>& starts, const Array<Label, 1>& labels, std::size_t n_labels) {
+void check_rows(std::span<const std::uint32_t> starts, std::span<const Label> labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
-  require(trellis::all_below(span(labels), n_labels), "a row has a label out of range");
+  require(trellis::all_below(labels, n_labels), "a row has a label out of range");
 }
 template <class Label>
 trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labels) {
   const auto& [starts, labels, weights] = given;
   require(labels.size() == weights.size(), "rows need one weight per label");
-  check_rows(starts, labels, n_labels);
+  check_rows(span(starts), span(labels), n_labels);
   return {starts.data(), labels.data(), weights.data()};
 }
 
-// Parts of labels: starts [n_labels + 1], columns; those of a label ascend, and follow the columns of labels.
-using PartArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int32_t, 1>>;
+// Updates of weights in turn: update u changes places[i] of rows[i], i from starts[u] to starts[u + 1], rows ascending.
+template <class HasWeight>
+void check_updates(std::span<const std::int64_t> starts, std::span<const std::uint32_t> rows,
+                   std::span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
+  check_starts(starts, rows.size());
+  require(places.size() == rows.size() && n_changes == rows.size(), "updates that do not fit together");
+  for (std::size_t i = 0; i < rows.size(); ++i) require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
+  for (std::size_t u = 0; u + 1 < starts.size(); ++u)
+    for (auto i = static_cast<std::size_t>(starts[u]) + 1; i < static_cast<std::size_t>(starts[u + 1]); ++i)
+      require(rows[i] >= rows[i - 1], "an update whose rows do not rise");
+}
+
+// Parts of labels: the columns of a label ascend, and follow the columns of labels.
+struct PartArrays {
+  Longs starts;  // [n_labels + 1]
+  Ints columns;
+  FIELDS(starts, columns)
+};
 inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, std::size_t n_labels) {
   if (!given) return {};
   const auto& [starts, columns] = *given;
@@ -181,7 +231,7 @@ inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, st
 }
 
 // Cells of tables whose rows are padded to the stride, ascending.
-inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells, std::size_t n_labels) {
+inline void check_cells(const Ints& cells, std::size_t n_cells, std::size_t n_labels) {
   check_numbers(cells, n_cells, "a cell out of range");
   for (std::size_t i = 0; i < cells.size(); ++i) {
     require(i == 0 || cells(i - 1) < cells(i), "cells must ascend");
@@ -191,11 +241,11 @@ inline void check_cells(const Array<std::int32_t, 1>& cells, std::size_t n_cells
 
 // Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
 // What a last label gives is [stride].
-inline void check_end(const std::optional<Array<float, 1>>& end, std::size_t n_labels) {
+inline void check_end(const std::optional<Floats>& end, std::size_t n_labels) {
   require(!end || end->size() == trellis::padded(n_labels), "end must be [stride]");
 }
 inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                                                const std::optional<Array<float, 1>>& end) {
+                                                const std::optional<Floats>& end) {
   require(edge.shape(0) >= 2, "a chain needs a label");
   const std::size_t n = edge.shape(0), stride = trellis::padded(n - 1);
   require(edge.shape(1) == stride, "edge must be [n_labels + 1, stride]");
@@ -208,8 +258,19 @@ inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, con
 // How many labels a model may have; places of labels are 16 bits wide.
 inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_labels <= 0xffff, "from 1 to 65535 labels"); }
 
-// Packed strings: string i is data[starts[i] .. starts[i + 1]).
-inline void check_strings(const Array<std::uint8_t, 1>& data, const Array<std::int64_t, 1>& starts) {
+// Packed strings: string i is data[starts[i] .. starts[i + 1]); with the slots of their hash table.
+struct PackedStrings {
+  Bytes data;
+  Longs starts;
+  FIELDS(data, starts)
+};
+struct StringArrays {
+  Bytes data;
+  Longs starts;
+  Ints slots;
+  FIELDS(data, starts, slots)
+};
+inline void check_strings(const Bytes& data, const Longs& starts) {
   require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(span(starts)) &&
               static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),
           "starts must be in order and within data");

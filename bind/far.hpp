@@ -54,7 +54,7 @@ inline std::vector<std::int32_t> same_words(std::span<const std::int32_t> words,
   }
   return same;
 }
-inline void check_same(const Array<std::int32_t, 1>& same, const Array<std::int64_t, 1>& starts) {
+inline void check_same(const Ints& same, const Longs& starts) {
   require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same: one number per token");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
     for (std::int64_t t = starts(s); t < starts(s + 1); ++t)

@@ -5,16 +5,49 @@
 #include <utility>
 #include <vector>
 
-#include "bind.hpp"
+#include "record.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
 
-// atoms [n, 5], templates [n, 3], n_tables, n_folds, reach
-using PlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t, std::int32_t, std::int32_t>;
-// keys, ids, starts [n_tables + 1]
-using TableArrays = std::tuple<Array<std::uint64_t, 1>, Array<std::int32_t, 1>, Array<std::int64_t, 1>>;
+// A template looks at tokens, or where there are slots at places.
+struct PlanArrays {
+  Array<std::int32_t, 2> atoms;      // [n, 5]: column, view, offset, bits, fold or -1; at places slot, place, offset, bits, fold
+  Array<std::int32_t, 2> templates;  // [n, 3]: first and last atom, table
+  std::int32_t n_tables, n_folds, reach;
+  std::optional<Array<std::int32_t, 2>> slots;  // [n, 2]: column, view
+  FIELDS(atoms, templates, n_tables, n_folds, reach, slots)
+};
+template <template <class> class Hold>
+struct TablesOf {
+  Hold<std::uint64_t> keys;
+  Hold<std::int32_t> ids;
+  Hold<std::int64_t> starts;  // [n_tables + 1]
+  FIELDS(keys, ids, starts)
+};
+using TableArrays = TablesOf<In>;
+using TablesOut = TablesOf<Out>;
+// rank(id, base) as of freeze_tables; without it numbers stay.
+template <class Rank>
+TablesOut tables_out(std::span<const trellis::GrowingTable> tables, Rank rank) {
+  trellis::FrozenArrays out = trellis::freeze_tables(tables, rank);
+  return {std::move(out.keys), std::move(out.ids), std::move(out.starts)};
+}
+inline TablesOut tables_out(std::span<const trellis::GrowingTable> tables) {
+  return tables_out(tables, [](std::int32_t id, std::int32_t) { return id; });
+}
 
+// A column of a corpus as codes, and the view ids of its values.
+struct CodedColumn {
+  Ints codes;
+  Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
+  FIELDS(codes, view_ids)
+};
+std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens);
+// A plan over tokens of n_columns columns, or one over places from kMeasure or kBetween to last_place.
 trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
+trellis::Plan placed_plan_from(const PlanArrays& given, std::int32_t first_place, std::int32_t last_place);
+// That columns have the views that a plan asks for, and that ids fit into the bits that atoms have for them.
+void check_views(const trellis::Plan& plan, std::span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
 // The calls of a view with their numbers, the innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {

@@ -1,49 +1,24 @@
-// Weights that grow while they are learnt, on their way from and to Python.
+// Weights that grow while they are learnt, on their way from and to Python. A learner lists what later epochs depend on in
+// fields(archive); the functions here do that for what learners have in common, with the checks of what is read.
 #pragma once
 #include <numeric>
 
+#include "learn/mixture_steps.hpp"
 #include "ngrams.hpp"
 #include "weights/growing_chain.hpp"
 
-// Rows, and beside each weight its sum for averaging and its variance.
-using RowState = std::tuple<Array<std::uint32_t, 1>, Array<std::uint32_t, 1>, Array<float, 1>, Array<double, 1>,
-                            Array<float, 1>>;
-// Both with n-grams for rows of edge attributes.
+// With n-grams for rows of edge attributes.
 inline void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& given, bool grows,
                      const trellis::Ngrams* ngrams = nullptr) {
   const trellis::Rows<std::uint32_t> from = run_rows_from(given, rows.n_labels(), ngrams);
-  require(std::get<0>(given).size() == rows.n_attributes() + 1, "one row per attribute");
+  require(given.starts.size() == rows.n_attributes() + 1, "one row per attribute");
   if (!grows) rows.stop_growing();
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
       rows.set(static_cast<std::int32_t>(a), from.labels[s], from.weights[s]);
 }
-inline void restore_rows(trellis::GrowingRows& rows, const RowState& given, const trellis::Ngrams* ngrams = nullptr) {
-  const auto& [starts, labels, weights, sums, variances] = given;
-  const trellis::Rows<std::uint32_t> from = run_rows_from({starts, labels, weights}, rows.n_labels(), ngrams);
-  require(starts.size() == rows.n_attributes() + 1 && sums.size() == labels.size() && variances.size() == labels.size(),
-          "rows of another training");
-  for (std::size_t a = 0; a < rows.n_attributes(); ++a)
-    for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s) {
-      const trellis::LearntWeight place = rows.make(static_cast<std::int32_t>(a), from.labels[s]);
-      *place.weight = from.weights[s];
-      *place.sum = sums(s);
-      if (place.variance) *place.variance = variances(s);
-    }
-}
 
-template <class T>
-void copy_to(std::vector<T>& to, const Array<T, 1>& from) {
-  require(from.size() == to.size(), "an array of another length");
-  std::copy_n(from.data(), from.size(), to.data());
-}
-
-using TableState = std::tuple<Array<float, 1>, Array<double, 1>, Array<float, 1>>;  // weights, sums, variances
-inline void restore_table(trellis::LearntTable& table, const TableState& given) {
-  copy_to(table.weights, std::get<0>(given));
-  copy_to(table.sums, std::get<1>(given));
-  copy_to(table.variances, std::get<2>(given));
-}
+// ------------------------------------------------------------ what is learnt
 
 // The weight itself, or its average over all moments of training.
 struct Mean {
@@ -53,15 +28,14 @@ struct Mean {
     return average && n > 0 ? static_cast<float>((n * weight - sum) / n) : weight;
   }
 };
+inline std::vector<float> means(const trellis::LearntTable& table, const Mean& mean) {
+  std::vector<float> out(table.weights.size());
+  for (std::size_t s = 0; s < out.size(); ++s) out[s] = mean(table.weights[s], table.sums[s]);
+  return out;
+}
 
-using RowsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>>;
-struct PlainRows {
-  std::vector<std::uint32_t> starts, labels;
-  std::vector<float> weights;
-  RowsOut out() && { return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights))}; }
-};
-inline PlainRows plain_rows(const trellis::GrowingRows& rows, const Mean& mean) {
-  PlainRows to{std::vector<std::uint32_t>(rows.n_attributes() + 1), {}, {}};
+inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) {
+  RowsOut to{std::vector<std::uint32_t>(rows.n_attributes() + 1), {}, {}};
   rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float) {
     const float value = mean(weight, sum);
     if (value != 0) ++to.starts[a + 1], to.labels.push_back(label), to.weights.push_back(value);
@@ -69,11 +43,15 @@ inline PlainRows plain_rows(const trellis::GrowingRows& rows, const Mean& mean) 
   std::partial_sum(to.starts.begin(), to.starts.end(), to.starts.begin());
   return to;
 }
-inline RowsOut rows_out(const trellis::GrowingRows& rows, const Mean& mean) { return plain_rows(rows, mean).out(); }
 
-// Parents, last labels, weights. Those with a weight, of their own or with an attribute (`columns` of rows, from n_pairs
-// on), all that are part of one, and no others; or `all`. Columns get their new numbers.
-using NgramsOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint16_t>, Numpy<float>>;
+struct NgramsOut {
+  std::vector<std::uint32_t> parents;
+  std::vector<std::uint16_t> labels;
+  std::vector<float> weights;
+  FIELDS(parents, labels, weights)
+};
+// Those with a weight, of their own or with an attribute (`columns` of rows, from n_pairs on), all that are part of one,
+// and no others; or `all`. Columns get their new numbers.
 inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights, std::size_t n_pairs,
                             std::span<std::uint32_t> columns, bool all = false) {
   std::vector<std::uint8_t> kept(ngrams.size(), all);
@@ -86,74 +64,240 @@ inline NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<flo
   }
   for (std::uint32_t g = 0; g < ngrams.size(); ++g)
     if (kept[g] && ngrams.length(g) > 1) out.push_back(ngrams.length(g) < trellis::kScored ? 0 : weights[g]);
-  auto [parents, labels] = ngram_arrays(ngrams, &kept);
+  auto [parents, labels] = ngram_state(ngrams, &kept);
   std::vector<std::uint32_t> number(ngrams.size());
   std::exclusive_scan(kept.begin(), kept.end(), number.begin(), 0u);
   for (std::uint32_t& column : columns)
     if (column >= n_pairs) column = static_cast<std::uint32_t>(n_pairs + number[column - n_pairs]);
-  return {parents, labels, to_numpy(std::move(out))};
+  return {std::move(parents), std::move(labels), std::move(out)};
 }
 
-// Rows, edge rows, edge [L + 1, stride], tri [L + 1, L + 1, stride] or empty, n-grams or none; weights of zero are left
-// out of rows.
-inline std::tuple<RowsOut, RowsOut, Numpy<float>, Numpy<float>, std::optional<NgramsOut>> weights_of(
-    const trellis::GrowingChain& self, const Mean& mean, bool all_ngrams = false) {
-  if (self.ngrams) {
-    std::vector<float> long_ones(self.tri.weights.size()), pairs(self.edge.weights.size());
-    for (std::size_t s = 0; s < long_ones.size(); ++s) long_ones[s] = mean(self.tri.weights[s], self.tri.sums[s]);
-    for (std::size_t s = 0; s < pairs.size(); ++s) pairs[s] = mean(self.edge.weights[s], self.edge.sums[s]);
-    PlainRows edge_rows = plain_rows(self.edge_rows, mean);
-    auto ngrams = ngrams_out(*self.ngrams, long_ones, pairs.size(), edge_rows.labels, all_ngrams);
-    return {rows_out(self.rows, mean), std::move(edge_rows).out(), to_numpy(std::move(pairs), {self.n_labels + 1, self.stride}),
-            to_numpy(std::vector<float>{}, {0, self.n_labels + 1, self.stride}), std::move(ngrams)};
-  }
-  const auto means = [&](const trellis::LearntTable& table, std::vector<std::size_t> shape) {
-    std::vector<float> out(table.weights.size());
-    for (std::size_t s = 0; s < out.size(); ++s) out[s] = mean(table.weights[s], table.sums[s]);
-    return to_numpy(std::move(out), std::move(shape));
-  };
-  const std::size_t n = self.n_labels + 1, depth = self.order == 2 ? n : 0;
-  return {rows_out(self.rows, mean), rows_out(self.edge_rows, mean), means(self.edge, {n, self.stride}),
-          means(self.tri, {depth, n, self.stride}), std::nullopt};
+// Weights of a chain; those of zero are left out of rows.
+struct ChainOut {
+  RowsOut rows, edge_rows;
+  Numpy<float> edge, tri;  // [L + 1, stride], [L + 1, L + 1, stride] or empty
+  std::optional<NgramsOut> ngrams;
+  FIELDS(rows, edge_rows, edge, tri, ngrams)
+};
+inline ChainOut weights_of(const trellis::GrowingChain& self, const Mean& mean, bool all_ngrams = false) {
+  const std::size_t n = self.n_labels + 1;
+  std::vector<float> pairs = means(self.edge, mean), longer = means(self.tri, mean);
+  ChainOut out{rows_out(self.rows, mean), rows_out(self.edge_rows, mean), {}, {}, std::nullopt};
+  if (self.ngrams) out.ngrams = ngrams_out(*self.ngrams, longer, pairs.size(), out.edge_rows.labels, all_ngrams), longer.clear();
+  out.edge = to_numpy(std::move(pairs), {n, self.stride});
+  out.tri = to_numpy(std::move(longer), {self.order == 2 && !self.ngrams ? n : 0, n, self.stride});
+  return out;
 }
 
-// All that is needed to go on as if nothing had happened: weights, sums and variances that training has changed.
-using RowStateOut = std::tuple<Numpy<std::uint32_t>, Numpy<std::uint32_t>, Numpy<float>, Numpy<double>, Numpy<float>>;
-inline RowStateOut row_state(const trellis::GrowingRows& rows) {
-  std::vector<std::uint32_t> starts(rows.n_attributes() + 1), labels;
-  std::vector<float> weights, variances;
+// ------------------------------------------------------------ what later epochs depend on
+
+// A table of the same size as when it was written.
+template <class Archive>
+void table_fields(Archive& archive, const std::string& name, trellis::LearntTable& table) {
+  const std::size_t n = table.weights.size(), n_variances = table.variances.size();
+  archive(name + ".weights", table.weights), archive(name + ".sums", table.sums), archive(name + ".variances", table.variances);
+  require(table.weights.size() == n && table.sums.size() == n && table.variances.size() == n_variances, "weights of another training");
+}
+
+// Rows of weights, and beside each its sum for averaging and its variance; those that training has not changed are left out.
+struct RowState {
+  std::vector<std::uint32_t> starts, labels;
+  std::vector<float> weights;
   std::vector<double> sums;
-  rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float variance) {
-    if (weight == 0 && sum == 0 && variance == 1) return;
-    ++starts[a + 1], labels.push_back(label), weights.push_back(weight), sums.push_back(sum), variances.push_back(variance);
-  });
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  return {to_numpy(std::move(starts)), to_numpy(std::move(labels)), to_numpy(std::move(weights)),
-          to_numpy(std::move(sums)), to_numpy(std::move(variances))};
-}
-inline auto ngram_state(const trellis::GrowingChain& self) {
-  return ngram_arrays(self.ngrams ? *self.ngrams : trellis::Ngrams(self.n_labels, 1));
-}
-// N-grams, or no n-grams and triples.
-inline void restore_ngrams(trellis::GrowingChain& self, const NgramArrays& given, const TableState& weights) {
-  require(self.ngrams || std::get<0>(given).size() == 0, "n-grams of another training");
-  if (!self.ngrams) return restore_table(self.tri, weights);
-  self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
-  make_ngrams(given, *self.ngrams);
-  self.ngrams_grown();
-  restore_table(self.tri, weights);
-  self.ngrams_given();
-}
-inline void check_chain_order(int order, bool sparse) {
-  require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
-}
-inline auto table_state(const trellis::LearntTable& table) {
-  return std::make_tuple(to_numpy(table.weights), to_numpy(table.sums), to_numpy(table.variances));
+  std::vector<float> variances;
+  FIELDS(starts, labels, weights, sums, variances)
+};
+template <class Archive>
+void row_fields(Archive& archive, const std::string& name, trellis::GrowingRows& rows, const trellis::Ngrams* ngrams = nullptr) {
+  RowState state{std::vector<std::uint32_t>(rows.n_attributes() + 1), {}, {}, {}, {}};
+  auto& [starts, labels, weights, sums, variances] = state;
+  if constexpr (!Archive::kReads) {
+    rows.each([&](std::size_t a, std::uint32_t label, float weight, double sum, float variance) {
+      if (weight == 0 && sum == 0 && variance == 1) return;
+      ++starts[a + 1], labels.push_back(label), weights.push_back(weight), sums.push_back(sum), variances.push_back(variance);
+    });
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  }
+  archive(name, state);
+  if constexpr (Archive::kReads) {
+    check_run_rows(starts, labels, rows.n_labels(), ngrams);
+    const std::size_t n = labels.size();
+    require(starts.size() == rows.n_attributes() + 1 && weights.size() == n && sums.size() == n && variances.size() == n,
+            "rows of another training");
+    for (std::size_t a = 0; a < rows.n_attributes(); ++a)
+      for (std::uint32_t s = starts[a]; s < starts[a + 1]; ++s) {
+        const trellis::LearntWeight place = rows.make(static_cast<std::int32_t>(a), labels[s]);
+        *place.weight = weights[s];
+        *place.sum = sums[s];
+        if (place.variance) *place.variance = variances[s];
+      }
+  }
 }
 
-// Begin with weights of label pairs, and of last labels or none.
-inline void set_labels(trellis::GrowingChain& self, const Array<float, 1>& edge, const Array<float, 1>& end) {
-  copy_to(self.edge.weights, edge);
-  if (end.size() != 0 && end.size() != self.stride) throw nb::value_error("end does not fit");
-  self.end.assign(end.data(), end.data() + end.size());
+// All weights of a chain; one that reads them is as it was made.
+template <class Archive>
+void chain_fields(Archive& archive, trellis::GrowingChain& self) {
+  NgramState ngrams;
+  if (!Archive::kReads && self.ngrams) ngrams = ngram_state(*self.ngrams);
+  archive("ngrams", ngrams);
+  if constexpr (Archive::kReads) {
+    require(self.ngrams || ngrams.parents.empty(), "n-grams of another training");
+    if (self.ngrams) {
+      self.ngrams.emplace(self.n_labels, static_cast<std::size_t>(self.order));
+      make_ngrams(ngrams.parents, ngrams.labels, *self.ngrams);
+      self.ngrams_grown();
+    }
+  }
+  table_fields(archive, "edge", self.edge), table_fields(archive, "tri", self.tri);
+  if (Archive::kReads && self.ngrams) self.ngrams_given();
+  row_fields(archive, "rows", self.rows);
+  row_fields(archive, "edge_rows", self.edge_rows, self.ngrams ? &*self.ngrams : nullptr);
+}
+
+// Updates in turn. has_weight(row, place) says whether there is such a weight.
+template <class Archive, class HasWeight>
+void log_fields(Archive& archive, trellis::UpdateLog& log, HasWeight has_weight) {
+  archive("log.clocks", log.clocks), archive("log.starts", log.starts), archive("log.rows", log.rows);
+  archive("log.places", log.places), archive("log.changes", log.changes);
+  if constexpr (Archive::kReads) {
+    require(log.clocks.size() + 1 == log.starts.size(), "updates that do not fit together");
+    check_updates(log.starts, log.rows, log.places, log.changes.size(), has_weight);
+  }
+}
+
+struct LogOut {
+  std::vector<std::int64_t> clocks, starts;
+  std::vector<std::uint32_t> rows, places;
+  std::vector<float> changes;
+  FIELDS(clocks, starts, rows, places, changes)
+};
+
+// Mixtures of Frank-Wolfe: the numbers of parts, `width` of each, by to_numbers(part), an array that begins with its site, and
+// part_from(example, numbers), which checks them.
+struct MixtureState {
+  std::vector<std::int64_t> starts;  // [n_examples + 1]
+  std::vector<std::uint32_t> parts;  // [n_parts, width]
+  std::vector<double> amounts;       // [n_parts]
+  std::vector<double> costs;         // [n_examples]
+  FIELDS(starts, parts, amounts, costs)
+};
+template <class Archive, class Part, class ToNumbers, class PartFrom>
+void mixture_fields(Archive& archive, trellis::MixtureSteps<Part>& steps, ToNumbers to_numbers, PartFrom part_from) {
+  constexpr std::size_t width = std::tuple_size_v<decltype(to_numbers(Part()))>;
+  archive("clock", steps.clock), archive("dual", steps.dual);
+  MixtureState state{{0}, {}, {}, {}};
+  auto& [starts, parts, amounts, costs] = state;
+  if constexpr (!Archive::kReads)
+    for (const auto& mixture : steps.mixtures) {
+      for (const auto& [part, amount] : mixture.parts) {
+        const auto numbers = to_numbers(part);
+        parts.insert(parts.end(), numbers.begin(), numbers.end()), amounts.push_back(amount);
+      }
+      starts.push_back(static_cast<std::int64_t>(amounts.size())), costs.push_back(mixture.cost);
+    }
+  archive("mixtures", state);
+  if constexpr (Archive::kReads) {
+    const std::size_t n = steps.mixtures.size();
+    check_starts<std::int64_t>(starts, amounts.size());
+    require(starts.size() == n + 1 && costs.size() == n && parts.size() == width * amounts.size(), "mixtures of other examples");
+    for (std::size_t i = 0; i < n; ++i) {
+      auto& own = steps.mixtures[i].parts;
+      own.clear(), steps.mixtures[i].cost = costs[i];
+      for (auto p = static_cast<std::size_t>(starts[i]); p < static_cast<std::size_t>(starts[i + 1]); ++p) {
+        own.push_back({part_from(i, parts.data() + p * width), amounts[p]});
+        require(own.size() < 2 || own[own.size() - 2].part.site <= own.back().part.site, "sites must ascend");
+      }
+    }
+  }
+}
+
+// ------------------------------------------------------------ learners
+
+// A learner of a structure as Python calls it. It brings
+//   Examples                  what it goes over, checked; size()
+//   check(examples)           that they are of the kind of its weights
+//   pass(examples, pass)      one pass over them
+//   learnt(average)           what it has learnt, for Python
+//   fields(archive, examples) all that later epochs depend on; examples are null where they are written
+// and its constructor.
+struct Pass {
+  std::span<const std::int64_t> order;
+  const double* scales;  // [n_examples], or null: all one
+  std::size_t batch, n_threads;
+  const trellis::Patience::GoOn& go_on;
+};
+template <class Learner>
+struct PyLearner : Learner {
+  using Learner::Learner;
+  using Examples = typename Learner::Examples;
+  using Weights = std::optional<Doubles>;
+
+  // (places mistaken, examples that made a step), and of Frank-Wolfe the gaps as they were met.
+  auto epoch(const Examples& examples, const Longs& order, const Weights& weights, std::size_t batch, std::size_t n_threads) {
+    require(batch >= 1, "batch must be positive");
+    this->check(examples);
+    check_order(order, examples.size()), check_weights(weights, examples.size());
+    const auto result = interruptible([&](const auto& go_on) {
+      return this->pass(examples, Pass{span(order), weights ? weights->data() : nullptr, batch, n_threads, go_on});
+    });
+    if constexpr (requires { result.gap; }) return std::make_tuple(result.mistakes, result.updates, result.gap);
+    else return std::make_tuple(result.mistakes, result.updates);
+  }
+  void renew(const Examples& examples, const Weights& weights) {
+    this->check(examples), check_weights(weights, examples.size());
+    const WithoutGil released;
+    Learner::renew(examples, weights ? weights->data() : nullptr);
+  }
+  LogOut log() const {
+    const trellis::UpdateLog& all = this->steps.log;
+    return {all.clocks, all.starts, all.rows, all.places, all.changes};
+  }
+  NamedArrays state() const {
+    OutArchive archive;
+    const_cast<PyLearner&>(*this).fields(archive, nullptr);  // which it only reads
+    return archive.dict;
+  }
+  // Mixtures are checked against the examples.
+  void restore(const NamedArrays& state, const Examples* examples) {
+    if constexpr (requires { this->steps.mixtures; }) require(examples, "mixtures need their examples");
+    if (examples) this->check(*examples);
+    InArchive archive(state);
+    this->fields(archive, examples);
+  }
+};
+
+template <class Learner>
+auto bind_learner(nb::module_& module, const char* name, const char* doc) {
+  using Self = PyLearner<Learner>;
+  return nb::class_<Self>(module, name, doc)
+      .def("epoch", guarded(&Self::epoch), nb::arg("examples"), "order"_array, "weights"_array.none(), nb::arg("batch") = 1,
+           nb::arg("n_threads") = 1, "One pass over the examples in that order: (places mistaken, examples that made a step, ...).")
+      .def("weights", guarded(+[](const Self& self, bool average) { return self.learnt(average); }), nb::arg("average"),
+           "What it has learnt: the last weights, or their average over all steps.")
+      .def("state", guarded(&Self::state), "All that later epochs depend on, as named arrays.")
+      .def("restore", guarded(&Self::restore), nb::arg("state"), nb::arg("examples").none() = nb::none(),
+           "Go on from that state; self must be as it was made.");
+}
+// An online learner: with the number of examples seen, and the updates in turn.
+template <class Learner>
+auto bind_online(nb::module_& module, const char* name, const char* doc) {
+  using Self = PyLearner<Learner>;
+  return bind_learner<Learner>(module, name, doc)
+      .def_prop_ro("clock", [](const Self& self) { return self.clock; }, "Examples seen.")
+      .def("log", guarded(&Self::log), "Updates in turn: examples seen before each, starts, rows, places and changes.");
+}
+// One by Frank-Wolfe.
+template <class Learner>
+auto bind_frank_wolfe(nb::module_& module, const char* name, const char* doc) {
+  using Self = PyLearner<Learner>;
+  return bind_learner<Learner>(module, name, doc)
+      .def_prop_ro("dual", [](const Self& self) { return self.steps.dual; }, "The dual objective.")
+      .def("renew", guarded(&Self::renew), nb::arg("examples"), "weights"_array.none(), "Weights and dual anew from all mixtures.");
+}
+
+// One pass of an online learner, where make() gives a structure by the weights of now.
+template <class Make, class Weights>
+trellis::EpochResult pass_over(Make make, Weights& weights, trellis::Steps& steps, std::int64_t& clock, const Pass& pass) {
+  const auto [order, scales, batch, n_threads, go_on] = pass;
+  return trellis::online_pass(make, weights, steps, clock, order.data(), order.size(), scales, batch, n_threads, go_on);
 }

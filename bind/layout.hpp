@@ -7,21 +7,25 @@
 // Keeps the arrays it points into.
 struct PyLayout {
   template <class Label>
-  using RowsArrays = std::tuple<Array<std::uint32_t, 1>, Array<Label, 1>>;  // starts [n + 1], labels [n_slots]
+  struct RowsArrays {
+    UInts starts;  // [n + 1]
+    Array<Label, 1> labels;          // [n_slots]
+    FIELDS(starts, labels)
+  };
 
   const Encoded& corpus;
   RowsArrays<std::uint16_t> rows;
   RowsArrays<std::uint32_t> edge_rows;
-  Array<std::int32_t, 1> edge_places, tri_places;
+  Ints edge_places, tri_places;
   Array<float, 2> edge_base;
-  Array<float, 1> end_base;
+  Floats end_base;
   std::optional<trellis::Ngrams> ngrams;
   trellis::Layout core;
 
   PyLayout(const PyLayout&) = delete;  // core points into it
   PyLayout(const Encoded& corpus, int order, RowsArrays<std::uint16_t> rows_, RowsArrays<std::uint32_t> edge_rows_,
-           Array<std::int32_t, 1> edge_places_, Array<std::int32_t, 1> tri_places_, Array<float, 2> edge_base_,
-           Array<float, 1> end_base_, const std::optional<PartArrays>& parts, const std::optional<NgramArrays>& ngrams_)
+           Ints edge_places_, Ints tri_places_, Array<float, 2> edge_base_,
+           Floats end_base_, const std::optional<PartArrays>& parts, const std::optional<NgramArrays>& ngrams_)
       : corpus(corpus), rows(std::move(rows_)), edge_rows(std::move(edge_rows_)),
         edge_places(std::move(edge_places_)), tri_places(std::move(tri_places_)), edge_base(std::move(edge_base_)),
         end_base(std::move(end_base_)) {
@@ -34,7 +38,7 @@ struct PyLayout {
     require(row_starts.size() == corpus.n_attributes + 1 && edge_row_starts.size() == corpus.n_edge_attributes + 1,
             "one row per attribute");
     const trellis::LabelParts label_parts = parts_from(parts, L);
-    check_rows(row_starts, row_labels, label_parts.width(L));
+    check_rows(span(row_starts), span(row_labels), label_parts.width(L));
     check_cells(edge_places, pairs, L);
     if (ngrams_) {
       ngrams.emplace(L, static_cast<std::size_t>(order));
@@ -43,7 +47,7 @@ struct PyLayout {
     } else {
       check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     }
-    check_run_rows(edge_row_starts, edge_row_labels, pairs, ngrams ? &*ngrams : nullptr);
+    check_run_rows(span(edge_row_starts), span(edge_row_labels), pairs, ngrams ? &*ngrams : nullptr);
     require(ngrams || !corpus.data.histories, "attributes of longer label runs need n-grams");
     make_read_only(std::tie(rows, edge_rows, edge_places, tri_places));
     core = {L, corpus.n_attributes, corpus.n_edge_attributes, order, span(row_starts), span(row_labels),

@@ -42,9 +42,9 @@ NB_MODULE(_core, module) {
   bind_features(module);    // codes to attribute lists
   bind_brown(module);       // classes of words from text without labels
   bind_dictionary(module);  // dictionaries of entries over several tokens
-  bind_learners(module);    // training: encoded corpora, learners by epochs, votes
+  bind_corpora(module);     // encoded corpora, weights and n-grams of chains, votes
   bind_objective(module);   // training: losses and gradients
-  bind_frank_wolfe(module);  // training: the margin of whole paths in the dual
+  bind_chain_learners(module);  // training: online learners and Frank-Wolfe
   bind_derivations(module);  // training: any structure, one weight per feature
   bind_trees(module);       // dependency trees: training and parsing
   bind_phrases(module);     // trees of grammars: training and parsing

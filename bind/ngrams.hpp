@@ -5,46 +5,63 @@
 
 // N-grams of two labels and more, each after its parent (the same without its last label) and its shorter ones (without
 // the first): the first of the arrays has number n_labels + 2.
-using NgramArrays = std::tuple<Array<std::uint32_t, 1>, Array<std::uint16_t, 1>>;  // parents, last labels
+template <template <class> class Hold>
+struct NgramsOf {
+  Hold<std::uint32_t> parents;
+  Hold<std::uint16_t> labels;  // the last of each
+  FIELDS(parents, labels)
+};
+using NgramArrays = NgramsOf<In>;
+using NgramState = NgramsOf<Out>;
 
-inline void make_ngrams(const NgramArrays& given, trellis::Ngrams& ngrams) {
-  const auto& [parents, labels] = given;
+// What n-grams have at single tokens.
+template <template <class> class Hold, class Real>
+struct TokenNgramsOf {
+  Hold<std::int64_t> starts;    // [n_tokens + 1]
+  Hold<std::uint32_t> numbers;  // of n-grams
+  Hold<Real> scores;
+  FIELDS(starts, numbers, scores)
+};
+
+inline void make_ngrams(std::span<const std::uint32_t> parents, std::span<const std::uint16_t> labels, trellis::Ngrams& ngrams) {
   require(parents.size() == labels.size(), "n-grams need one label per parent");
   for (std::size_t i = 0; i < parents.size(); ++i) {
     const std::size_t node = ngrams.size();
-    require(parents(i) > 0 && parents(i) < node && ngrams.length(parents(i)) <= ngrams.order() &&
-                labels(i) < ngrams.n_labels(),
+    require(parents[i] > 0 && parents[i] < node && ngrams.length(parents[i]) <= ngrams.order() && labels[i] < ngrams.n_labels(),
             "an n-gram out of range");
-    require(ngrams.extend(parents(i), labels(i)) == node && ngrams.size() == node + 1,
+    require(ngrams.extend(parents[i], labels[i]) == node && ngrams.size() == node + 1,
             "an n-gram stands twice, or before its shorter one");
   }
 }
+inline void make_ngrams(const NgramArrays& given, trellis::Ngrams& ngrams) {
+  make_ngrams(span(given.parents), span(given.labels), ngrams);
+}
 // Rows whose columns are n_columns labels, or cells of label pairs, and after those n-grams of three labels and more
 // (ngrams null: none).
-inline void check_run_rows(const Array<std::uint32_t, 1>& starts, const Array<std::uint32_t, 1>& columns,
-                           std::size_t n_columns, const trellis::Ngrams* ngrams) {
+inline void check_run_rows(std::span<const std::uint32_t> starts, std::span<const std::uint32_t> columns, std::size_t n_columns,
+                           const trellis::Ngrams* ngrams) {
   check_rows(starts, columns, n_columns + (ngrams ? ngrams->size() : 0));
   for (std::size_t i = 0; ngrams && i < columns.size(); ++i)
-    require(columns(i) < n_columns ||
-                ngrams->length(static_cast<std::uint32_t>(columns(i) - n_columns)) >= trellis::kScored,
+    require(columns[i] < n_columns || ngrams->length(static_cast<std::uint32_t>(columns[i] - n_columns)) >= trellis::kScored,
             "a row has an n-gram of fewer than three labels");
 }
 inline trellis::Rows<std::uint32_t> run_rows_from(const RowArrays<std::uint32_t>& given, std::size_t n_columns,
                                                   const trellis::Ngrams* ngrams) {
   const auto& [starts, columns, weights] = given;
   require(columns.size() == weights.size(), "rows need one weight per label");
-  check_run_rows(starts, columns, n_columns, ngrams);
+  check_run_rows(span(starts), span(columns), n_columns, ngrams);
   return {starts.data(), columns.data(), weights.data()};
 }
-inline auto ngram_arrays(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
-  std::vector<std::uint32_t> parents, number(ngrams.size());
-  std::vector<std::uint16_t> labels;
+inline NgramState ngram_state(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
+  NgramState out;
+  auto& [parents, labels] = out;
+  std::vector<std::uint32_t> number(ngrams.size());
   for (std::uint32_t g = 0, next = 0; g < ngrams.size(); ++g) {
     if (kept && !(*kept)[g]) continue;
     number[g] = next++;
     if (ngrams.length(g) > 1) parents.push_back(number[ngrams.parent(g)]), labels.push_back(ngrams.label(g));
   }
-  return std::make_tuple(to_numpy(std::move(parents)), to_numpy(std::move(labels)));
+  return out;
 }
 
 struct PyNgrams {
@@ -55,11 +72,11 @@ struct PyNgrams {
   trellis::NgramScores<float> floats;
   trellis::NgramScores<double> doubles;
 
-  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Array<float, 1>& weights,
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Floats& weights,
            std::size_t beam = 0)
       : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
     make_ngrams(given, ngrams);
-    require(weights.size() == std::get<0>(given).size(), "n-grams need one weight each");
+    require(weights.size() == given.parents.size(), "n-grams need one weight each");
     check_finite(weights, "the weight of an n-gram must be a finite number");
     scores.resize(n_labels + 2);
     scores.insert(scores.end(), weights.data(), weights.data() + weights.size());

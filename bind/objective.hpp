@@ -7,15 +7,14 @@ struct PyObjective {
   std::size_t n_sentences = 0, n_parameters = 0;
   std::unique_ptr<trellis::Objective> core;
 
-  Numpy<double> losses(const Array<double, 1>& parameters, std::size_t n_threads) {
+  Numpy<double> losses(const Doubles& parameters, std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     std::vector<double> out(n_sentences);
     without_gil([&] { core->losses(parameters.data(), n_threads, out.data()); });
     return to_numpy(std::move(out));
   }
 
-  std::pair<Numpy<double>, Numpy<double>> gradient(const Array<double, 1>& parameters,
-                                                   const std::optional<Array<double, 1>>& weights,
+  std::pair<Numpy<double>, Numpy<double>> gradient(const Doubles& parameters, const std::optional<Doubles>& weights,
                                                    std::size_t n_threads) {
     if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
     check_weights(weights, n_sentences);
@@ -27,7 +26,7 @@ struct PyObjective {
   }
 
   Numpy<double> pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
-                     const Array<std::int64_t, 1>& order, const std::optional<Array<double, 1>>& weights, double rate,
+                     const Longs& order, const std::optional<Doubles>& weights, double rate,
                      double c1, double c2, std::size_t batch, std::size_t n_threads) {
     require(batch >= 1, "batch must be positive");
     if (parameters.size() != n_parameters || squares.size() != n_parameters) throw nb::value_error("one number a parameter");

@@ -4,12 +4,20 @@
 #include "features.hpp"
 #include "learn/phrases.hpp"
 
-// starts [n + 1] of words, starts [n_words + 1] of their tags, tags, scores
-using WordArrays = std::tuple<Array<std::int64_t, 1>, Array<std::int64_t, 1>, Array<std::int32_t, 1>, Array<float, 1>>;
-// atoms [n, 5] (slot, place, offset, bits, fold), templates [n, 2], slots [n, 2], number of folds, reach, outline or -1
-using SpanPlanArrays = std::tuple<Array<std::int32_t, 2>, Array<std::int32_t, 2>, Array<std::int32_t, 2>, std::int32_t,
-                                  std::int32_t, std::int32_t>;
-using CodedColumns = std::vector<std::pair<Array<std::int32_t, 1>, Array<std::int32_t, 2>>>;  // codes, view ids [n_values, n_views]
+struct WordArrays {
+  Longs starts;      // [n_sentences + 1]
+  Longs tag_starts;  // [n_words + 1]
+  Ints tags;
+  Floats scores;
+  FIELDS(starts, tag_starts, tags, scores)
+};
+// Templates of spans and split points, and the slot whose ids make an outline, or -1.
+struct SpanPlanArrays {
+  PlanArrays plan;
+  std::int32_t outline;
+  FIELDS(plan, outline)
+};
+using CodedColumns = std::vector<CodedColumn>;
 
 constexpr std::int64_t kLongestSentence = 400;  // words: a chart has a row of symbols per span
 
@@ -41,8 +49,8 @@ struct PyPhrasePruner {
   std::shared_ptr<PyPhraseGrammar> fine, coarse;
   trellis::PhrasePruner core;
 
-  PyPhrasePruner(std::shared_ptr<PyPhraseGrammar> fine_, std::shared_ptr<PyPhraseGrammar> coarse_, const Array<double, 1>& factors,
-                 const Array<std::int32_t, 1>& coarse_of, double least)
+  PyPhrasePruner(std::shared_ptr<PyPhraseGrammar> fine_, std::shared_ptr<PyPhraseGrammar> coarse_, const Doubles& factors,
+                 const Ints& coarse_of, double least)
       : fine(std::move(fine_)), coarse(std::move(coarse_)),
         core{fine->core, coarse->core, {factors.data(), factors.data() + factors.size()}, {coarse_of.data(), coarse_of.data() + coarse_of.size()}, least} {
     const std::size_t n_phrases = fine->core.n_phrases();
@@ -83,48 +91,27 @@ struct RuleColumnArray {
   }
 };
 
-inline std::vector<float> base_from(const Array<float, 1>& given, const trellis::PhraseGrammar& grammar) {
+inline std::vector<float> base_from(const Floats& given, const trellis::PhraseGrammar& grammar) {
   require(given.size() == grammar.n_rules(), "one score per rule");
   check_finite(given, "scores of rules must be finite numbers");
   return {given.data(), given.data() + given.size()};
 }
 
 inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& given) {
-  using trellis::SpanPlan;
-  const auto& [atoms, templates, slots, n_folds, reach, outline] = given;
-  require(atoms.shape(1) == 5 && templates.shape(1) == 2 && slots.shape(1) == 2, "atoms are [n, 5], templates and slots [n, 2]");
-  const auto n_slots = static_cast<std::int32_t>(slots.shape(0));
-  require(n_folds >= 0 && reach >= 1 && reach <= 1 << 10 && outline >= -1 && outline < n_slots, "a plan out of range");
-  SpanPlan plan;
-  plan.plan.n_folds = n_folds, plan.plan.reach = reach, plan.outline = outline;
-  for (std::size_t i = 0; i < slots.shape(0); ++i) plan.plan.slots.push_back({slots(i, 0), slots(i, 1)});
-  for (std::size_t i = 0; i < atoms.shape(0); ++i) {
-    const std::int32_t* a = atoms.data() + 5 * i;
-    const bool measure = a[1] == trellis::kMeasure;
-    require(a[0] >= 0 && a[0] < (measure ? 2 : n_slots) && a[1] >= trellis::kMeasure && a[1] <= SpanPlan::kSplit && a[2] >= -reach &&
-                a[2] <= reach && a[3] >= 1 && a[3] <= 63 && a[4] < n_folds, "an atom out of range");
-    plan.plan.atoms.push_back({a[0], a[1], a[2], a[3], a[4]});
-  }
-  for (std::size_t i = 0; i < templates.shape(0); ++i) {
-    const std::int32_t first = templates(i, 0), last = templates(i, 1);
-    require(first >= 0 && last >= first && static_cast<std::size_t>(last) <= plan.plan.atoms.size(), "a template out of range");
-    plan.plan.templates.push_back({first, last, false});
+  trellis::SpanPlan plan;
+  plan.plan = placed_plan_from(given.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = given.outline;
+  require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "a plan out of range");
+  for (const trellis::Template& shape : plan.plan.templates) {
     bool of_split = false;
-    for (std::int32_t a = first; a < last; ++a) of_split |= plan.plan.atoms[static_cast<std::size_t>(a)].place == SpanPlan::kSplit;
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)
+      of_split |= plan.plan.atoms[static_cast<std::size_t>(a)].place == trellis::SpanPlan::kSplit;
     plan.of_split.push_back(of_split);
   }
   return plan;
 }
 
 inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& given, std::size_t n_words) {
-  std::vector<trellis::ColumnCodes> columns;
-  for (const auto& [codes, views] : given) {
-    require(codes.size() == n_words, "a column of another length than the sentences");
-    check_numbers(codes, views.shape(0), "a code without a value");
-    columns.push_back({codes.data(), {views.data(), views.shape(1)}});
-  }
-  for (const auto& [column, view] : plan.plan.slots)
-    require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
-                static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views, "no such view of a column");
+  std::vector<trellis::ColumnCodes> columns = columns_from(given, n_words);
+  check_views(plan.plan, columns, given);
   return columns;
 }

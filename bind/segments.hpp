@@ -7,5 +7,5 @@ struct PySegmentRules {
   trellis::SegmentRules core;
 
   PySegmentRules(std::size_t n_labels, std::size_t longest, const Array<std::int32_t, 2>& shapes,
-                 const Array<std::int32_t, 1>& columns, const Array<std::uint8_t, 2>& follows);
+                 const Ints& columns, const Array<std::uint8_t, 2>& follows);
 };

@@ -78,5 +78,5 @@ def observed(tagger: Tagger, corpus: Corpus) -> Doubles:
     """The attributes of all tokens of the corpus, dense, as the tagger sees them."""
     from trellis.engine.kernels import Observations
 
-    lists: Any = tagger._decoder.native.attribute_lists(tagger._decoder.encode(corpus), False)
+    lists: Any = tagger._decoder.attribute_lists(tagger._decoder.encode(corpus))
     return Observations(*lists, tagger.model.weights.rows.n_attributes).dense()

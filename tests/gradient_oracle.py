@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 from experiments.reference import Doubles, Potentials, ngram_table, restrict
 from experiments.reference.loglinear import crf_loss, local_loss
 from trellis import _core
-from trellis._support.arrays import LabelSets
+from trellis._support.arrays import LabelSets, Lists
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import Ngrams, Rows, padded
 from trellis.learning.chain_problem import ChainProblem
@@ -96,11 +96,11 @@ def problem_of(spec: Spec, seed: int = 0, n_threads: int = 1) -> ChainProblem:
     n = int(starts[-1])
     gold = rng.integers(0, L, n).astype(np.int32)
 
-    def lists(n_attributes: int, values: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def lists(n_attributes: int, values: bool) -> Lists:
         chosen = [rng.choice(n_attributes, rng.integers(0, n_attributes), replace=False).tolist() for _ in range(n)]
         ids = np.array([a for some in chosen for a in some], np.int32)
         numbers = rng.uniform(0.1, 2, len(ids)).astype(np.float32) if values else np.empty(0, np.float32)
-        return np.cumsum([0, *map(len, chosen)], dtype=np.int64), ids, numbers
+        return Lists(np.cumsum([0, *map(len, chosen)], dtype=np.int64), ids, numbers)
 
     some = lists(4, spec.values)
     edge_some = lists(3, False) if spec.edges else None

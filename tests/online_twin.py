@@ -12,7 +12,7 @@ import numpy as np
 from experiments import reference
 from experiments.reference.steps import arow_step, elected, mira_step, passive_aggressive_step
 from trellis import _core
-from trellis._support.arrays import LabelSets
+from trellis._support.arrays import LabelSets, Lists
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learning.chain_problem import ChainProblem
@@ -41,7 +41,7 @@ def _lists(per_token: Sequence[Sequence[tuple[int, float]]], *, values: bool) ->
     starts = np.concatenate([[0], np.cumsum([len(token) for token in per_token])]).astype(np.int64)
     ids = np.array([a for token in per_token for a, _ in token], np.int32)
     weights = np.array([v for token in per_token for _, v in token] if values else [], np.float32)
-    return starts, ids, weights
+    return Lists(starts, ids, weights)
 
 
 def case(kind: str, order: int, seed: int = 0, n_sentences: int = 10, n_labels: int = 3) -> Case:

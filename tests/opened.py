@@ -38,9 +38,9 @@ def encode(vocabulary: Vocabulary, corpus: Corpus, n_threads: int) -> tuple[Ragg
     """The attributes of another corpus that the vocabulary knows, of labels and of label pairs."""
     decoder = decoder_of(vocabulary)
     batch = decoder.encode(corpus, n_threads)
-    lists = Ragged(*decoder.native.attribute_lists(batch, False))
+    lists = Ragged(*decoder.attribute_lists(batch))
     has_edges = vocabulary.n_emission < len(vocabulary.templates)
-    return lists, Ragged(*decoder.native.attribute_lists(batch, True)) if has_edges else None
+    return lists, Ragged(*decoder.attribute_lists(batch, on_edge=True)) if has_edges else None
 
 
 def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on_edge: bool) -> dict[int, Key]:

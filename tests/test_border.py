@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from trellis import _core
+from trellis._support.arrays import LabelSets, Lattice, Lists
+from trellis.engine.chain import Tables, TokenNgrams
+from trellis.engine.weights import Ngrams, Rows
 
 
 def lists(n_tokens: int) -> Any:
     ids = np.arange(n_tokens, dtype=np.int32) % 3
-    return np.arange(n_tokens + 1, dtype=np.int64), ids, np.empty(0, np.float32)
+    return Lists(np.arange(n_tokens + 1, dtype=np.int64), ids, np.empty(0, np.float32))
 
 
 def encoded(**changes: Any) -> _core.Encoded:
@@ -29,24 +32,41 @@ def encoded(**changes: Any) -> _core.Encoded:
     return _core.Encoded(**{**given, **changes})
 
 
+def shape(n_labels: int) -> dict[str, Any]:
+    sizes = {"n_attributes": 3, "n_edge_attributes": 0, "n_labels": n_labels}
+    return {**sizes, "order": 1, "sparse": False, "parts": None}
+
+
 def test_arrays_are_never_converted() -> None:
     x = np.zeros(3, np.float32)
     with pytest.raises(TypeError):
         _core.add_scaled(x, 1.0, np.ones(3))  # type: ignore[arg-type]  # a copy would have been changed
     starts, ids, values = lists(3)
-    with pytest.raises(TypeError):
-        encoded(lists=(starts, ids.astype(np.int64) + 2**32, values))  # 2**32 as int32 is 0
-    with pytest.raises(TypeError):
-        encoded(lists=(starts, np.repeat(ids, 2)[::2], values))  # not contiguous
+    wanted = "ids: a contiguous array of int32 of rank 1 is needed, not ndarray of "
+    with pytest.raises(TypeError, match=f"{wanted}int64"):
+        encoded(lists=Lists(starts, ids.astype(np.int64) + 2**32, values))  # type: ignore[arg-type]  # as int32 it is 0
+    with pytest.raises(TypeError, match=f"{wanted}int32"):
+        encoded(lists=Lists(starts, np.repeat(ids, 2)[::2], values))
+
+
+def test_fields_have_names() -> None:
+    for wrong, message in (
+        ((1, 2, 3), "tuple has no field starts"),
+        (lists(3)._replace(ids=[1, 2]), "ids: .* is needed, not list"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            encoded(lists=wrong)
+    with pytest.raises(KeyError, match="ids"):
+        encoded(lists={"starts": np.zeros(1, np.int64)})
 
 
 def test_arrays_that_were_checked_cannot_be_changed() -> None:
     given = lists(3)
-    sets = (np.zeros(3, np.int32), np.array([0, 2]), np.array([0, 1], np.int32))
-    lattice = (np.array([0, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32))
+    sets = LabelSets(np.zeros(3, np.int32), np.array([0, 2]), np.array([0, 1], np.int32))
+    lattice = Lattice(np.array([0, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32))
     starts = np.array([0, 2, 3])
-    encoded(starts=starts, lists=given, sets=(*sets, lattice))
-    for array in (starts, *given[:2], *sets, *lattice):
+    encoded(starts=starts, lists=given, sets=sets._replace(lattice=lattice))
+    for array in (starts, *given[:2], *sets[:3], *lattice):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 10**6
 
@@ -54,13 +74,13 @@ def test_arrays_that_were_checked_cannot_be_changed() -> None:
 def test_arrays_that_views_look_at_cannot_be_changed_either() -> None:
     base = np.zeros((2, 3), np.int32)
     starts, _, values = lists(3)
-    encoded(lists=(starts, base[1], values))
+    encoded(lists=Lists(starts, base[1], values))
     with pytest.raises(ValueError, match="read-only"):
         base[:] = 10**6
     memory = bytearray(12)
     with pytest.raises(ValueError, match="memory that may change"):
-        encoded(lists=(starts, np.frombuffer(memory, np.int32), values))
-    encoded(lists=(starts, np.frombuffer(bytes(memory), np.int32), values))
+        encoded(lists=Lists(starts, np.frombuffer(memory, np.int32), values))
+    encoded(lists=Lists(starts, np.frombuffer(bytes(memory), np.int32), values))
 
 
 def test_a_model_has_at_least_one_label() -> None:
@@ -68,7 +88,7 @@ def test_a_model_has_at_least_one_label() -> None:
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
             encoded(n_labels=n_labels)
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
-            _core.Online(3, 0, n_labels, 1, False, "perceptron", 1, 1.0, False)
+            _core.Online(shape(n_labels), "perceptron", 1, 1.0, False)
 
 
 @pytest.mark.parametrize("starts", [[], [1, 3], [-2, 3], [0, 4, 3], [0, 2], [0, 4]])
@@ -94,7 +114,7 @@ def test_starts(starts: list[int]) -> None:
 def test_label_sets(sets: tuple[list[int], list[int], list[int]], message: str) -> None:
     set_of, starts, labels = sets
     with pytest.raises(ValueError, match=message):
-        encoded(sets=(np.array(set_of, np.int32), np.array(starts), np.array(labels, np.int32), None))
+        encoded(sets=LabelSets(np.array(set_of, np.int32), np.array(starts), np.array(labels, np.int32)))
 
 
 @pytest.mark.parametrize(
@@ -113,14 +133,12 @@ def test_label_sets(sets: tuple[list[int], list[int], list[int]], message: str) 
 )
 def test_lattices(lattice: tuple[list[int], ...], message: str) -> None:
     starts, labels, in_starts, before = lattice
-    arrays = (np.array(starts), np.array(labels, np.int32), np.array(in_starts), np.array(before, np.int32))
-    sets = (np.arange(3, dtype=np.int32), np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.int32))
+    arrays = Lattice(np.array(starts), np.array(labels, np.int32), np.array(in_starts), np.array(before, np.int32))
+    sets = LabelSets(np.arange(3, dtype=np.int32), np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.int32), arrays)
     with pytest.raises(ValueError, match=message):
-        encoded(sets=(*sets, arrays))
+        encoded(sets=sets)
     with pytest.raises(ValueError, match=r"does not fit its sets|starts|no such|nowhere"):
-        _core.best_paths(
-            (np.zeros((3, 2)), np.zeros((1, 3, 2)), None, None, None, None), np.array([0, 2, 3]), (*sets, arrays), 1
-        )
+        _core.best_paths(Tables(np.zeros((3, 2)), np.zeros((1, 3, 2)), None, None), np.array([0, 2, 3]), sets, 1)
 
 
 def test_attribute_lists() -> None:
@@ -133,20 +151,19 @@ def test_attribute_lists() -> None:
         ((starts[:-1].copy(), ids[:2].copy(), none), "one list per token"),
     ):
         with pytest.raises(ValueError, match=message):
-            encoded(lists=wrong)
+            encoded(lists=Lists(*wrong))
 
 
 def test_gold_order_weights_and_costs() -> None:
-    online = _core.Online(3, 0, 2, 1, False, "perceptron", 1, 1.0, False)
-    right: dict[str, Any] = {
-        "corpus": encoded(),
-        "gold": np.array([0, 1, 1], np.int32),
-        "order": np.array([0, 1]),
-        "partial": None,
-        "weights": None,
-        "costs": None,
-    }
-    online.epoch(**right)
+    online = _core.Online(shape(2), "perceptron", 1, 1.0, False)
+    labelled: dict[str, Any] = {"corpus": encoded(), "gold": np.array([0, 1, 1], np.int32)}
+    right: dict[str, Any] = {"order": np.array([0, 1]), "weights": None}
+
+    def epoch(**changes: Any) -> None:
+        own = {name: changes.pop(name) for name in ("gold", "costs") if name in changes}
+        online.epoch(_core.ChainExamples(**{**labelled, **own}), **{**right, **changes})
+
+    epoch()
     for wrong, message in (
         ({"gold": np.array([0, 1], np.int32)}, "one label per token"),
         ({"gold": np.array([0, 1, 2], np.int32)}, "no such label"),
@@ -157,36 +174,37 @@ def test_gold_order_weights_and_costs() -> None:
         ({"costs": np.ones((2, 3), np.float32)}, "n_labels, n_labels"),
     ):
         with pytest.raises(ValueError, match=message):
-            online.epoch(**{**right, **wrong})
+            epoch(**wrong)
 
 
 def test_n_grams_of_single_tokens_stand_once() -> None:
-    given = np.array([1, 2, 4], np.uint32), np.array([1, 0, 0], np.uint16)  # 0 1 is n-gram 4, 1 0 is 5, 0 1 0 is 6
-    ngrams = _core.Ngrams(2, 2, given, np.zeros(3, np.float32))
+    # 0 1 is n-gram 4, 1 0 is 5, 0 1 0 is 6
+    given = Ngrams(np.array([1, 2, 4], np.uint32), np.array([1, 0, 0], np.uint16), np.zeros(3, np.float32))
+    ngrams = _core.Ngrams(2, 2, given, given.weights)
     emit, edge = np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32)
     at, score = np.array([0, 0, 0, 2]), np.ones(2, np.float32)
     for nodes, message in (([6, 6], "stands twice"), ([6, 7], "out of range")):
-        of_tokens = at, np.array(nodes, np.uint32), score
+        of_tokens = TokenNgrams(at, np.array(nodes, np.uint32), score)
         with pytest.raises(ValueError, match=message):
-            _core.best_paths((emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
-    of_tokens = np.array([0, 0, 1, 2]), np.array([6, 6], np.uint32), score
-    path, best = _core.best_paths((emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+            _core.best_paths(Tables(emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+    of_tokens = TokenNgrams(np.array([0, 0, 1, 2]), np.array([6, 6], np.uint32), score)
+    path, best = _core.best_paths(Tables(emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
     assert (path.tolist(), best.tolist()) == ([0, 1, 0], [1.0])
 
 
 def test_labels_of_n_grams_are_bounded_before_memory_is_taken() -> None:
     with pytest.raises(ValueError, match="from 1 to 65535 labels"):
-        _core.Ngrams(2**40, 3, (np.empty(0, np.uint32), np.empty(0, np.uint16)), np.empty(0, np.float32))
+        _core.Ngrams(2**40, 3, Ngrams.none(), np.empty(0, np.float32))
 
 
 def beam_paths(rows: Any, k: int) -> Any:
-    tables = (np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32), None, None, None, None)
-    same = np.full(3, -1, np.int32)
-    return _core.beam_paths(tables, np.array([0, 3]), None, (lists(3), rows, same), 2, k, 1)
+    tables = Tables(np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32), None, None)
+    far = {"lists": lists(3), "rows": rows, "same": np.full(3, -1, np.int32)}
+    return _core.beam_paths(tables, np.array([0, 3]), None, far, 2, k, 1)
 
 
 def test_beams_need_rows_and_a_number_of_paths() -> None:
-    rows = (np.zeros(4, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
+    rows = Rows(np.zeros(4, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
     far = _core.FarRows(rows, np.full(3, 129, np.uint8), 2, None)
     assert beam_paths(far, 1)[0].tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match="rows of other labels"):
@@ -201,14 +219,14 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     n = 3000
     corpus = encoded(starts=np.arange(n + 1), lists=lists(n))
     gold, order = (np.arange(n) % 2).astype(np.int32), np.tile(np.arange(n), 20)
-    online = _core.Online(3, 0, 2, 1, False, "perceptron", 1, 1.0, False)
-    yield "online", lambda: online.epoch(corpus, gold, order, None, None, None), online.state
-    rows = np.array([0, 2, 4, 6], np.uint32), np.array([0, 1] * 3, np.uint16)
+    online, examples = _core.Online(shape(2), "perceptron", 1, 1.0, False), _core.ChainExamples(corpus, gold)
+    yield "online", lambda: online.epoch(examples, order, None), online.state
+    rows = Rows(np.array([0, 2, 4, 6], np.uint32), np.array([0, 1] * 3, np.uint16), np.zeros(6, np.float32))
     layout = _core.Layout(
         corpus,
         order=1,
         rows=rows,
-        edge_rows=(np.zeros(1, np.uint32), np.empty(0, np.uint32)),
+        edge_rows=Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32)),
         edge_places=np.empty(0, np.int32),
         tri_places=np.empty(0, np.int32),
         edge_base=np.zeros((3, 8), np.float32),
@@ -221,8 +239,8 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
         lambda: objective.one_pass(x, squares, order, None, 0.1, 0.0, 0.0),
         lambda: objective.losses(x, 1),
     )
-    frank_wolfe = _core.FrankWolfe(3, 0, 2, 1, False, n, 1.0, False)
-    yield "frank-wolfe", lambda: frank_wolfe.epoch(corpus, gold, order, None, None), lambda: frank_wolfe.weights(True)
+    frank_wolfe = _core.FrankWolfe(shape(2), n, 1.0, False)
+    yield "frank-wolfe", lambda: frank_wolfe.epoch(examples, order, None), lambda: frank_wolfe.weights(True)
     native = _core.Filter(corpus, gold, n_used=3)
     yield "filter", lambda: native.one_pass(order, rate=0.1, least=0.01), lambda: native.rows
 

@@ -208,3 +208,15 @@ def test_epochs_mean_something_to_every_learner(here: Path, call: Any) -> None:
         assert done.code == 0, done.err
         assert len(json.loads(done.out)["history"]) == 2
     refused(call(f"train {TRAIN.replace('perceptron', 'hmm')} --epochs 2 --model m -q"), "no parameter 'epochs'")
+
+
+def test_columns_of_conllu_under_other_names(tmp_path: Path, call: Any) -> None:
+    trellis.train([[("Ann", "PROPN"), ("slept", "VERB")]]).save(tmp_path / "m")
+    path = tmp_path / "a.conllu"
+    path.write_text("# text\n1\tAnn\tAnn\tPROPN\t_\t_\t2\tnsubj\t_\t_\n2\tslept\tsleep\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    command = f"evaluate -m {tmp_path}/m {path}"
+    refused(call(command), "no column 'word'; the columns are id, form, ", "read the file with --columns word=form,...")
+    report = trellis.load(tmp_path / "m").evaluate(trellis.read(path, columns="word=form,label=upos"))
+    assert call(f"{command} --columns word=form,label=upos").out == f"{report}\n"
+    refused(call(f"predict -m {tmp_path}/m {path}"), "CoNLL-U has no column 'label'")
+    assert call(f"predict -m {tmp_path}/m {path} --columns word=form").out == "Ann\tPROPN\nslept\tVERB\n\n"

@@ -46,7 +46,7 @@ def test_mistakes_are_told_in_the_words_of_the_command_line(
 def test_arguments_of_tables_are_options(here: Path, call: Call) -> None:
     table, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(table.table({"word": ["a"], "label": ["A"]}), here / "rows.parquet")
-    refused(call("train rows.parquet -m m -q"), "with --sentence, and choose columns with --columns")
+    refused(call("train rows.parquet -m m -q"), "--sentence NAME, --columns NAMES")
 
 
 def test_a_learner_that_trains_no_parsers_is_named_with_those_that_do(here: Path, call: Call) -> None:

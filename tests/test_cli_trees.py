@@ -64,7 +64,7 @@ def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None
     assert not Path("n").exists()
     done = call("train --task trees bad.trees --lenient --set epochs=1 --model n")
     assert done.code == 0
-    assert "skipped 1 that are not trees; the first: bad.trees:5" in done.err
+    assert "skipped 1 with errors; the first: bad.trees:5" in done.err
     assert "skipped 1" in call("evaluate --model n bad.trees --lenient").err
     assert "skipped 1" in call("predict --model n bad.trees --lenient").err
     refused(call("evaluate --model n bad.trees"), "bad.trees:5")

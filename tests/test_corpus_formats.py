@@ -549,7 +549,7 @@ def test_columns_of_a_corpus() -> None:
 
 
 def test_names_must_fit() -> None:
-    with pytest.raises(CorpusError, match="3 names"):
+    with pytest.raises(CorpusError, match=r"tokens have 2 columns, not 3 \(a, b, c\)"):
         trellis.read([[("a", "b")]], columns="a,b,c")
     with pytest.raises(CorpusError, match="no column 'pos'"):
         trellis.read({"word": [["a"]]}, columns="pos")

@@ -178,7 +178,7 @@ def test_numbers_as_labels() -> None:
 def test_frames_with_a_row_per_token() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [0, 0, 1], "word": ["a", "b", "a"], "label": ["A", "B", "A"]})
-    with pytest.raises(trellis.CorpusError, match=r"trellis.read\(table, sentence=NAME, columns=NAMES\)$"):
+    with pytest.raises(trellis.CorpusError, match=r"sentence=NAME, columns=NAMES$"):
         trellis.train(frame)
     corpus = trellis.read(frame, sentence="id")
     tagger = trellis.train(corpus)

@@ -72,7 +72,7 @@ def searched(entries: Sequence[Sequence[str]], text: Sequence[str]) -> list[tupl
 def names_of(tagger: trellis.Tagger, sentence: list[str]) -> list[set[str]]:
     """The names of the features of each token, as tagging finds them."""
     decoder = tagger._decoder
-    starts, ids, _ = decoder.native.attribute_lists(decoder.encode([sentence]), False)
+    starts, ids, _ = decoder.attribute_lists(decoder.encode([sentence]))
     names = tagger.model.attribute_names(ids.tolist())
     return [{names[i] for i in ids[a:b].tolist()} for a, b in pairwise(starts.tolist())]
 
@@ -279,7 +279,7 @@ def test_a_warm_start_keeps_the_dictionary() -> None:
         ('begins(listed(word[0], "f"))', "a dictionary is asked by"),
         ("begins(rare_suffix(word[0], 2))", "a dictionary is asked by"),
         ("begins(word[segment])", "ask about a token"),
-        ('in_list(word[0], "nowhere.txt")', "in_list cannot read 'nowhere.txt': no such file"),
+        ('in_list(word[0], "nowhere.txt")', "in_list: nowhere.txt: no such file; check the name"),
     ],
 )
 def test_templates(template: str, why: str) -> None:

@@ -355,5 +355,5 @@ def test_the_command(here: Path, call: Any) -> None:
     assert "4 states per token, not exact; early updates" in call("info -m m").out
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("predict -m m c.tsv").code == 0
-    refused(call(f"{line} --model n"), "give its width, such as beam=8")
+    refused(call(f"{line} --model n"), "give its width, such as --beam 8")
     refused(call(f"{line} --beam 4 --stream --model n"), "needs the whole corpus in memory")

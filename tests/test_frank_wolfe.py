@@ -60,10 +60,10 @@ def vectors(run: FrankWolfeRun, twin: FrankWolfeTwin) -> np.ndarray:
     out = np.zeros_like(twin.blocks)
     parents, labels = state["ngrams.parents"], state["ngrams.labels"]
     ngrams = Ngrams(parents, labels, np.zeros(len(labels), np.float32))
-    for i, (first, last) in enumerate(itertools.pairwise(state["blocks.starts"])):
+    for i, (first, last) in enumerate(itertools.pairwise(state["mixtures.starts"])):
         for p in range(first, last):
-            t, (x, y, z), amount = (state[f"blocks.{n}"][p] for n in ("tokens", "labels", "amounts"))
-            x, y, z = int(x), int(y), int(z)
+            t, x, y, z = state["mixtures.parts"].reshape(-1, 4)[p].tolist()
+            amount = state["mixtures.amounts"][p]
             for a, value in given.tokens[i][t]:
                 for column in twin.columns[z]:
                     out[i, a * twin.width + column] += amount * value * twin.exists[a, column]
@@ -97,7 +97,7 @@ def test_steps_are_the_twins(cost: str, order: int, kind: str) -> None:
             np.testing.assert_allclose(run.dual, twin.dual, rtol=1e-5)
             np.testing.assert_allclose(flat(run.weights(), twin), twin.w, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(vectors(run, twin), twin.blocks, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(run.state()["blocks.costs"], twin.costs, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(run.state()["mixtures.costs"], twin.costs, rtol=1e-5, atol=1e-6)
         run.average = True
         np.testing.assert_allclose(flat(run.weights(), twin), twin.result(True), rtol=1e-5, atol=1e-6)
         assert twin.dual > 0
@@ -154,7 +154,7 @@ def test_every_step_is_as_long_as_it_should_be(cost: str, order: int) -> None:
     for C, seed in itertools.product((0.05, 2.0), (0, 1)):
         twin, run = pair("values", order, cost, C, seed=seed)
         for i in list(range(10)) * 3:
-            before, costs = vectors(run, twin), run.state()["blocks.costs"].copy()
+            before, costs = vectors(run, twin), run.state()["mixtures.costs"].copy()
             twin.w = flat(run.weights(), twin)
             path = twin.most_violated(i, twin.potentials(i))[1] if twin.case.golds[i] else []
             _, stepped, gap = run.epoch(np.array([i]), run.problem)
@@ -206,7 +206,7 @@ def test_weights_are_the_sum_of_blocks(cost: Any, order: int, kind: str) -> None
     np.testing.assert_allclose(flat(run.weights(), twin), total, atol=1e-5)
     run.about.renewed(run.native)
     np.testing.assert_allclose(flat(run.weights(), twin), total, rtol=1e-7, atol=1e-9)
-    exact = twin.C @ run.state()["blocks.costs"] - 0.5 * total @ total
+    exact = twin.C @ run.state()["mixtures.costs"] - 0.5 * total @ total
     np.testing.assert_allclose(run.dual, exact, rtol=1e-12)
     np.testing.assert_allclose(kept, exact, rtol=1e-5)
 
@@ -432,15 +432,16 @@ def test_states_of_other_runs_are_refused() -> None:
             ours.restore(theirs.state())
     with pytest.raises(LearnerError, match="not one of this training"):
         ours.restore({})
-    for name, value in (("tokens", 99), ("labels", 9), ("starts", 9999), ("starts", -1)):
+    for name, place, value in (("parts", 0, 99), ("parts", 3, 9), ("starts", 1, 9999), ("starts", 1, -1)):
         bad = {key: array.copy() for key, array in state.items()}
-        bad[f"blocks.{name}"].reshape(-1)[1] = value
+        bad[f"mixtures.{name}"][place] = value
         with pytest.raises(LearnerError, match="not one of this training"):
             ours.restore(bad)
     falling = {key: array.copy() for key, array in state.items()}
-    first, last = falling["blocks.starts"][:2]
-    falling["blocks.tokens"][first:last] = falling["blocks.tokens"][first:last][::-1].copy()
-    with pytest.raises(LearnerError, match="must rise"):
+    first, last = falling["mixtures.starts"][:2]
+    tokens = falling["mixtures.parts"][0::4]
+    tokens[first:last] = tokens[first:last][::-1].copy()
+    with pytest.raises(LearnerError, match="must ascend"):
         ours.restore(falling)
     ours.restore(state)
 

@@ -67,16 +67,16 @@ def test_many_labels_have_no_table_of_triples(smoothing: str, monkeypatch: pytes
 def test_label_probabilities_sum_to_one(order: int, smoothing: str) -> None:
     problem = problem_of(Spec(order=order, weights=True), 1)
     L = problem.n_labels
-    logs = label_probabilities(problem, smoothing, 0.1, end=False)
-    table = logs.edge if logs.tri is None else logs.tri
-    sums = np.exp(table).sum(axis=-1)
+    edge, tri, *_ = label_probabilities(problem, smoothing, 0.1, end=False)
+    sums = np.exp(edge if tri is None else tri).sum(axis=-1)
     if order == 2:
         sums = np.delete(sums, L, axis=1)[:L]  # NULL never follows a label
     np.testing.assert_allclose(sums, 1.0, rtol=0, atol=1e-12)
     if order:
-        with_end = label_probabilities(problem, smoothing, 0.1, end=True)
-        goes_on = np.exp(with_end.edge[:L] - logs.edge[:L])
-        np.testing.assert_allclose(goes_on + np.exp(with_end.end)[:, None], 1.0, rtol=0, atol=1e-12)
+        before_end, _, end, _ = label_probabilities(problem, smoothing, 0.1, end=True)
+        assert end is not None
+        goes_on = np.exp(before_end[:L] - edge[:L])
+        np.testing.assert_allclose(goes_on + np.exp(end)[:, None], 1.0, rtol=0, atol=1e-12)
 
 
 def test_joint_probabilities_of_all_sentences_sum_to_one() -> None:

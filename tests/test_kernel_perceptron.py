@@ -88,7 +88,7 @@ def test_it_is_algorithm_1_in_the_dual(order: int) -> None:
     assert found == alpha != {}
     expansion = tagger.model.weights.expansion
     assert expansion is not None
-    lists: Any = tagger._decoder.native.attribute_lists(tagger._decoder.encode(corpus), False)
+    lists: Any = tagger._decoder.attribute_lists(tagger._decoder.encode(corpus))
     assert tagger._decoder.expansion is not None
     np.testing.assert_array_equal(expansion.emit(tagger._decoder.expansion, lists, 2), emit)
 

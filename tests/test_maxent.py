@@ -16,6 +16,7 @@ import trellis
 from experiments.reference import Potentials, restrict
 from experiments.reference.loglinear import local_loss
 from trellis import MaxEnt, _core
+from trellis._support.arrays import Lists
 from trellis._support.errors import LearnerError
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
@@ -77,12 +78,12 @@ def test_iterative_scaling_reaches_the_optimum(order: int, c2: float) -> None:
 def mixed(problem: ChainProblem) -> ChainProblem:
     """The corpus again and again under other labels, so that nothing is certain."""
 
-    def again(lists: tuple | None) -> tuple | None:
+    def again(lists: Lists | None) -> Lists | None:
         if lists is None:
             return None
         starts, ids, values = lists
         sizes = np.tile(np.diff(starts), 3)
-        return np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, 3), np.tile(values, 3)
+        return Lists(np.concatenate([[0], np.cumsum(sizes)]), np.tile(ids, 3), np.tile(values, 3))
 
     L, corpus = problem.n_labels, problem.corpus
     gold = np.concatenate([(problem.gold + i) % L for i in (0, 0, 1)]).astype(np.int32)

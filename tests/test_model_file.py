@@ -693,3 +693,10 @@ def test_folders_and_text_are_not_models(tmp_path: Path) -> None:
         trellis.load(tmp_path)
     with pytest.raises(trellis.ArgumentError, match="data must be bytes, such as to_bytes gives"):
         Tagger.from_bytes("abc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["a long text " * 500, "x" * 5000])
+def test_a_text_in_place_of_a_path_is_cut(text: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        trellis.load(text)
+    assert str(caught.value).startswith(f"{text[:60]!r}...: no such file; a string is taken as a path")

@@ -24,6 +24,7 @@ from samples import random_corpus
 import trellis
 from experiments.reference import Doubles
 from trellis import _core
+from trellis._support.arrays import Lists
 from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
@@ -131,7 +132,7 @@ def test_factors_that_underflow(name: str, scale: float) -> None:
 def test_a_path_that_underflows_and_comes_back() -> None:
     """Two labels that never follow each other: one is e^-800 at first, the other falls behind by and by."""
     starts = np.array([0, 3], np.int64)
-    lists = (np.arange(4, dtype=np.int64), np.arange(3, dtype=np.int32), np.empty(0, np.float32))
+    lists = Lists(np.arange(4, dtype=np.int64), np.arange(3, dtype=np.int32), np.empty(0, np.float32))
     encoded = _core.Encoded(starts, lists, None, None, 3, 0, 2)
     edge_base = np.zeros((3, 8), np.float32)
     edge_base[[0, 1], [1, 0]] = -np.inf

@@ -259,7 +259,7 @@ def encoded(order: int, projective: bool, filter: str | None) -> tuple[Any, Any,
 @pytest.mark.parametrize("scale", [0.3, 100.0])
 def test_gradients_are_differences_of_losses(order: int, projective: bool, filter: str | None, scale: float) -> None:
     data, heads, labels, corpus = encoded(order, projective, filter)
-    vector = _core.TreeVector(data, heads, labels, projective)
+    vector = _core.TreeVector(_core.TreeExamples(data, heads, labels, projective))
     objective = _core.TreeObjective(vector)
     rng = np.random.default_rng(0)
     x = rng.normal(0, scale, vector.n_weights)
@@ -280,16 +280,16 @@ def test_projective_objectives_take_projective_trees() -> None:
     data, _, labels, corpus = encoded(1, True, None)
     crossing = {n: next(h for h in all_trees(n, projective=False) if n < 4 or crosses(h)) for n in range(1, 6)}
     heads = np.concatenate([np.array(crossing[int(n)], np.int32) for n in np.diff(corpus.starts)])
-    _core.TreeVector(data, heads, labels, False)
+    _core.TreeExamples(data, heads, labels, False)
     with pytest.raises(ValueError, match="cross"):
-        _core.TreeVector(data, heads, labels, True)
+        _core.TreeExamples(data, heads, labels, True)
 
 
 def test_log_loss_of_zero_weights_counts_trees() -> None:
     """Every tree with every labelling has the same probability."""
     for projective in (True, False):
         data, heads, labels, corpus = encoded(1, projective, None)
-        vector = _core.TreeVector(data, heads, labels, projective)
+        vector = _core.TreeVector(_core.TreeExamples(data, heads, labels, projective))
         losses = _core.TreeObjective(vector).losses(np.zeros(vector.n_weights), 1)
         n_labels = len(corpus.column("deprel").values)
         sizes = np.diff(corpus.starts).tolist()

@@ -11,7 +11,7 @@ from equal_models import learnt
 
 import trellis
 from trellis import _core
-from trellis._support.arrays import LabelSets
+from trellis._support.arrays import LabelSets, Lists
 from trellis._support.errors import LearnerError
 from trellis.interfaces.cli.info import facts_of, facts_text
 from trellis.tasks.tagging.chain_model import LabelFilter
@@ -38,7 +38,7 @@ FEATURES = ["word[0]", "word[-1]", "word[1]"]
 
 def candidates(tagger: trellis.Tagger, of: trellis.Corpus) -> LabelSets:
     decoder = tagger._decoder
-    return LabelSets(*decoder.native.candidates(decoder.encode(of), 1))
+    return LabelSets.native(decoder.native.candidates(decoder.encode(of), 1))
 
 
 def gold_of(tagger: trellis.Tagger, of: trellis.Corpus) -> list[int]:
@@ -67,7 +67,7 @@ def test_candidates_are_the_labels_within_the_margin() -> None:
     tagger = trellis.train(TRAIN, target="tag", features=FEATURES, search=trellis.Search(prune=0.95))
     model, decoder = tagger.model, tagger._decoder
     assert model.filter is not None
-    starts, ids, _ = decoder.native.attribute_lists(decoder.encode(DEV), False)
+    starts, ids, _ = decoder.attribute_lists(decoder.encode(DEV))
     rows, sets = model.filter.rows, candidates(tagger, DEV)
     for t in range(DEV.n_tokens):
         scores = np.zeros(N_LABELS)
@@ -128,7 +128,7 @@ def encoded(sets: LabelSets | None = None) -> tuple[_core.Encoded, np.ndarray]:
     n = 2000
     gold = rng.integers(0, 30, n).astype(np.int32)
     ids = np.where(rng.random(n) < 0.9, gold, rng.integers(0, 30, n)).astype(np.int32)
-    lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
+    lists = Lists(np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
     return _core.Encoded(np.arange(0, n + 1, 5, dtype=np.int64), lists, None, sets, 30, 0, 30), gold
 
 
@@ -171,7 +171,7 @@ def test_a_filter_of_few_tokens_knows_attributes_seen_once(
     ids = np.arange(40, dtype=np.int32).repeat(5)
     ids[-5:] = [0, 0, 0, 0, 39]  # the last attribute is seen once
     n, gold = len(ids), ids % 7
-    lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
+    lists = Lists(np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
     corpus = _core.Encoded(np.arange(0, n + 1, 5, dtype=np.int64), lists, None, None, 40, 0, 7)
     starts = learn_filter(corpus, gold.astype(np.int32), [0.9], 1)[0].rows.starts
     assert (starts[-1] > starts[-2]) == knows

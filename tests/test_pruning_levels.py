@@ -15,7 +15,7 @@ from test_pruning import DEV, FEATURES, N_LABELS, TRAIN
 
 import trellis
 from trellis import _core
-from trellis._support.arrays import LabelSets, Lattice
+from trellis._support.arrays import LabelSets, Lists
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.chain import Chains, Tables
 from trellis.interfaces.cli.info import facts_of, facts_text
@@ -37,7 +37,7 @@ def usual(order: int) -> trellis.Tagger:
 def lattice_paths(sets: LabelSets, begin: int, end: int) -> list[list[int]]:
     """All label sequences of a sentence that go from node to node."""
     assert sets.lattice is not None
-    lattice = Lattice(*sets.lattice)
+    lattice = sets.lattice
     paths: dict[int, list[list[int]]] = {0: [[]]}  # by their last node
     for t in range(begin, end):
         first = int(lattice.starts[sets.set_of[t]])
@@ -125,14 +125,14 @@ def encoded(n: int) -> tuple[_core.Encoded, np.ndarray]:
     for t in range(2, n):
         gold[t] = (gold[t - 1] + gold[t - 2] + 1) % 12 if rng.random() < 0.8 else rng.integers(0, 12)
     ids = np.where(rng.random(n) < 0.75, gold, rng.integers(0, 12, n)).astype(np.int32)
-    lists = (np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
+    lists = Lists(np.arange(n + 1, dtype=np.int64), ids, np.empty(0, np.float32))
     return _core.Encoded(np.arange(0, n + 1, 8, dtype=np.int64), lists, None, None, 12, 0, 12), gold
 
 
 def gold_runs(sets: LabelSets, starts: np.ndarray, gold: np.ndarray) -> Iterator[bool]:
     """Whether the gold path of each sentence is in its lattice."""
     assert sets.lattice is not None
-    lattice = Lattice(*sets.lattice)
+    lattice = sets.lattice
     for begin, end in pairwise(starts.tolist()):
         nodes = {0}
         for t in range(begin, end):
@@ -156,7 +156,7 @@ def test_gold_runs_survive(shares: tuple[float, ...]) -> None:
     for level, share in zip(found.levels, shares[1:], strict=True):
         assert share <= level.survival < share + 0.02
         assert level.margin > 0
-    assert found.levels[-1].n_runs == len(Lattice(*sets.lattice).before) / len(gold)
+    assert found.levels[-1].n_runs == len(sets.lattice.before) / len(gold)
     assert found.levels[0].n_runs < 0.8 * found.n_candidates**2
     tokens = [sets.labels[sets.starts[s] : sets.starts[s + 1]].tolist() for s in sets.set_of]
     assert all(z in some for z, some in zip(gold, tokens, strict=True))

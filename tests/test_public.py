@@ -50,7 +50,9 @@ def test_what_functions_return_can_be_named() -> None:
             unnamed |= {word for word in classes_in(text) if not hasattr(trellis, word)}
         if dataclasses.is_dataclass(thing):
             for field in dataclasses.fields(thing):
-                unnamed |= {word for word in classes_in(str(field.type)) if not hasattr(trellis, word)}
+                kind = typing.get_args(field.type)[0] if hasattr(field.type, "__metadata__") else field.type
+                text = kind.__name__ if isinstance(kind, type) else str(kind)
+                unnamed |= {word for word in classes_in(text) if not hasattr(trellis, word)}
     private = {
         "Figure",  # of a report: a value and its support
         "Html",  # a string

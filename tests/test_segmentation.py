@@ -131,7 +131,7 @@ def test_lines_that_cannot_be_read(content: bytes, line: int, why: str, tmp_path
     with pytest.raises(CorpusError, match=f"words.txt:{line}: {why}"):
         trellis.Segmenter.train(path)
     text = read_segmented(path, lenient=True)
-    assert (len(text.lines), text.n_skipped) == (1, 1)
+    assert (len(text), [error.line for error in text.skipped]) == (1, [line])
 
 
 @pytest.mark.parametrize("line", [["a b"], [""], [3], 3, "\udc80", ["\udc80"], b"\xff"])
@@ -264,7 +264,8 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert not (words / "m").exists()
     done = call("train --task words bad.txt --model m --lenient")
     assert done.code == 0
-    assert "skipped 3 lines\n3 lines, 9 words from bad.txt\n" in done.err
+    assert "skipped 3 with errors; the first: bad.txt:4: not valid UTF-8" in done.err
+    assert "\n3 lines, 9 words from bad.txt\n" in done.err
     done = call("predict --model m bad.txt -o out.txt")
     assert done.code == 2
     assert "bad.txt:4: not valid UTF-8" in done.err
@@ -276,7 +277,7 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     done = call("evaluate --model m bad.txt")
     assert done.code == 2
     done = call("evaluate --model m bad.txt --lenient --json")
-    assert "skipped 3 lines" in done.err
+    assert "skipped 3 with errors" in done.err
     done = call("predict --model m bad.txt -o bad.txt")
     assert (done.code, "would replace" in done.err) == (2, True)
 

@@ -14,11 +14,11 @@ from test_model_file import write_hostile
 
 import trellis
 from trellis import _core
-from trellis._support.arrays import LabelSets
+from trellis._support.arrays import LabelSets, Lists
 from trellis._support.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
 from trellis.engine.chain import Tables
-from trellis.engine.weights import padded
+from trellis.engine.weights import Rows, padded
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 from trellis.tasks.tagging.segments.weights import SegmentTypes, segments_of
 
@@ -71,14 +71,14 @@ class Case:
         self.sites = [rng.choice(n_attributes, rng.integers(0, 3)).tolist() for _ in range(n * longest)]
         starts = np.concatenate([[0], np.cumsum([len(site) for site in self.sites])]).astype(np.int64)
         ids = np.array([a for site in self.sites for a in site], np.int32)
-        rows = (
+        rows = Rows(
             np.arange(n_attributes + 1, dtype=np.uint32) * np.uint32(L),
             np.tile(np.arange(L), n_attributes).astype(np.uint16),
             weights.reshape(-1),
         )
         self.weights = weights
         tables = Tables(self.emit, self.edge, None, self.end)
-        lists = (starts, ids, np.empty(0, np.float32))
+        lists = Lists(starts, ids, np.empty(0, np.float32))
         edge = np.zeros((L + 1, padded(L)), np.float32)
         native = _core.Weights(rows=rows, edge_rows=None, edge=edge, tri=None, end=None)
         self.chains = SegmentChains(tables, np.array([0, n], np.int64), None, self.types.native(), native, lists)
@@ -450,7 +450,7 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
     segments = tagger.model.segments
     assert segments is not None
-    parents, symbols, attributes = segments.vocabulary.nodes
+    nodes = segments.vocabulary.nodes
     worse = [
         replace(segments, first=10_000),
         replace(segments, types=replace(segments.types, longest={"D": 0})),
@@ -458,13 +458,13 @@ def test_a_damaged_model_of_segments_is_rejected() -> None:
         replace(segments, types=replace(segments.types, longest={"D": 2_000})),
         replace(segments, types=replace(segments.types, labels=("X", "B-D", "B-N", "I-N"))),
         *(
-            replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes))
-            for nodes in (
-                (parents[::-1].copy(), symbols, attributes),
-                (parents, symbols[:-1], attributes),
-                (parents, np.zeros_like(symbols), attributes),
-                (parents, symbols, attributes + np.int32(10_000)),
-                (parents, symbols, attributes - np.int32(5)),
+            replace(segments, vocabulary=replace(segments.vocabulary, nodes=nodes._replace(**wrong)))
+            for wrong in (
+                {"parents": nodes.parents[::-1].copy()},
+                {"symbols": nodes.symbols[:-1]},
+                {"symbols": np.zeros_like(nodes.symbols)},
+                {"attributes": nodes.attributes + np.int32(10_000)},
+                {"attributes": nodes.attributes - np.int32(5)},
             )
         ),
     ]

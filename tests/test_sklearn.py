@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,28 @@ def test_searches(search, tmp_path):
     again = pickle.loads(pickle.dumps(found))
     assert again.predict(WORDS[:2]).tolist() == Y[:2]
     found.best_estimator_.tagger_.save(tmp_path / "model")  # also with a parameter that is NumPy's number
+
+
+@pytest.mark.usefixtures("control_c")
+@pytest.mark.parametrize(
+    "estimator", [SequenceTagger(trellis.CRF(epochs=20)), CRF(max_iterations=10)], ids=["SequenceTagger", "CRF"]
+)
+def test_control_c_ends_a_search(estimator, caplog, monkeypatch):
+    """Not only the training under way, which in ``trellis.train`` would end with the best epoch so far."""
+    epochs = []
+
+    class Interrupt(logging.Handler):
+        def emit(self, record):
+            epochs.append(record.getMessage())
+            if len(epochs) == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    caplog.set_level(logging.INFO, "trellis")
+    monkeypatch.setattr(logging.getLogger("trellis"), "handlers", [Interrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(estimator, {"c2" if isinstance(estimator, CRF) else "learner__c2": [0.1, 1.0]}, cv=2).fit(X, Y)
+    assert len(epochs) == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_cross_validation_pipelines_and_curves():

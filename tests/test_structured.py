@@ -713,7 +713,7 @@ def test_a_state_that_is_none_is_an_error() -> None:
             for bad in (array[:-1], np.full_like(array, 2**30), array.astype(np.int16)):
                 if name in (
                     "dual",
-                    "table.values",
+                    "table.weights",
                     "table.sums",
                     "log.changes",
                     "log.clocks",

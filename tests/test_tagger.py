@@ -218,7 +218,7 @@ def test_new_words_are_the_same_by_native_code_and_by_python(n_threads: int, mon
         fresh = Tagger(tagger.model)
         fresh._decoder.encode([words[450:550]], n_threads)
         batch = fresh._decoder.encode(unseen, n_threads)
-        return [array.tolist() for array in fresh._decoder.native.attribute_lists(batch, False)]
+        return [array.tolist() for array in fresh._decoder.attribute_lists(batch)]
 
     native = attributes()
     with monkeypatch.context() as patch:
@@ -235,7 +235,7 @@ def test_views_of_answers_longer_than_the_word_depend_on_no_other_word() -> None
 
     def attributes(*words: str) -> list[int]:
         decoder = Tagger(tagger.model)._decoder
-        return decoder.native.attribute_lists(decoder.encode([list(words)]), False)[1].tolist()  # type: ignore[attr-defined]
+        return decoder.attribute_lists(decoder.encode([list(words)])).ids.tolist()  # type: ignore[attr-defined]
 
     for known, unknown in (("1", "7"), ("1984", "1066"), ("a-b", "c-d")):
         assert len(attributes(known)) == 4

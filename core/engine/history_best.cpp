@@ -73,21 +73,19 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  const auto collect = [&] {
+  const auto collect = [&](std::int32_t* to) {
     HistoryStates<Real> states(chain, work);
-    return StatePaths(states).k_best(k, lists, paths, scores);
+    return StatePaths(states).k_best(k, lists, to, scores);
   };
-  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect() : 0;
-  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect() : 0;
+  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect(paths) : 0;
+  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect(paths) : 0;
   for (std::size_t width = work.few;; width *= 4) {
     const Real lost = reach_some(chain, work, kForbidden<Real>, width);
-    const std::size_t n = collect();
-    if (lost == kForbidden<Real>) return n;
-    if (n < k) continue;
+    if (lost == kForbidden<Real>) return collect(paths);
+    if (collect(nullptr) < k) continue;
     const Real least = scores[k - 1] - work.slack;
-    if (lost < least) return n;
-    reach_some(chain, work, least, kAllStates);
-    return collect();
+    if (lost >= least) reach_some(chain, work, least, kAllStates);
+    return collect(paths);
   }
 }
 

@@ -139,24 +139,12 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
       const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
       const Real* longer = t ? relaxed.row(relaxed.before(ngrams, state), y, stride) : nullptr;
       Real* most = work.row.data();
-      if (labels.labels) {
-        for (std::size_t j = 0; j < labels.n; ++j) {
-          const std::size_t z = labels.label(j);
-          most[j] = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + labels.emit[j]) + follows[z]);
-          if (gains && t) most[j] += gains[y * stride + z];
-        }
-      } else {
-        for (std::size_t z = 0; z < stride; z += kLanes<Real>)
-          lanes(most + z) = alpha + ((lanes(edge + z) + lanes(labels.emit + z)) + lanes(follows + z));
-        for (std::size_t z = 0; longer && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(longer + z);
-        for (std::size_t z = 0; gains && t && z < stride; z += kLanes<Real>) lanes(most + z) += lanes(gains + y * stride + z);
-      }
-      for (std::size_t j = 0; j < labels.n; ++j) {
-        if (!(most[j] >= least)) continue;
+      const auto step = [&](std::size_t j) TRELLIS_INLINE_LAMBDA {
+        if (!(most[j] >= least)) return;
         const std::size_t z = labels.label(j);
         const std::uint32_t node = ngrams.longest(state, z);
         const Real value = ((alpha + score(node)) + edge[z]) + labels.emit[j];
-        if (!(value + follows[z] >= least) || value == kForbidden<Real>) continue;
+        if (!(value + follows[z] >= least) || value == kForbidden<Real>) return;
         const std::uint32_t next = ngrams.state(node);
         std::int32_t& place = work.place[next];
         if (place < 0) {
@@ -166,6 +154,23 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
           Real& best = to.values[static_cast<std::size_t>(place)];
           best = std::max(best, value);
         }
+      };
+      if (labels.labels) {
+        for (std::size_t j = 0; j < labels.n; ++j) {
+          const std::size_t z = labels.label(j);
+          most[j] = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + labels.emit[j]) + follows[z]);
+          if (gains && t) most[j] += gains[y * stride + z];
+          step(j);
+        }
+        continue;
+      }
+      for (std::size_t first = 0; first < stride; first += kLanes<Real>) {
+        Vector<Real> top = alpha + ((lanes(edge + first) + lanes(labels.emit + first)) + lanes(follows + first));
+        if (longer) top += lanes(longer + first);
+        if (gains && t) top += lanes(gains + y * stride + first);
+        if (largest_of<Real>(top) < least) continue;
+        lanes(most + first) = top;
+        for (std::size_t z = first; z < std::min(first + kLanes<Real>, labels.n); ++z) step(z);
       }
     }
   });

@@ -106,11 +106,12 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     const Template& shape = model_.plan.templates[k];
     const Atom* first = model_.plan.atoms.data() + shape.first_atom;
     const Atom* last = model_.plan.atoms.data() + shape.last_atom;
-    const auto* vectors = first == last || model_.columns[first->column].vectors.empty() ? nullptr : &model_.columns[first->column].vectors[first->view];
+    const auto [column, view] = first == last ? ColumnView{} : model_.plan.view_of(*first);
+    const auto* vectors = first == last || model_.columns[column].vectors.empty() ? nullptr : &model_.columns[column].vectors[view];
     for (std::size_t d = 0; vectors && d < vectors->width; ++d)
       dimensions_[k].push_back(attribute_of(shape, [&](const Atom&) { return static_cast<std::int32_t>(d) + 2 * model_.plan.reach; }));
-    const bool alone = std::all_of(first, last, [&](const Atom& atom) {
-      return atom.column == first->column && atom.offset == first->offset;
+    const bool alone = std::all_of(first, last, [&, column = column](const Atom& atom) {
+      return model_.plan.view_of(atom).column == column && atom.offset == first->offset;
     });
     if (k >= model_.n_emission) {
       edge_.push_back(static_cast<std::int32_t>(k));
@@ -119,11 +120,10 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
     } else if (!alone) {
       joint_.push_back(static_cast<std::int32_t>(k));
     } else {
-      auto look = std::find_if(looks_.begin(), looks_.end(), [&](const Look& other) {
-        return other.column == first->column && other.offset == first->offset;
+      auto look = std::find_if(looks_.begin(), looks_.end(), [&, column = column](const Look& other) {
+        return other.column == column && other.offset == first->offset;
       });
-      if (look == looks_.end())
-        look = looks_.insert(look, Look{first->column, first->offset, n_slots_[first->column]++, {}});
+      if (look == looks_.end()) look = looks_.insert(look, Look{column, first->offset, n_slots_[column]++, {}});
       look->templates.push_back(static_cast<std::int32_t>(k));
     }
   }
@@ -262,9 +262,10 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
   std::fill_n(keys, n, 0);
   for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
     const Atom atom = model_.plan.atoms[a];
-    const std::int32_t* const* views = buffers.views.data() + atom.column * width + model_.plan.reach + atom.offset;
+    const auto [column, view] = model_.plan.view_of(atom);
+    const std::int32_t* const* views = buffers.views.data() + column * width + model_.plan.reach + atom.offset;
     const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
-    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][atom.view], fold);
+    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], fold);
   }
 }
 
@@ -483,9 +484,10 @@ Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const 
       for (std::size_t k = first; k < last; ++k) {
         if (dimensions_[k].empty()) continue;
         const Atom& atom = model_.plan.atoms[model_.plan.templates[k].first_atom];
-        const std::size_t at = atom.column * (n + 2 * model_.plan.reach) + model_.plan.reach + t + atom.offset;
+        const auto [column, view] = model_.plan.view_of(atom);
+        const std::size_t at = column * (n + 2 * model_.plan.reach) + model_.plan.reach + t + atom.offset;
         out.values.resize(out.ids.size(), 1.0f);
-        each_number(static_cast<std::int32_t>(k), buffers.views[at][atom.view], [&](std::int32_t id, float value) {
+        each_number(static_cast<std::int32_t>(k), buffers.views[at][view], [&](std::int32_t id, float value) {
           out.ids.push_back(id), out.values.push_back(value);
         });
       }

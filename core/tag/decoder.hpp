@@ -121,9 +121,9 @@ class Decoder {
   void finish(Batch& batch, std::size_t n_threads);
   // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
-  // The attributes of a free-form string with labels and with label pairs, -1 where there is none.
-  std::pair<std::int32_t, std::int32_t> bag_attributes(std::string_view name) const {
-    const std::int32_t id = model_.bag.lookup(name);
+  // Free-form attributes, and of the string with that id (-1: none) those with labels and with label pairs, -1 for none.
+  const FrozenStrings& bag() const { return model_.bag; }
+  std::pair<std::int32_t, std::int32_t> bag_attributes(std::int32_t id) const {
     if (id < 0) return {-1, -1};
     return {model_.bag_attributes[id], model_.bag_pairs ? model_.bag_pairs[id] : -1};
   }
@@ -238,9 +238,10 @@ std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
 template <class Visit>
 void Decoder::each_number(std::int32_t number, std::int32_t id, Visit visit) const {
   const Atom& atom = model_.plan.atoms[model_.plan.templates[number].first_atom];
-  const std::int32_t row = id - model_.columns[atom.column].first_id;
+  const auto [column, view] = model_.plan.view_of(atom);
+  const std::int32_t row = id - model_.columns[column].first_id;
   if (row < 0) return;
-  const WordVectors& vectors = model_.columns[atom.column].vectors[atom.view];
+  const WordVectors& vectors = model_.columns[column].vectors[view];
   for (std::size_t d = 0; d < vectors.width; ++d)
     if (dimensions_[number][d] >= 0) visit(dimensions_[number][d], vectors.numbers[static_cast<std::size_t>(row) * vectors.width + d]);
 }

@@ -90,9 +90,9 @@ void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t ty
     for (std::int32_t k : look.templates) {
       const Template& shape = model_.plan.templates[k];
       if (dimensions_[k].empty())
-        add_row(attribute_of(shape, [&](const Atom& atom) { return views[atom.view]; }), 1, sum);
+        add_row(attribute_of(shape, [&](const Atom& atom) { return views[model_.plan.view_of(atom).view]; }), 1, sum);
       else
-        each_number(k, views[model_.plan.atoms[shape.first_atom].view], [&](std::int32_t id, float value) { add_row(id, value, sum); });
+        each_number(k, views[model_.plan.view_of(model_.plan.atoms[shape.first_atom]).view], [&](std::int32_t id, float value) { add_row(id, value, sum); });
     }
   }
   lexicon.defined(type) = 1;

@@ -18,15 +18,15 @@ ArcPlan small_plan(bool second_order, bool filter) {
   ArcPlan plan;
   plan.places.reach = 2, plan.places.n_folds = 1;
   plan.places.slots = {{0, 0}, {1, 0}};
-  const auto add = [&](std::vector<PlacedAtom> atoms) {
+  const auto add = [&](std::vector<Atom> atoms) {
     const auto first = static_cast<std::int32_t>(plan.places.atoms.size());
-    const bool ranges = std::any_of(atoms.begin(), atoms.end(), [](const PlacedAtom& atom) { return atom.place == kBetween; });
+    const bool ranges = std::any_of(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.place == kBetween; });
     plan.places.atoms.insert(plan.places.atoms.end(), atoms.begin(), atoms.end());
-    plan.places.templates.push_back({first, static_cast<std::int32_t>(plan.places.atoms.size()), ranges});
+    plan.places.templates.push_back({first, static_cast<std::int32_t>(plan.places.atoms.size()), plan.places.n_tables++, ranges});
   };
-  const PlacedAtom direction{kDirection, kMeasure, 0, 1, -1}, distance{kDistance, kMeasure, 0, 4, -1};
-  const auto head = [](std::int32_t slot, std::int32_t offset, std::int32_t fold = -1) { return PlacedAtom{slot, kHead, offset, 4, fold}; };
-  const auto dep = [](std::int32_t slot, std::int32_t offset) { return PlacedAtom{slot, kDependent, offset, 4, -1}; };
+  const Atom direction{kDirection, kMeasure, 0, 1, -1}, distance{kDistance, kMeasure, 0, 4, -1};
+  const auto head = [](std::int32_t slot, std::int32_t offset, std::int32_t fold = -1) { return Atom{slot, kHead, offset, 4, fold}; };
+  const auto dep = [](std::int32_t slot, std::int32_t offset) { return Atom{slot, kDependent, offset, 4, -1}; };
   add({head(0, 0), direction});
   add({head(0, 0), distance});
   add({dep(1, 0)});

@@ -55,7 +55,8 @@ struct Model {
   Decoder decoder(std::size_t cache_bytes, bool sets = false, const std::int32_t* bag_pairs = nullptr) const {
     Plan plan;
     plan.reach = 1;
-    plan.atoms = {{0, 0, 0, 2, -1}, {0, 0, -1, 2, -1}, {0, 1, 0, 2, -1}, {0, 1, 1, 2, -1}, {0, 0, 0, 2, -1}};
+    plan.slots = {{0, 0}, {0, 1}};
+    plan.atoms = {{0, 0, 0, 2, -1}, {0, 0, -1, 2, -1}, {1, 0, 0, 2, -1}, {1, 0, 1, 2, -1}, {0, 0, 0, 2, -1}};
     plan.templates = {{0, 1, 0}, {1, 2, 1}, {2, 4, 2}, {4, 4, 3}, {4, 5, 4}};
     plan.n_tables = 5;
     FrozenVocabulary vocabulary{
@@ -131,6 +132,7 @@ TEST(decoder_sums_vectors) {
   const std::vector<std::uint16_t> labels{0, 1};
   Plan plan;
   plan.reach = 1;
+  plan.slots = {{0, 0}};
   plan.atoms = {{0, 0, -1, 2, -1}};
   plan.templates = {{0, 1, 0}};
   plan.n_tables = 1;
@@ -174,7 +176,8 @@ TEST(decoder_asks_dictionaries) {
   const auto dictionary = std::make_shared<Dictionary>(2);
   dictionary->add(symbols, Dictionary::kAnyone);
   Plan plan;
-  plan.atoms = {{1, 0, 0, 4, -1}};
+  plan.slots = {{1, 0}};
+  plan.atoms = {{0, 0, 0, 4, -1}};
   plan.templates = {{0, 1, 0}};
   plan.n_tables = 1;
   TaggerModel model{{{starts.data(), labels.data(), weights.data()}, {}, {2, 8, edge.data(), nullptr}},
@@ -210,15 +213,15 @@ TEST(decoder_keeps_to_label_sets) {
   decoder.decode(batch, 1, path.data());
   CHECK((path == std::vector<std::int32_t>{1, 0, 1}));
   using Numbers = std::pair<std::int32_t, std::int32_t>;
-  CHECK((decoder.bag_attributes("p") == Numbers{6, -1} && decoder.bag_attributes("q") == Numbers{-1, -1} &&
-         decoder.bag_attributes("r") == Numbers{-1, -1}));
+  CHECK((decoder.bag_attributes(decoder.bag().lookup("p")) == Numbers{6, -1} && decoder.bag_attributes(decoder.bag().lookup("q")) == Numbers{-1, -1} &&
+         decoder.bag_attributes(decoder.bag().lookup("r")) == Numbers{-1, -1}));
 }
 
 TEST(decoder_adds_given_attributes_of_labels_and_of_pairs) {
   const Model model;
   const std::vector<std::int32_t> pairs{-1, 0};
   Decoder decoder = model.decoder(1 << 20, false, pairs.data());
-  CHECK((decoder.bag_attributes("q") == std::pair<std::int32_t, std::int32_t>{-1, 0}));
+  CHECK((decoder.bag_attributes(decoder.bag().lookup("q")) == std::pair<std::int32_t, std::int32_t>{-1, 0}));
   Batch batch = encode(decoder, {{"a"}, {"a", "a"}});
   batch.bag.add(6, 0.5f), batch.bag.end_token(), batch.bag.end_token(), batch.bag.end_token();
   batch.pair_bag.end_token(), batch.pair_bag.end_token(), batch.pair_bag.add(0, 0.25f), batch.pair_bag.end_token();

@@ -58,7 +58,8 @@ TEST(extraction_tells_every_conjunction_apart) {
 
   Plan plan;
   plan.reach = kReach;
-  plan.atoms = {{0, 0, -1, 4, -1}, {0, 1, 0, 4, -1}, {0, 0, 3, 40, -1}, {0, 0, -3, 40, 0}, {0, 1, 1, 4, -1}};
+  plan.slots = {{0, 0}, {0, 1}};
+  plan.atoms = {{0, 0, -1, 4, -1}, {1, 0, 0, 4, -1}, {0, 0, 3, 40, -1}, {0, 0, -3, 40, 0}, {1, 0, 1, 4, -1}};
   plan.templates = {{0, 2, 0}, {2, 5, 1}, {0, 0, 2}, {0, 1, 3}};
   plan.n_tables = 4;
   plan.n_folds = 1;
@@ -83,7 +84,7 @@ TEST(extraction_tells_every_conjunction_apart) {
           const std::int64_t at = t + atom.offset;
           if (at < starts[s]) return static_cast<std::int32_t>(starts[s] - at - 1);
           if (at >= starts[s + 1]) return static_cast<std::int32_t>(kReach + at - starts[s + 1]);
-          return views[2 * codes[at] + atom.view];
+          return views[2 * codes[at] + plan.view_of(atom).view];
         };
         const std::uint64_t key = pack_key(plan, shape, id_of, fold);
         if (key != kSilent) known.push_back(frozen.tables[shape.table].find(key));
@@ -100,7 +101,7 @@ TEST(extraction_tells_every_conjunction_apart) {
           const std::int64_t at = t + plan.atoms[a].offset;
           seen.push_back(at < starts[s]        ? 1000 + starts[s] - at
                          : at >= starts[s + 1] ? 2000 + at - starts[s + 1]
-                                               : views[2 * codes[at] + plan.atoms[a].view]);
+                                               : views[2 * codes[at] + plan.view_of(plan.atoms[a]).view]);
         }
         if (std::find(seen.begin(), seen.end(), -1) != seen.end()) continue;
         CHECK(i < lists.ids.size() && number.try_emplace(seen, lists.ids[i]).first->second == lists.ids[i]);

@@ -8,8 +8,11 @@ namespace trellis {
 namespace {
 
 // What the views of the columns say at token t of the sentence begin .. end.
-auto ids_at(std::span<const ColumnCodes> columns, std::int64_t t, std::int64_t begin, std::int64_t end, std::int32_t reach) {
-  return [=](const Atom& atom) { return view_id(columns[atom.column], atom.view, t + atom.offset, begin, end, reach); };
+auto ids_at(const Plan& plan, std::span<const ColumnCodes> columns, std::int64_t t, std::int64_t begin, std::int64_t end) {
+  return [=, &plan](const Atom& atom) {
+    const ColumnView& slot = plan.view_of(atom);
+    return view_id(columns[slot.column], slot.view, t + atom.offset, begin, end, plan.reach);
+  };
 }
 
 }  // namespace
@@ -26,15 +29,14 @@ AttributeLists GrowingVocabulary::extract(const Plan& plan, std::span<const Colu
       if (static_cast<std::size_t>(shape.table) != table) continue;
       for (std::size_t s = 0; s + 1 < starts.size(); ++s)
         for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
-          const auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
-          const std::uint64_t key = pack_key(plan, shape, ids_at(columns, t, starts[s], starts[s + 1], plan.reach), fold);
+          const auto fold = [&](std::int32_t f, std::uint64_t part) { return make_fold(f, part); };
+          const std::uint64_t key = pack_key(plan, shape, ids_at(plan, columns, t, starts[s], starts[s + 1]), fold);
           local[k * n_tokens + t] = key == kSilent ? -1 : tables_[table].find_or_add(key);
         }
     }
   });
 
-  std::vector<std::int32_t> base(plan.n_tables);
-  for (std::int32_t table = 1; table < plan.n_tables; ++table) base[table] = base[table - 1] + tables_[table - 1].size();
+  const std::vector<std::int32_t> base = first_numbers();
   AttributeLists out;
   out.starts.assign(n_tokens + 1, 0);
   out.ids.reserve(local.size());
@@ -50,16 +52,10 @@ std::vector<std::int32_t> GrowingVocabulary::add(const Plan& plan, std::size_t n
                                                  std::size_t n) {
   const Template& shape = plan.templates[number];
   std::vector<std::int32_t> out(n);
-  const auto fold = [&](std::int32_t f, std::uint64_t part) { return folds_[f].find_or_add(part); };
+  const auto fold = [&](std::int32_t f, std::uint64_t part) { return make_fold(f, part); };
   for (std::size_t i = 0; i < n; ++i)
     out[i] = tables_[shape.table].find_or_add(pack_key(plan, shape, [&](const Atom&) { return *ids++; }, fold));
   return out;
-}
-
-std::int32_t GrowingVocabulary::n_attributes() const {
-  std::int32_t n = 0;
-  for (const auto& table : tables_) n += table.size();
-  return n;
 }
 
 }  // namespace trellis

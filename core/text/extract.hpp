@@ -3,7 +3,8 @@
 // A *view* is a function of one value (its suffix, its shape, ...), tabulated once per distinct value: ids_of[c][v, j]
 // is the id of view j for value v of column c, -1 where the function says nothing. The first 2 * reach ids of every
 // view are kept for the positions outside the sentence: distance d before it is d - 1, distance d after it reach+d-1.
-// A *template* is a conjunction of views at offsets; its key packs their ids into 64 bits. Where the bits do not fit,
+// A *template* is a conjunction of views at offsets from the places where a site stands: a token has one place, an arc or
+// a span of words has several (places.hpp). Its key packs the ids of its views into 64 bits. Where the bits do not fit,
 // the key so far is replaced by its number in a table of its own (a fold), which keeps the key exact.
 #pragma once
 #include <cstddef>
@@ -16,24 +17,33 @@
 namespace trellis {
 
 struct Atom {
-  std::int32_t column;
-  std::int32_t view;    // which view of that column
-  std::int32_t offset;  // relative to the token
+  std::int32_t slot;    // which view of which column; of a measure its number
+  std::int32_t place;   // of a token 0; otherwise an entry of Anchor::at, kBetween or kMeasure
+  std::int32_t offset;  // from there
   std::int32_t bits;    // room its ids take in the key
   std::int32_t fold;    // the fold that compresses the key before this atom is added, or -1
 };
+constexpr std::int32_t kMeasure = -1, kBetween = -2;
 
 struct Template {
   std::int32_t first_atom, last_atom;  // atoms[first_atom .. last_atom)
   std::int32_t table;                  // templates of one table share their attributes
+  bool ranges = false;  // whether one of its atoms is about all places between the first two of an anchor
+};
+
+struct ColumnView {
+  std::int32_t column, view;
 };
 
 struct Plan {
   std::vector<Atom> atoms;
   std::vector<Template> templates;
+  std::vector<ColumnView> slots;
   std::int32_t n_tables = 0;
   std::int32_t n_folds = 0;
-  std::int32_t reach = 0;  // the largest |offset|
+  std::int32_t reach = 0;  // how far outside the sentence a view may be asked for
+
+  const ColumnView& view_of(const Atom& atom) const { return slots[static_cast<std::size_t>(atom.slot)]; }
 };
 
 // The view ids of one column's values.
@@ -56,6 +66,29 @@ struct AttributeLists {
 // The vocabulary frozen: one table per template table, one per fold.
 struct FrozenVocabulary {
   std::vector<FrozenTable> tables, folds;
+
+  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds[static_cast<std::size_t>(f)].find(key); }
+};
+
+// The same while it grows.
+class GrowingTables {
+ public:
+  explicit GrowingTables(const Plan& plan) : tables_(static_cast<std::size_t>(plan.n_tables)), folds_(static_cast<std::size_t>(plan.n_folds)) {}
+
+  std::int32_t make_fold(std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find_or_add(key); }
+  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds_[static_cast<std::size_t>(f)].find(key); }
+  // Where the numbers of each table begin when tables follow one another, and how many there are: [n_tables + 1].
+  std::vector<std::int32_t> first_numbers() const {
+    std::vector<std::int32_t> first{0};
+    for (const GrowingTable& table : tables_) first.push_back(first.back() + table.size());
+    return first;
+  }
+  std::int32_t n_attributes() const { return first_numbers().back(); }
+  const std::vector<GrowingTable>& tables() const { return tables_; }
+  const std::vector<GrowingTable>& folds() const { return folds_; }
+
+ protected:
+  std::vector<GrowingTable> tables_, folds_;
 };
 
 // The view id at a position that may lie outside [begin, end).
@@ -71,8 +104,8 @@ constexpr std::uint64_t kSilent = ~std::uint64_t{0};
 
 // key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold(f, key) is the
 // number of a key in fold f, -1 where it has none.
-template <class AnyAtom, class Fold>
-inline std::uint64_t pack_id(std::uint64_t key, const AnyAtom& atom, std::int32_t id, Fold fold) {
+template <class Fold>
+inline std::uint64_t pack_id(std::uint64_t key, const Atom& atom, std::int32_t id, Fold fold) {
   if (atom.fold >= 0 && id >= 0 && key != kSilent) {
     const std::int32_t folded = fold(atom.fold, key);
     key = folded < 0 ? kSilent : static_cast<std::uint64_t>(folded);
@@ -87,9 +120,9 @@ inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_o
   return key;
 }
 
-class GrowingVocabulary {
+class GrowingVocabulary : public GrowingTables {
  public:
-  explicit GrowingVocabulary(const Plan& plan) : tables_(plan.n_tables), folds_(plan.n_folds) {}
+  using GrowingTables::GrowingTables;
 
   // Numbers every attribute of the corpus: ids are table by table, in order of first appearance.
   AttributeLists extract(const Plan& plan, std::span<const ColumnCodes> columns, std::span<const std::int64_t> starts,
@@ -97,13 +130,6 @@ class GrowingVocabulary {
 
   // Attributes of one template by the view ids [n, n_atoms] they stand for; gives their numbers within the table.
   std::vector<std::int32_t> add(const Plan& plan, std::size_t number, const std::int32_t* ids, std::size_t n);
-
-  std::int32_t n_attributes() const;
-  const std::vector<GrowingTable>& tables() const { return tables_; }
-  const std::vector<GrowingTable>& folds() const { return folds_; }
-
- private:
-  std::vector<GrowingTable> tables_, folds_;
 };
 
 }  // namespace trellis

@@ -13,27 +13,6 @@
 
 namespace trellis {
 
-struct PlacedAtom {
-  std::int32_t slot;    // which view of which column; of a measure its number
-  std::int32_t place;   // an entry of Anchor::at, kBetween or kMeasure
-  std::int32_t offset;  // from there
-  std::int32_t bits, fold;  // as in Atom
-};
-constexpr std::int32_t kMeasure = -1, kBetween = -2;
-
-struct PlacedTemplate {
-  std::int32_t first_atom, last_atom;
-  bool ranges;  // whether one of its atoms is about all places between the first two of an anchor
-};
-
-struct PlacedPlan {
-  std::vector<PlacedAtom> atoms;
-  std::vector<PlacedTemplate> templates;
-  std::vector<std::pair<std::int32_t, std::int32_t>> slots;  // column and view of each
-  std::int32_t n_folds = 0;
-  std::int32_t reach = 1;  // how far beyond the sentence a place may be
-};
-
 // Where a site stands: token numbers within the sentence, from -1 (the root) to n; and its measures.
 struct Anchor {
   std::array<std::int32_t, 4> at;
@@ -43,7 +22,7 @@ struct Anchor {
 // The view ids of one sentence, at all places that atoms may ask for.
 class PlacedSentence {
  public:
-  void load(const PlacedPlan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end) {
+  void load(const Plan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end) {
     size_ = static_cast<std::int32_t>(end - begin), pad_ = plan.reach;
     width_ = size_ + 2 * pad_;
     const auto width = static_cast<std::size_t>(width_);
@@ -82,13 +61,13 @@ class PlacedSentence {
 // Calls emit(key, between) for the keys of a template at a site: one, none, or where it ranges over the places between the
 // first two of the anchor one for each distinct id there, with the first such place. fold(f, key) as of pack_key.
 template <class Fold, class Emit>
-inline void each_key(const PlacedPlan& plan, const PlacedTemplate& shape, PlacedSentence& x, const Anchor& anchor, Fold fold,
+inline void each_key(const Plan& plan, const Template& shape, PlacedSentence& x, const Anchor& anchor, Fold fold,
                      Emit emit) {
-  const PlacedAtom* const atoms = plan.atoms.data();
+  const Atom* const atoms = plan.atoms.data();
   const auto key_at = [&](std::int32_t between) {
     std::uint64_t key = 0;
     for (std::int32_t a = shape.first_atom; a < shape.last_atom && key != kSilent; ++a) {
-      const PlacedAtom& atom = atoms[a];
+      const Atom& atom = atoms[a];
       const std::int32_t id = atom.place >= 0          ? x.id(atom.slot, anchor.at[static_cast<std::size_t>(atom.place)] + atom.offset)
                               : atom.place == kMeasure ? anchor.measures[static_cast<std::size_t>(atom.slot)]
                                                        : x.id(atom.slot, between);

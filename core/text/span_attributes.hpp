@@ -9,7 +9,7 @@ struct SpanPlan {
   enum Place : std::int32_t { kFirst, kLast, kSplit };
   enum Measure : std::int32_t { kLength, kOutline };
 
-  PlacedPlan plan;
+  Plan plan;
   std::vector<bool> of_split;        // [n_templates] whether a template is of split points; else of spans
   std::int32_t outline = -1;         // the slot whose ids make an outline; -1: none
   static constexpr std::int32_t kLongestOutline = 12;  // words; longer spans have none
@@ -66,53 +66,46 @@ inline std::uint64_t outline_key(std::int32_t outline, std::int32_t id) {
 }
 
 // Tables that grow: attributes are numbered within their templates.
-class GrowingSpans {
+class GrowingSpans : public GrowingTables {
  public:
-  explicit GrowingSpans(const SpanPlan& plan) : tables_(plan.plan.templates.size()), folds_(static_cast<std::size_t>(plan.plan.n_folds)) {}
+  explicit GrowingSpans(const SpanPlan& plan) : GrowingTables(plan.plan) {}
 
   void load(const SpanPlan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end, SpanPlaces& x) {
     x.load(plan, columns, begin, end, [&](std::int32_t outline, std::int32_t id) { return 1 + outlines_.find_or_add(outline_key(outline, id)); });
   }
   void learn(SpanPlaces& x, std::int32_t i, std::int32_t j) {
-    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find_or_add(key); },
+    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return make_fold(f, key); },
            [&](std::size_t t, std::uint64_t key) { tables_[t].find_or_add(key); });
   }
   // Once all is learnt: attributes are numbered over all templates.
-  void number() {
-    first_.assign(1, 0);
-    for (const GrowingTable& table : tables_) first_.push_back(first_.back() + table.size());
-  }
-  std::int32_t n_attributes() const { return first_.back(); }
+  void number() { first_ = first_numbers(); }
   void find(SpanPlaces& x, std::int32_t i, std::int32_t j, std::vector<std::int32_t>& ids) const {
-    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find(key); },
+    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return fold(f, key); },
            [&](std::size_t t, std::uint64_t key) {
              if (const std::int32_t id = tables_[t].find(key); id >= 0) ids.push_back(first_[t] + id);
            });
   }
-  std::span<const GrowingTable> tables() const { return tables_; }
-  std::span<const GrowingTable> folds() const { return folds_; }
   std::span<const GrowingTable> outlines() const { return {&outlines_, 1}; }
 
  private:
-  std::vector<GrowingTable> tables_, folds_;
   GrowingTable outlines_;
   std::vector<std::int32_t> first_;  // [n_templates + 1]
 };
 
 // Tables as a model has them, with the numbers of attributes over all templates.
-struct FrozenSpans {
-  std::vector<FrozenTable> tables, folds, outlines;
+struct FrozenSpans : FrozenVocabulary {
+  FrozenTable outlines;
 
   void load(const SpanPlan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end, SpanPlaces& x) const {
     x.load(plan, columns, begin, end, [&](std::int32_t outline, std::int32_t id) {
-      const std::int32_t found = outlines[0].find(outline_key(outline, id));
+      const std::int32_t found = outlines.find(outline_key(outline, id));
       return found < 0 ? -1 : 1 + found;
     });
   }
   // Calls visit(template, attribute).
   template <class Visit>
   void each(SpanPlaces& x, std::int32_t i, std::int32_t j, Visit visit) const {
-    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return folds[static_cast<std::size_t>(f)].find(key); },
+    x.each(i, j, [&](std::int32_t f, std::uint64_t key) { return fold(f, key); },
            [&](std::size_t t, std::uint64_t key) {
              if (const std::int32_t id = tables[t].find(key); id >= 0) visit(t, id);
            });

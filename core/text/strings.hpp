@@ -1,5 +1,6 @@
 // Strings to small integers: a table that grows while a corpus is read, and a frozen one over arrays of a model file.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -118,15 +119,31 @@ struct FrozenStrings {
   }
 
   // The string's id, or -1.
-  std::int32_t lookup(std::string_view s) const {
+  std::int32_t lookup(std::string_view s) const { return lookup(s, hash_bytes(s)); }
+  std::int32_t lookup(std::string_view s, std::uint64_t hash) const {
     if (slots.empty()) return -1;
-    std::size_t mask = slots.size() - 1, at = hash_bytes(s) & mask;
+    std::size_t mask = slots.size() - 1, at = hash & mask;
     for (std::size_t tries = 0; tries < kLongSearch; ++tries, at = (at + 1) & mask) {
       std::int32_t id = slots[at];
       if (id < 0) return -1;
       if (static_cast<std::size_t>(id) < size() && holds(id, s)) return id;
     }
     return lookup_long(s);
+  }
+
+  // The ids of many strings of which the hashes are known, step by step: slots, starts and data lie far apart, and what one
+  // string waits for is fetched while others go on. Slots were asked for by prefetch() when the hash was found.
+  void lookup_all(std::span<const std::string_view> strings, const std::uint64_t* hashes, std::int32_t* ids) const {
+    if (slots.empty()) return void(std::fill_n(ids, strings.size(), -1));
+    const auto known = [&](std::int32_t id) { return id >= 0 && static_cast<std::size_t>(id) < size(); };
+    for (std::size_t i = 0; i < strings.size(); ++i)
+      if (ids[i] = slots[hashes[i] & (slots.size() - 1)]; known(ids[i])) __builtin_prefetch(&starts[ids[i]]);
+    for (std::size_t i = 0; i < strings.size(); ++i)
+      if (known(ids[i]) && static_cast<std::uint64_t>(starts[ids[i]]) < data.size()) __builtin_prefetch(&data[starts[ids[i]]]);
+    for (std::size_t i = 0; i < strings.size(); ++i) ids[i] = lookup(strings[i], hashes[i]);
+  }
+  void prefetch(std::uint64_t hash) const {
+    if (!slots.empty()) __builtin_prefetch(&slots[hash & (slots.size() - 1)]);
   }
 
   // Whether the arrays are what build_slots makes of strings in UTF-8: checked once, when a model is loaded.

@@ -17,7 +17,7 @@ namespace trellis {
 // Templates in the order arcs, labels, siblings. After them may come a filter: an arc that has no attribute of it with a weight
 // is left out.
 struct ArcPlan {
-  PlacedPlan places;
+  Plan places;
   std::size_t n_arcs = 0, n_labelled = 0, n_siblings = 0;
   bool has_filter = false;  // then it is the template after those
   std::size_t n_labels = 1;

@@ -23,7 +23,7 @@ FoldedArcs::FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights) : weigh
   build(plan, plan.n_arcs + plan.n_labelled, plan.n_templates(), siblings_);
   for (Group& group : arcs) {
     bool head = false, dependent = false, other = false;
-    for (const PlacedAtom& atom : group.atoms) {
+    for (const Atom& atom : group.atoms) {
       head |= atom.place == static_cast<std::int32_t>(kHead);
       dependent |= atom.place == static_cast<std::int32_t>(kDependent);
       other |= atom.place < 0;
@@ -43,15 +43,15 @@ FoldedArcs::FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights) : weigh
 void FoldedArcs::build(const ArcPlan& plan, std::size_t first, std::size_t last, Groups& groups) {
   std::map<std::vector<std::array<std::int32_t, 5>>, std::size_t> known;
   for (std::size_t t = first; t < last; ++t) {
-    const PlacedTemplate& shape = plan.places.templates[t];
+    const Template& shape = plan.places.templates[t];
     std::int32_t end = shape.last_atom;
     while (end > shape.first_atom && plan.places.atoms[static_cast<std::size_t>(end - 1)].place == kMeasure &&
            plan.places.atoms[static_cast<std::size_t>(end - 1)].fold < 0)
       --end;
     std::vector<std::array<std::int32_t, 5>> key;
-    std::vector<PlacedAtom> atoms;
+    std::vector<Atom> atoms;
     for (std::int32_t a = shape.first_atom; a < end; ++a) {
-      const PlacedAtom& atom = plan.places.atoms[static_cast<std::size_t>(a)];
+      const Atom& atom = plan.places.atoms[static_cast<std::size_t>(a)];
       atoms.push_back(atom);
       key.push_back({atom.slot, atom.place, atom.offset, atom.bits, atom.fold});
     }
@@ -63,7 +63,7 @@ void FoldedArcs::build(const ArcPlan& plan, std::size_t first, std::size_t last,
 
 void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_measures, Group& group) {
   const FrozenTable& table = weights_.tables[t];
-  const std::vector<PlacedAtom>& atoms = plan.places.atoms;
+  const std::vector<Atom>& atoms = plan.places.atoms;
   const auto end = static_cast<std::size_t>(plan.places.templates[t].last_atom);
   std::size_t n = group.rows.size();
   for (std::uint64_t i = 0; i <= table.mask; ++i) n += table.ids[i] >= 0;
@@ -82,7 +82,7 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_m
     std::uint64_t key = table.keys[i];
     std::array<std::int32_t, 2> given{-1, -1};  // of direction and distance; -1: the template does not say
     for (std::size_t a = end; a > end - n_measures; --a) {
-      const PlacedAtom& atom = atoms[a - 1];
+      const Atom& atom = atoms[a - 1];
       given[static_cast<std::size_t>(atom.slot)] = static_cast<std::int32_t>(key & ((std::uint64_t{1} << atom.bits) - 1));
       key >>= atom.bits;
     }

@@ -30,8 +30,8 @@ class FoldedArcs {
   };
   static constexpr std::uint32_t kNone = ~0u;
   struct Group {
-    PlacedTemplate shape;
-    std::vector<PlacedAtom> atoms;  // without measures
+    Template shape;
+    std::vector<Atom> atoms;  // without measures
     std::vector<Slot, LargePages<Slot>> slots;  // open addressing, at most half of them taken
     std::vector<Row, LargePages<Row>> rows;
     const Row* find(std::uint64_t key) const {
@@ -55,7 +55,7 @@ class FoldedArcs {
   static void answer(std::vector<Asked>& asked, std::vector<double>& out);
 
   const FrozenPlaces& weights_;
-  PlacedPlan plan_;                    // atoms of all groups
+  Plan plan_;                    // atoms of all groups
   Groups heads_, dependents_, pairs_;  // of arcs: by the head alone, the dependent alone, others
   Groups siblings_;
 };

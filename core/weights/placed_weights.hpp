@@ -11,10 +11,9 @@
 
 namespace trellis {
 
-class GrowingPlaces {
+class GrowingPlaces : public GrowingTables {
  public:
-  GrowingPlaces(const PlacedPlan& plan, std::vector<std::uint32_t> columns, bool variances)
-      : columns_(std::move(columns)), tables_(plan.templates.size()), folds_(static_cast<std::size_t>(plan.n_folds)) {
+  GrowingPlaces(const Plan& plan, std::vector<std::uint32_t> columns, bool variances) : GrowingTables(plan), columns_(std::move(columns)) {
     for (std::size_t t = 0; t < tables_.size(); ++t) values_.emplace_back(0, variances);
   }
 
@@ -31,10 +30,8 @@ class GrowingPlaces {
     }
     return id;
   }
-  std::int32_t make_fold(std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find_or_add(key); }
 
-  // What scores ask for: the number of a fold, and where an attribute's weights begin, null where it has none.
-  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds_[static_cast<std::size_t>(f)].find(key); }
+  // What scores ask for beside the number of a fold: where an attribute's weights begin, null where it has none.
   void prefetch(std::size_t t, std::uint64_t key) const { tables_[t].prefetch(key); }
   const float* row(std::size_t t, std::uint64_t key) const {
     const std::int32_t id = tables_[t].find(key);
@@ -42,27 +39,20 @@ class GrowingPlaces {
   }
 
   std::span<const std::uint32_t> columns() const { return columns_; }
-  const std::vector<GrowingTable>& tables() const { return tables_; }
-  const std::vector<GrowingTable>& folds() const { return folds_; }
-  std::vector<GrowingTable>& folds() { return folds_; }
   const std::vector<LearntTable>& values() const { return values_; }
   std::vector<LearntTable>& values() { return values_; }
 
  private:
   std::vector<std::uint32_t> columns_;  // [n_templates]
-  std::vector<GrowingTable> tables_;    // [n_templates]
-  std::vector<GrowingTable> folds_;
   std::vector<LearntTable> values_;     // [n_templates] of [attributes, columns]
 };
 
 // As a model has them: attribute i of template t has values[first[t] + i · columns[t] ...].
-struct FrozenPlaces {
-  std::vector<FrozenTable> tables, folds;
+struct FrozenPlaces : FrozenVocabulary {
   std::vector<std::uint32_t> columns;  // [n_templates]
   std::vector<std::size_t> first;      // [n_templates]
   const float* values = nullptr;
 
-  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds[static_cast<std::size_t>(f)].find(key); }
   void prefetch(std::size_t t, std::uint64_t key) const { tables[t].prefetch(key); }
   const float* row(std::size_t t, std::uint64_t key) const {
     const std::int32_t id = tables[t].find(key);

@@ -28,8 +28,8 @@ def read_sentences(path: str | Path) -> list[Words]:
         with gzip.open(path, "rb") if str(path).endswith(".gz") else Path(path).open("rb") as file:
             lines = file.read().split(b"\n")
     except (OSError, EOFError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise CorpusError(str(path), None, f"cannot be read: {why}") from None
+        why = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise CorpusError(str(path), None, why) from None
     if lines[-1] == b"":
         del lines[-1]
     sentences = list[Words]()

@@ -18,7 +18,6 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
-Lists = tuple[Longs, Ints, Floats]  # a Ragged as native code takes and gives it
 
 
 def array_in(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DTypeLike, *shape: int | None) -> Any:
@@ -57,6 +56,14 @@ def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, 
     return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
 
 
+class Lists(NamedTuple):
+    """A Ragged as native code takes and gives it."""
+
+    starts: Longs
+    ids: Ints
+    values: Floats
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
     """A sparse vector per token: ids[starts[t]:starts[t + 1]], each with a value."""
@@ -76,7 +83,7 @@ class Ragged:
     @property
     def arrays(self) -> Lists:
         """The three arrays as native code takes them."""
-        return self.starts, self.ids, self.values
+        return Lists(self.starts, self.ids, self.values)
 
     def full_values(self) -> Floats:
         """The value of every item, also where all are one."""
@@ -118,7 +125,13 @@ class LabelSets(NamedTuple):
     starts: Longs  # [n_sets + 1]
     labels: Ints  # ascending within a set, none of which is empty
     # Which of them may follow one another; it counts in sentences whose tokens all have nodes.
-    lattice: Lattice | tuple[Longs, Ints, Longs, Ints] | None = None
+    lattice: Lattice | None = None
+
+    @classmethod
+    def native(cls, arrays: Mapping[str, Any]) -> LabelSets:
+        """As native code gives them."""
+        lattice = arrays["lattice"]
+        return cls(**{**arrays, "lattice": None if lattice is None else Lattice(**lattice)})
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> LabelSets:
@@ -147,7 +160,7 @@ class LabelSets(NamedTuple):
         first, second = (
             Lattice(np.zeros(len(sets.starts), np.int64), NONE, np.zeros(1, np.int64), NONE)
             if sets.lattice is None
-            else Lattice(*sets.lattice)
+            else sets.lattice
             for sets in (self, other)
         )
         return Lattice(

@@ -5,7 +5,10 @@ The command line prints that line and exits with 2.
 
 from __future__ import annotations
 
+import errno
 import warnings
+
+SHOWN = 60  # letters of a text that was taken for a path
 
 
 class TrellisError(Exception):
@@ -25,13 +28,16 @@ class CorpusError(TrellisError):
         return type(self), (self.path, self.line, self.why)
 
 
-def os_reason(error: OSError) -> str:
-    """Why a file cannot be read, in words."""
-    if isinstance(error, FileNotFoundError):
-        return "no such file; check the name and the folder"
+def file_reason(path: object, error: OSError) -> tuple[str, str]:
+    """What to call a file that cannot be read, and why; its name may be a text that was meant to be read."""
+    name = str(path)
     if isinstance(error, IsADirectoryError):
-        return "a folder, not a file; name a file in it"
-    return f"cannot be read: {error.strerror or error}"
+        return name, "a folder, not a file; name a file in it"
+    if not isinstance(error, FileNotFoundError) and error.errno != errno.ENAMETOOLONG:
+        return name, f"cannot be read: {error.strerror or error}"
+    if len(name) <= SHOWN or (len(name) < 4 * SHOWN and not any(map(str.isspace, name))):
+        return name, "no such file; check the name and the folder"
+    return f"{name[:SHOWN]!r}...", "no such file; a string is taken as a path, not as text: give text as a list"
 
 
 class TemplateError(TrellisError):

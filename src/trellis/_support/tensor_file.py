@@ -21,7 +21,7 @@ import numpy.typing as npt
 import trellis
 from trellis import _core
 from trellis._support.arrays import Arrays
-from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError, os_reason
+from trellis._support.errors import ModelError, TemplateError, UnknownFunctionError, file_reason
 from trellis._support.replacing import replacing
 
 Tensors = Mapping[str, npt.NDArray[Any]]
@@ -126,7 +126,7 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ModelError(f"{path}: {os_reason(error)}") from error
+        raise ModelError(": ".join(file_reason(path, error))) from error
     except MemoryError as error:
         raise ModelError(f"{path}: cannot be read: not enough memory") from error
     except UnknownFunctionError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from trellis._support.arguments import file_path, instance, items
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.files import decoded, message_name, read_bytes, write_bytes
+from trellis.corpus.files import decoded, kept, message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
 MAX_DEPTH = 200  # brackets within brackets
@@ -43,15 +43,8 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
     """The trees in a text; ``name`` is what errors call it."""
-    found, text = Treebank([]), instance("text", text, str, "a string of trees in brackets")
-    for item in _read(text if text.strip() else "", name):
-        if isinstance(item, PhraseTree):
-            found.trees.append(item)
-        elif not lenient:
-            raise item
-        else:
-            found.skipped.append(item)
-    return found
+    text = instance("text", text, str, "a string of trees in brackets")
+    return Treebank(*kept(_read(text if text.strip() else "", name), lenient))
 
 
 def write_trees(trees: Iterable[PhraseTree], path: str | os.PathLike[str]) -> None:

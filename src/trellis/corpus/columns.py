@@ -17,14 +17,14 @@ from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
 from trellis.corpus.files import NOT_UTF8
 
 
-def default_names(n_columns: int) -> tuple[str, ...]:
+def default_names(n_columns: int, source: str = "") -> tuple[str, ...]:
     """Names by number: word; word, label; word, pos, label; word, pos, column3, ..., label."""
     if n_columns <= 2:
         return ("word", "label")[:n_columns]
     return ("word", "pos", *(f"column{i}" for i in range(3, n_columns)), "label")
 
 
-Naming = Callable[[int], tuple[str, ...]]  # the names of that many columns, or a CorpusError
+Naming = Callable[..., tuple[str, ...]]  # the names of so many columns (of a source), or a CorpusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,6 @@ CONLLU_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel"
 CONLLU = Layout(CONLLU_NAMES, tabs=True, comments=True, ids=True)
 
 
-def naming_of(trained: Sequence[str], targets: Sequence[str], inputs: Sequence[str], source: str, hint: str) -> Naming:
-    """Names of a file's columns by their number: all of training; all but the targets; those that a model reads."""
-    without = tuple(name for name in trained if name not in targets)
-    read = tuple(name for name in trained if name in inputs)
-
-    def name(n_columns: int) -> tuple[str, ...]:
-        for names in (tuple(trained), without, read):
-            if len(names) == n_columns:
-                return names
-        ten = "the ten of CoNLL-U"
-        shown = ten if tuple(trained) == CONLLU_NAMES else f"{len(trained)} ({', '.join(trained)})"
-        found = "1 column" if n_columns == 1 else f"{n_columns} columns"
-        why = f"{found}, but the model learned from {shown}; name those of this file {hint}"
-        raise CorpusError(source, None, why)
-
-    return name
-
-
 def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """Names of columns from "word,pos,label" or a list."""
     if columns is None:
@@ -99,7 +81,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
         (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(n_columns)
     if trouble:
         raise CorpusError(source, line, _why(trouble, found, expected, layout))
-    names = layout.names or (layout.naming(len(coded)) if coded else ())
+    names = layout.names or (layout.naming(len(coded), source) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     extras = None
     if len(asides):  # lines that are no tokens

@@ -234,7 +234,11 @@ class Corpus:
             return found
         if found is not None:
             raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string per token")
-        raise CorpusError(self.source, None, f"no column {name!r}; the columns are {', '.join(self.columns)}")
+        why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
+        if "form" in self.columns and isinstance(name, str):  # CoNLL-U
+            own = "upos" if name in ("pos", "label") else "form"
+            why += f": read the file with columns='{name}={own},...'"
+        raise CorpusError(self.source, None, why)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
         """The same sentences with one column added or replaced; of ``upos+feats`` both columns."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
-import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
-from trellis._support.errors import CorpusError, os_reason
+from trellis._support.errors import CorpusError, file_reason
 from trellis._support.replacing import replacing
 
+T = TypeVar("T")
 STANDARD_STREAM = "-"
-_SHOWN = 60  # letters of a text that was taken for a path
 NO_TOKENS = "no tokens in it; give a file with at least one sentence"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
 BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
@@ -27,6 +25,19 @@ class EmptyError(CorpusError):
 
     def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
         super().__init__(path, line, why)
+
+
+def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
+    """What could be read, and with ``lenient`` the errors of what is skipped; otherwise the first is raised."""
+    examples, skipped = list[T](), list[CorpusError]()
+    for item in found:
+        if not isinstance(item, CorpusError):
+            examples.append(item)
+        elif lenient:
+            skipped.append(item)
+        else:
+            raise item
+    return examples, skipped
 
 
 def is_gzip(path: str) -> bool:
@@ -65,25 +76,14 @@ def reading(path: str) -> Iterator[BinaryIO]:
         else:
             with Path(path).open("rb") as plain:
                 yield plain
-    except FileNotFoundError:
-        raise _missing(name) from None
     except EOFError:
         raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
         why = "not a valid gzip file; drop the .gz from its name or compress it again"
         raise CorpusError(name, None, why) from None
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise _missing(name) from None
-        raise CorpusError(name, None, os_reason(error)) from None
-
-
-def _missing(name: str) -> CorpusError:
-    """The error for a file that is not there, whose name may be a text that was meant to be read."""
-    if len(name) <= _SHOWN or (len(name) < 4 * _SHOWN and not re.search(r"\s", name)):
-        return CorpusError(name, None, "no such file; check the name and the folder")
-    why = "no such file; a string is taken as a path, not as text: give text as a list"
-    return CorpusError(f"{name[:_SHOWN]!r}...", None, why)
+        shown, why = file_reason(name, error)
+        raise CorpusError(shown, None, why) from None
 
 
 def read_bytes(path: str) -> bytes:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from trellis import _core
 from trellis._support.arguments import file_path, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import CONLLU, Layout, fix_names, parse_names, parse_text
+from trellis.corpus.columns import Layout, fix_names, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, read_bytes, reading
-from trellis.corpus.read import Options, choose, format_of, read
+from trellis.corpus.files import STANDARD_STREAM, EmptyError, message_name, read_bytes, reading
+from trellis.corpus.read import FileShape, choose, format_of, read, read_file
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -223,9 +223,9 @@ def stream(
     The other parameters are those of ``trellis.read``.
     """
     size = whole_number("block_bytes", block_bytes, 1, 1 << 40)
-    names, options = parse_names(columns), Options(format, comments, tabs, sentence)
+    names, shape = parse_names(columns), FileShape(format, tabs, comments, sentence)
     if callable(source):
-        options.check("a function that returns blocks", ())
+        shape.check("a function that returns blocks", ())
         if columns is not None:
             raise ArgumentError("columns has no effect on a function that returns blocks; omit it")
         return CorpusStream(source, "<blocks>")
@@ -234,21 +234,20 @@ def stream(
         raise CorpusError("", None, f"a stream needs names of files or a function that returns blocks, not {source!r}")
     paths = [path for name in given for path in _matching(file_path("source", name))]
     for path in paths:
-        options.check_format(path, format or format_of(path))
+        shape.check_format(path, format or format_of(path))
 
     def blocks() -> Iterator[Corpus]:
         for path in paths:
-            kind = format or format_of(path)
-            layout = Layout(names, extension(path) == ".tsv" if tabs is None else tabs, comments)
-            if kind == "parquet":
+            own = shape.of(path)
+            if own.format == "parquet":
                 from trellis.corpus.tables import parquet_blocks
 
                 yield from parquet_blocks(path, names, sentence, size)
-            elif kind in ("conll", "conllu"):
-                for piece in pieces_of_path(path, CONLLU if kind == "conllu" else layout, size):
+            elif own.format in ("conll", "conllu"):
+                for piece in pieces_of_path(path, own.layout(names), size):
                     yield choose(piece.corpus, names) if piece.corpus.columns else piece.corpus
             else:
-                yield read(path, columns=columns, format=kind, sentence=sentence)
+                yield read_file(path, own, names)
 
     return CorpusStream(blocks, ", ".join(map(str, given)))
 

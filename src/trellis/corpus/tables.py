@@ -194,9 +194,7 @@ def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
     if not _is_list(cells):
         why = f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, read the table with the"
-        raise CorpusError(
-            path, None, f"{why} column that tells sentences apart: trellis.read(table, sentence=NAME, columns=NAMES)"
-        )
+        raise CorpusError(path, None, f"{why} column that tells sentences apart: sentence=NAME, columns=NAMES")
     _reject_nulls(name, cells, path)
     return cells.flatten(), starts_of(cells.value_lengths())
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from trellis._support.arguments import is_text, items
 from trellis._support.arrays import Bools, Ints, Longs, starts_of
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Strings
-from trellis.corpus.files import NOT_UTF8, message_name, read_bytes
+from trellis.corpus.files import NOT_UTF8, kept, message_name, read_bytes
 from trellis.corpus.read import is_table, read
 
 CHARACTER, LABEL, WORD = "character", "label", "word"  # the columns
@@ -87,8 +87,14 @@ class SegmentedText:
     """Lines of words."""
 
     lines: list[list[str]]
+    skipped: list[CorpusError] = field(default_factory=list)  # by lenient reading
     source: str = ""
-    n_skipped: int = 0  # lines that were left out
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
 
     def corpus(self) -> Corpus:
         """Characters with labels B, M, E, S."""
@@ -98,7 +104,7 @@ class SegmentedText:
             CHARACTER: characters(to_points("".join(words))),
             LABEL: Column(word_labels(lengths), Strings.of(LABELS)),
         }
-        return Corpus(columns, starts_of([sum(map(len, line)) for line in self.lines]), self.source)
+        return Corpus(columns, starts_of([sum(map(len, line)) for line in self]), self.source)
 
 
 Source = str | os.PathLike[str] | Iterable[str | Sequence[str]] | Corpus | SegmentedText
@@ -121,18 +127,15 @@ def read_segmented(source: Source, *, lenient: bool = False) -> SegmentedText:
         given = text.split(b"\n") if text.strip() else []
     if given is None:
         raise CorpusError("", None, f"text must be a file or a list of lines, not {reprlib.repr(source)}")
-    lines, n_skipped = list[list[str]](), 0
-    for number, line in enumerate(given, 1):
-        try:
-            words = _words(line)
-        except ValueError as error:
-            if not lenient:
-                raise CorpusError(name, number, str(error)) from None
-            n_skipped += 1
-            continue
-        if words:
-            lines.append(words)
-    return SegmentedText(lines, name, n_skipped)
+    lines, skipped = kept((_line(line, name, number) for number, line in enumerate(given, 1)), lenient)
+    return SegmentedText([words for words in lines if words], skipped, name)
+
+
+def _line(line: Any, name: str, number: int) -> list[str] | CorpusError:
+    try:
+        return _words(line)
+    except ValueError as error:
+        return CorpusError(name, number, str(error))
 
 
 def _words(line: Any) -> list[str]:

@@ -73,6 +73,14 @@ def _check_shape(name: str, table: Scores, *shapes: tuple[int, ...]) -> None:
         raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
 
 
+class TokenNgrams(NamedTuple):
+    """What label n-grams score at single tokens."""
+
+    starts: Longs  # [T + 1]
+    numbers: npt.NDArray[np.uint32]  # of n-grams
+    scores: npt.NDArray[Any]
+
+
 class Tables(NamedTuple):
     """Potentials as the core takes them: arrays of one type; rows over labels may be padded to the core's stride."""
 
@@ -81,8 +89,7 @@ class Tables(NamedTuple):
     tri: npt.NDArray[Any] | None  # [L+1, L+1, L or stride]
     end: npt.NDArray[Any] | None  # [L or stride]
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
-    # What n-grams have at single tokens beside: starts [T + 1], numbers of n-grams, scores.
-    token_ngrams: tuple[Longs, npt.NDArray[np.uint32], npt.NDArray[Any]] | None = None
+    token_ngrams: TokenNgrams | None = None  # what n-grams have at single tokens beside
 
     def replaced(self, where: Bools, others: Tables) -> Tables:
         """Those of other potentials at some tokens; they share tables."""
@@ -99,7 +106,7 @@ class Tables(NamedTuple):
             nodes, scores = (
                 np.concatenate([given[i][row] for given, row in zip(both, rows, strict=True)])[order] for i in (1, 2)
             )
-            own = (starts_of(sizes[0] + sizes[1]), nodes, scores)
+            own = TokenNgrams(starts_of(sizes[0] + sizes[1]), nodes, scores)
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     @property
@@ -203,10 +210,6 @@ class BeamChains(NamedTuple):
     rows: _core.FarRows  # their weights, and which labels they are about
     same: Ints  # [n_tokens] the last token with the same word, within its sentence; -1: none
 
-    @property
-    def _far(self) -> tuple[Lists, _core.FarRows, Ints]:
-        return self.lists, self.rows, self.same
-
     def best(self, n_threads: int) -> PathBatch:
         """The best path of every sentence that the beam finds."""
         paths, scores, _ = self.kbest(1, n_threads)
@@ -214,8 +217,8 @@ class BeamChains(NamedTuple):
 
     def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
         """The k best as arrays, as `Chains.kbest` has them."""
-        return _core.beam_paths(self.tables, self.starts, self.allowed, self._far, self.width, k, n_threads)
+        return _core.beam_paths(self.tables, self.starts, self.allowed, self, self.width, k, n_threads)
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
-        return _core.beam_scores(self.tables, self.starts, self._far, paths, n_threads)
+        return _core.beam_scores(self.tables, self.starts, self, paths, n_threads)

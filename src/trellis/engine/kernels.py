@@ -30,7 +30,7 @@ class Observations(Ragged):
 
     def dot(self, other: Observations, n_threads: int = 1) -> Doubles:
         """The inner product of each of these with each of the others, [len(self), len(other)]."""
-        return _core.sparse_products(self.arrays, other.arrays, self.n_attributes, n_threads)
+        return _core.sparse_products(self, other, self.n_attributes, n_threads)
 
     def squares(self) -> Doubles:
         """|x|² of each, [len(self)]."""
@@ -106,8 +106,9 @@ class Expansion:
 
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
         """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
-        lists, coefs = self.observations.arrays, (self.starts, self.labels, self.coefs)
-        return _core.Expansion(self.kernel.native, lists, coefs, n_attributes=n_attributes, n_labels=n_labels)
+        return _core.Expansion(
+            self.kernel.native, self.observations, self, n_attributes=n_attributes, n_labels=n_labels
+        )
 
     def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
         """Scores of the labels of some tokens, [n_tokens, n_labels]."""

@@ -41,8 +41,7 @@ class Votes(Stored):
         self, n_attributes: int, n_edge_attributes: int, n_labels: int, order: int, ngrams: _core.Ngrams | None = None
     ) -> _core.Votes:
         """Checked, and ready to be replayed; ValueError if the updates are not those of such a model."""
-        arrays = (self.counts, self.starts, self.rows, self.places, self.changes)
-        return _core.Votes(*arrays, n_attributes, n_edge_attributes, n_labels, order, ngrams)
+        return _core.Votes(self, n_attributes, n_edge_attributes, n_labels, order, ngrams)
 
     def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
         """With other numbers for attributes and edge attributes; none that has a change may have been dropped."""
@@ -81,10 +80,14 @@ class Rows(Stored):
     labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
     weights: Floats  # [n_slots]
 
-    @property
-    def arrays(self) -> tuple[Any, Any, Floats]:
-        """The arrays as native code takes them."""
-        return self.starts, self.labels, self.weights
+    @classmethod
+    def native(cls, arrays: Mapping[str, Any], kind: type[np.unsignedinteger]) -> Rows:
+        """As native code gives them, with labels of another type."""
+        return cls(**arrays).of_type(kind)
+
+    def of_type(self, kind: type[np.unsignedinteger]) -> Rows:
+        """With labels of that type."""
+        return self if self.labels.dtype == kind else replace(self, labels=self.labels.astype(kind))
 
     @property
     def n_attributes(self) -> int:
@@ -93,7 +96,9 @@ class Rows(Stored):
 
     def check(self, n_attributes: int) -> None:
         """ValueError unless the arrays fit together and have a row for each of so many attributes."""
-        shapes = [array.ndim for array in self.arrays] == [1, 1, 1] and len(self.labels) == len(self.weights)
+        shapes = (self.starts.ndim, self.labels.ndim, self.weights.ndim) == (1, 1, 1) and len(self.labels) == len(
+            self.weights
+        )
         kinds = self.starts.dtype == np.uint32 and self.weights.dtype == np.float32 and self.labels.dtype.kind == "u"
         if not shapes or not kinds or self.n_attributes != n_attributes:
             raise ValueError("weights of other attributes")
@@ -204,7 +209,7 @@ class Ngrams(Stored):
 
     def native(self, n_labels: int, order: int, beam: int = 0) -> _core.Ngrams:
         """Checked for native code; ValueError if they make no sense."""
-        return _core.Ngrams(n_labels, order, (self.parents, self.labels), self.weights, beam)
+        return _core.Ngrams(n_labels, order, self, self.weights, beam)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,12 +272,12 @@ class ChainWeights:
     def native(self, ngrams: _core.Ngrams | None = None, *, local: bool = False) -> _core.Weights:
         """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one."""
         return _core.Weights(
-            rows=self.rows.arrays,
-            edge_rows=None if self.edge_rows is None else self.edge_rows.arrays,
+            rows=self.rows,
+            edge_rows=self.edge_rows,
             edge=self.edge,
             tri=self.tri,
             end=self.end,
-            parts=None if self.parts is None else self.parts.arrays,
+            parts=self.parts,
             ngrams=ngrams,
             local=local,
         )
@@ -287,15 +292,10 @@ class ChainWeights:
         """As named arrays, for files; of the tables of labels only what is not zero."""
         n = self.n_labels
         out: Arrays = {} if self.dual is None else self.dual.tensors()
-        for name, part in (
-            ("rows", self.rows),
-            ("edge_rows", self.edge_rows),
-            ("ngrams", self.ngrams),
-            ("votes", self.votes),
-        ):
-            out |= {} if part is None else part.tensors(name)
-        for name, table in (("edge", self.edge), ("tri", self.tri), ("end", self.end)):
-            out |= {} if table is None else _nonzero(name, table[..., :n])
+        for name in ("rows", "edge_rows", "ngrams", "votes"):
+            out |= {} if (part := getattr(self, name)) is None else part.tensors(name)
+        for name in ("edge", "tri", "end"):
+            out |= {} if (table := getattr(self, name)) is None else _nonzero(name, table[..., :n])
         return out | ({"beam": np.array([self.beam], np.int64)} if self.beam else {})
 
     @classmethod

@@ -10,7 +10,8 @@ from typing import ClassVar
 from trellis import _core
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
-from trellis.features.places import Coded, PlaceVocabulary, known_columns
+from trellis.features.extraction import Coded
+from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 
@@ -168,7 +169,7 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
 
     def plan(self, n_labels: int) -> _core.ArcPlan:
         """Laid out for native code."""
-        return _core.ArcPlan(*self.layout(), self.reach, self.templates.counts, n_labels)
+        return _core.ArcPlan(self.layout(), self.templates.counts, n_labels)
 
 
 def arc_vocabulary(

@@ -40,8 +40,7 @@ class Carrier:
         self, before: PlaceVocabulary[Any], after: PlaceVocabulary[Any], measures: Mapping[int, Longs] | None = None
     ) -> None:
         self.before, self.after, self.measures = before, after, measures or {}
-        (old, self.templates, self.slots, _), (new, *_) = before.layout(), after.layout()
-        self.old_atoms, self.new_atoms = old.tolist(), new.tolist()
+        self.old, self.new = before.layout(), after.layout()
 
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
@@ -50,15 +49,14 @@ class Carrier:
 
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """
-        first, last = self.templates[t].tolist()
-        atoms = self.old_atoms[first:last]
+        atoms = self.old.atoms_of(t)
         ids = [
             self._translated(own, slot, place)
             for own, (slot, place, *_) in zip(unpacked(keys, atoms, old_folds), atoms, strict=True)
         ]
         kept = np.flatnonzero(np.all([own >= 0 for own in ids], axis=0)) if ids else np.arange(len(keys))
         packed = np.zeros(len(kept), np.uint64)
-        for (_, _, _, bits, fold), own in zip(self.new_atoms[first:last], ids, strict=True):
+        for (_, _, _, bits, fold), own in zip(self.new.atoms_of(t), ids, strict=True):
             if fold >= 0:
                 numbers, folds[fold] = numbers_of(folds[fold], packed, grows=grows)
                 kept, packed = kept[numbers >= 0], numbers[numbers >= 0].astype(np.uint64)
@@ -68,5 +66,5 @@ class Carrier:
     def _translated(self, ids: Longs, slot: int, place: int) -> Longs:
         if place == MEASURE:
             return self.measures[slot][ids] if slot in self.measures else ids
-        column, view = self.slots[slot].tolist()
+        column, view = self.old.view_of(slot)
         return id_map(self.before.columns[column], self.after.columns[column], view, self.after.reach)[ids]

@@ -97,6 +97,13 @@ def column_vocabulary(
     return ColumnVocabulary(name, tuple(views), values, ids, tuple(strings))
 
 
+class Coded(NamedTuple):
+    """A column as codes, with the view ids of its values."""
+
+    codes: Ints  # [n_tokens]
+    view_ids: Ints  # [n_values, n_views]
+
+
 class Extraction(NamedTuple):
     """A training corpus with every attribute numbered, before any is cut."""
 
@@ -184,7 +191,7 @@ class Extractor:
         ``asks`` says as which fold each sentence asks learned dictionaries.
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
-        coded = [(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
+        coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
         nothing, plain = np.empty(0, np.float32), _part(self.plan, 0, self.n_emission - len(self.valued))
         lists = Ragged(*self.growing.extract(plain, coded, starts, n_threads), nothing)
         if self.valued:
@@ -217,7 +224,7 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
-        empty = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+        empty = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
         rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
@@ -318,7 +325,7 @@ def known_numbers(
     known: Vocabulary | None,
     which: int,
     growing: _core.GrowingVocabulary | None,
-    parts: Sequence[tuple[Ints, Ints, int, int, int]],
+    parts: Sequence[Plan],
     renamed: Callable[[int, Ints], Ints] = lambda k, ids: ids,
 ) -> Callable[[], Ints]:
     """Put the known attributes (of labels: which = 0, of pairs: 1) into a growing vocabulary, before all others.
@@ -352,9 +359,9 @@ def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
     return out
 
 
-def _part(plan: Plan, first: int, last: int) -> tuple[Ints, Ints, int, int, int]:
+def _part(plan: Plan, first: int, last: int) -> Plan:
     """The plan with only some of its templates; tables and folds keep their numbers."""
-    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last])).arrays
+    return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last]))
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:
@@ -373,9 +380,9 @@ def _join(lists: Ragged, others: Ragged) -> Ragged:
 def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary, edges, n = extraction.vocabulary, extraction.growing_edges, extraction.vocabulary.n_emission
-    tables, folds = extraction.growing.freeze(rank[: extraction.growing.n_attributes])
+    tables, folds = (Tables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
     if edges is not None:  # whose templates come last, and with them their tables and folds
-        edge_tables, edge_folds = edges.freeze(edge_rank[: edges.n_attributes])
+        edge_tables, edge_folds = (Tables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
         first_atom, _, first_table = vocabulary.plan.templates[n].tolist()
         first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1
         tables, folds = _spliced(tables, edge_tables, first_table), _spliced(folds, edge_folds, first_fold)
@@ -393,7 +400,7 @@ def _spliced(first: Tables, second: Tables, n: int) -> Tables:
     (keys, ids, starts), (more_keys, more_ids, more_starts) = first, second
     a, b = starts[n], more_starts[n]
     ends = np.concatenate([starts[:n], more_starts[n:] - b + a])
-    return np.concatenate([keys[:a], more_keys[b:]]), np.concatenate([ids[:a], more_ids[b:]]), ends
+    return Tables(np.concatenate([keys[:a], more_keys[b:]]), np.concatenate([ids[:a], more_ids[b:]]), ends)
 
 
 def sources(extraction: Extraction, rank: Ints) -> Sources:

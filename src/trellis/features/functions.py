@@ -189,8 +189,10 @@ def read_lines(function: str, path: str) -> list[str]:
     """The lines of a file that a function names, gzipped or not."""
     try:
         text = decoded(read_bytes(path), path)
-    except (CorpusError, ValueError) as error:  # ValueError: a null character in the path
-        raise TemplateError(f"{function} cannot read {path!r}: {getattr(error, 'why', error)}") from error
+    except CorpusError as error:
+        raise TemplateError(f"{function}: {error}") from error
+    except ValueError as error:  # a null character in the path
+        raise TemplateError(f"{function}: {path!r}: {error}") from error
     return text.replace("\r\n", "\n").split("\n")
 
 

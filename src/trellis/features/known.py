@@ -42,7 +42,7 @@ def entries(
 
 def keys_in_order(tables: Tables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
     """Of every table its keys by their numbers, and these numbers: all or those wanted."""
-    return [_taken(tables, table, wanted) for table in range(len(tables[2]) - 1)]
+    return [_taken(tables, table, wanted) for table in range(len(tables.starts) - 1)]
 
 
 def _taken(tables: Tables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:

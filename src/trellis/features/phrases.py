@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from trellis._support.arrays import Ints
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import Corpus
-from trellis.features.places import Coded, PlaceVocabulary, known_columns
+from trellis.features.extraction import Coded
+from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Call, Look, Template
-from trellis.features.vocabulary import NO_TEMPLATES, TemplateSource, bind, templates_of
+from trellis.features.vocabulary import NO_TEMPLATES, Plan, TemplateSource, bind, templates_of
 
 _ENDS = ("first", "last", "first-1", "last+1")
 
@@ -41,7 +41,13 @@ PHRASE_PRESETS: dict[str, list[str]] = {
 }
 
 OUTLINE = (Call("kind"),)  # what an outline says of each word
-Plan = tuple[Ints, Ints, Ints, int, int, int]  # as native code takes it
+
+
+class SpanPlan(NamedTuple):
+    """Templates of phrases as native code takes them."""
+
+    plan: Plan
+    outline: int  # the slot whose ids make an outline, or -1
 
 
 def phrase_templates(features: TemplateSource, columns: Sequence[str]) -> tuple[Template, ...]:
@@ -65,12 +71,12 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
         """The templates."""
         return self.templates
 
-    def plan(self) -> Plan:
+    def plan(self) -> SpanPlan:
         """Laid out for native code."""
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             outline = [view for column in self.columns for view in column.views].index(OUTLINE)
-        return *self.layout(), self.reach, outline
+        return SpanPlan(self.layout(), outline)
 
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:

@@ -9,13 +9,14 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from trellis._support.arrays import Ints, Longs
+from trellis._support.arrays import Longs
 from trellis.corpus.corpus import Corpus
-from trellis.features.extraction import column_vocabulary, compact, frequent_words, view_table
+from trellis.features.extraction import Coded, column_vocabulary, compact, frequent_words, view_table
 from trellis.features.functions import Lookups
 from trellis.features.templates import Look, Template
 from trellis.features.vocabulary import (
     ColumnVocabulary,
+    Plan,
     bits_of,
     pack_keys,
     reach_of,
@@ -24,8 +25,6 @@ from trellis.features.vocabulary import (
 )
 
 MEASURE = -1
-Layout = tuple[Ints, Ints, Ints, int]  # atoms [n, 5], templates [n, 2], slots [n, 2], number of folds
-Coded = tuple[Ints, Ints]  # codes [n_tokens], view ids [n_values, n_views]
 Keys = npt.NDArray[np.uint64]
 
 
@@ -69,11 +68,11 @@ class PlaceVocabulary(Generic[T]):
                     said, distinct = view_table(known.views[j], values, self.lookups, known.name)
                     found = np.append(strings.find(distinct), -1)[said]
                     ids[unseen, j] = np.where(found < 0, -1, found + 2 * self.reach)
-            coded.append((column.codes, ids))
+            coded.append(Coded(column.codes, ids))
         return coded
 
-    def layout(self) -> Layout:
-        """Atoms [n, 5], templates [n, 2] and slots [n, 2] for keys, and how many folds there are."""
+    def layout(self) -> Plan:
+        """The templates for native code; each has a table of its own."""
         slots = [(c, j) for c, column in enumerate(self.columns) for j in range(len(column.views))]
         names, measures = [column.name for column in self.columns], list(self.MEASURE_BITS)
 
@@ -86,12 +85,12 @@ class PlaceVocabulary(Generic[T]):
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
-        return atoms, np.ascontiguousarray(shapes[:, :2]), np.array(slots, np.int32).reshape(-1, 2), n_folds
+        shapes[:, 2] = np.arange(len(shapes))
+        return Plan(atoms, shapes, len(shapes), n_folds, self.reach, np.array(slots, np.int32).reshape(-1, 2))
 
     def names(self, t: int, keys: Keys, folds: Sequence[Keys], measures: Mapping[str, Sequence[str]]) -> list[str]:
         """Attributes of a template as a person reads them, ``pos[head]=VB & distance=1``; ``measures`` by their ids."""
-        atoms, templates, *_ = self.layout()
-        ids = unpacked(keys, atoms[slice(*templates[t].tolist())].tolist(), folds)
+        ids = unpacked(keys, self.layout().atoms_of(t), folds)
         texts = [self.texts(look, own.tolist(), measures) for look, own in zip(self.all[t].looks, ids, strict=True)]
         return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
 
@@ -132,4 +131,4 @@ def known_columns(
         column_vocabulary(name, values[name], v, 1 + reach_of(templates), lookups)
         for name, v in zip(names, views, strict=True)
     )
-    return columns, lookups, [(compacted[known.name].codes, known.view_ids) for known in columns]
+    return columns, lookups, [Coded(compacted[known.name].codes, known.view_ids) for known in columns]

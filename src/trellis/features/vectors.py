@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis._support.arrays import Floats, Ints, Longs, Ragged, starts_of
-from trellis._support.errors import TemplateError
+from trellis._support.errors import TemplateError, file_reason
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import fields_of, read_lines
 from trellis.features.templates import Template, vector_file
@@ -70,7 +70,9 @@ def _matrix(path: str) -> tuple[list[str], Floats]:
     try:
         matrix = np.lib.format.open_memmap(path, mode="r")  # a shape that the file cannot hold is an error
         words = names.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, EOFError, ValueError, OverflowError) as error:
+    except OSError as error:
+        raise TemplateError(f"vector: {': '.join(file_reason(error.filename or path, error))}") from error
+    except (EOFError, ValueError, OverflowError) as error:
         raise TemplateError(f"vector cannot read {path!r} with its words in {str(names)!r}: {error}") from error
     if not np.issubdtype(matrix.dtype, np.floating):
         raise TemplateError(f"{path}: an array of {matrix.dtype}; vectors are floating-point numbers")

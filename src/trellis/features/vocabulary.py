@@ -298,16 +298,24 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 class Plan:
     """The templates as arrays for native code, by the length of their history: those of single labels first."""
 
-    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1
+    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1; where there are slots slot, place, offset, ...
     templates: Ints  # [n_templates, 3]: first atom, last atom, table
     n_tables: int
     n_folds: int
     reach: int
+    slots: Ints | None = None  # [n, 2]: column, view; of templates that look at several places
 
-    @property
-    def arrays(self) -> tuple[Ints, Ints, int, int, int]:
-        """As native code takes them."""
-        return self.atoms, self.templates, self.n_tables, self.n_folds, self.reach
+    def atoms_of(self, t: int) -> list[list[int]]:
+        """The atoms of a template."""
+        first, last, _ = self.templates[t].tolist()
+        atoms: list[list[int]] = self.atoms[first:last].tolist()
+        return atoms
+
+    def view_of(self, slot: int) -> list[int]:
+        """The column and the view of a slot."""
+        assert self.slots is not None
+        view: list[int] = self.slots[slot].tolist()
+        return view
 
 
 def bits_of(n_ids: int) -> int:
@@ -342,8 +350,18 @@ def pack_keys(
 
 # ------------------------------------------------------------ the vocabulary
 
-# Keys, ids and starts of open-addressing tables.
-Tables = tuple[npt.NDArray[np.uint64], Ints, Longs]
+
+class Tables(NamedTuple):
+    """Open-addressing tables, one after the other."""
+
+    keys: npt.NDArray[np.uint64]
+    ids: Ints
+    starts: Longs  # [n_tables + 1]
+
+
+def tables_in(arrays: Mapping[str, Any], name: str) -> Tables:
+    """Tables among named arrays."""
+    return Tables(*(arrays[f"{name}.{part}"] for part in Tables._fields))
 
 
 @dataclass(frozen=True, slots=True)

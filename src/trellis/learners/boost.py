@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Doubles, Longs, runs_of
+from trellis._support.arrays import Doubles, runs_of
 from trellis._support.errors import LearnerError
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, VectorWork
@@ -97,10 +97,11 @@ class _Rounds(VectorWork):
         problem, native = self.problem, self.native
         if self.learner.folds and len(self.curve) == 0:
             self._choose_rounds(cross_validated(self.learner, self.parameters))
-        chosen = next_step(native, problem)
-        if chosen is None:
+        if native.log_risk < NOTHING_LEFT + np.log(max(1, problem.n_sentences)):
             return None
-        feature, size = chosen
+        feature, size, _ = native.choose(problem.n_threads)
+        if feature < 0:
+            return None
         sentences, tokens, _ = native.step(feature, size, problem.n_threads)
         name, label = self.parameters.named(feature)
         look, rest = divmod(number, self.score_every)
@@ -134,51 +135,32 @@ class _Rounds(VectorWork):
         self._choose_rounds(state["curve"])
 
 
-def next_step(native: _core.Booster, problem: ChainProblem) -> tuple[int, float] | None:
-    """The feature to step along and how far; None if there is nothing left to learn."""
-    if native.log_risk < NOTHING_LEFT + np.log(max(1, problem.n_sentences)):
-        return None
-    feature, size, _ = native.choose(problem.n_threads)
-    return None if feature < 0 else (feature, size)
-
-
 def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     """Accuracy on held-out tokens every ``score_every`` rounds, over all folds.
 
     The sentences are shuffled and dealt into parts like cards; what is held out counts for nothing in training.
     """
     problem = parameters.problem
-    n_folds, n = learner.folds, problem.n_sentences
+    n_folds, n, tag = learner.folds, problem.n_sentences, problem.tag
+    assert tag is not None
     if n < n_folds:
         raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
     order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
-    right = np.zeros(-(-learner.epochs // learner.score_every))
+    every, alone = learner.score_every, replace(learner, folds=0, seed=0)
+    right = np.zeros((n_folds, -(-learner.epochs // every)))
     for part in range(n_folds):
         held_out = np.sort(order[part::n_folds])
         weights = np.ones(n) if problem.sentence_weights is None else problem.sentence_weights.copy()
         weights[held_out] = 0
-        part_of = replace(parameters, problem=replace(problem, sentence_weights=weights))
-        right += _held_out_right(learner, part_of, held_out, len(right))
-    return right / max(1, len(problem.gold))
-
-
-def _held_out_right(learner: SequenceBoost, parameters: Parameters, held_out: Longs, n_looks: int) -> Doubles:
-    """How many held-out labels are right at each look; where training ended early, as at its end."""
-    problem = parameters.problem
-    assert problem.tag is not None
-    gold = problem.gold[runs_of(problem.starts, held_out)[1]]
-    work = _Rounds(learner, _seen(learner, parameters))
-    right = np.zeros(n_looks)
-    for look in range(n_looks):
-        for _ in range(learner.score_every):
-            chosen = next_step(work.native, problem)
-            if chosen is None:
+        work = _Rounds(alone, _seen(learner, replace(parameters, problem=replace(problem, sentence_weights=weights))))
+        gold = problem.gold[runs_of(problem.starts, held_out)[1]]
+        for look in range(right.shape[1]):
+            ended = any(work.step(number) is None for number in range(look * every, (look + 1) * every))
+            right[part, look:] = (tag(work.weights(), held_out) == gold).sum()
+            if ended:  # later looks would find the same
                 break
-            work.native.step(*chosen, problem.n_threads)
-        right[look:] = (problem.tag(work.weights(), held_out) == gold).sum()
-        if chosen is None:
-            break
-    return right
+    shares: Doubles = right.sum(axis=0) / max(1, len(problem.gold))
+    return shares
 
 
 def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:

@@ -67,7 +67,8 @@ class CRF(BatchLearner):
         parameters = problem.vector(self)
         objective = parameters.objective(local=False, single=single)
         passes = None
-        if "rate" in given:
+        # After a warm start no pass is needed before L-BFGS: the older weights are the start.
+        if "rate" in given and (problem.initial is None or self.solver == "adagrad"):
             n = given.get("warm_up", given["epochs"])
             rest = (given["rate"], given["seed"], n, self.solver == "lbfgs", given["batch"])
             passes = Passes(problem, objective, self.c1, self.c2, *rest)

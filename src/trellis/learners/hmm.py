@@ -7,7 +7,7 @@ taken to be independent given the label; the perceptron and the CRF need not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -88,26 +88,17 @@ class _Counting(Work):
         starts = starts_of(kept.sum(axis=1)).astype(np.uint32)
         rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
 
-        chain = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
-        tables: list[Any] = [chain.edge + emission.constants, chain.tri, chain.end]
-        for i, given in enumerate(tables):
-            if given is not None:  # rows are padded for the kernels
-                tables[i] = np.zeros((*given.shape[:-1], padded(n)), np.float32)
-                tables[i][..., :n] = given
+        edge, tri, stop, ngrams = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
+        tables: list[Any] = [edge + emission.constants, tri, stop]
+        for i, table in enumerate(tables):
+            if table is not None:  # rows are padded for the kernels
+                tables[i] = np.zeros((*table.shape[:-1], padded(n)), np.float32)
+                tables[i][..., :n] = table
         edge, tri, stop = tables
-        return ChainWeights(n, rows, None, edge, tri, stop, ngrams=chain.ngrams)
+        return ChainWeights(n, rows, None, edge, tri, stop, ngrams=ngrams)
 
 
 # ------------------------------------------------------------ labels
-
-
-class LabelLogs(NamedTuple):
-    """Log-probabilities of labels given those before, as weights of a chain."""
-
-    edge: Doubles  # [L + 1, L]
-    tri: Doubles | None  # [L + 1, L + 1, L]
-    end: Doubles | None  # [L]
-    ngrams: Ngrams | None = None  # of three labels and more, where they are sparse
 
 
 class NgramCounts:
@@ -119,9 +110,10 @@ class NgramCounts:
 
     def __init__(self, problem: ChainProblem) -> None:
         n, self.order = problem.n_labels, problem.order
-        parents, labels, counts = _core.seen_ngrams(
+        found = _core.seen_ngrams(
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
         )
+        parents, labels, counts = found["parents"], found["labels"], found["counts"]
         seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
         contexts = np.unique(parents)
         lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])
@@ -234,34 +226,37 @@ class NgramCounts:
         return edge, Ngrams(parents, labels, more[first:].astype(np.float32))
 
 
-def label_probabilities(problem: ChainProblem, smoothing: str, k: float, *, end: bool) -> LabelLogs:
-    """log P(z | the labels before), as many as the order says.
+def label_probabilities(
+    problem: ChainProblem, smoothing: str, k: float, *, end: bool
+) -> tuple[Doubles, Doubles | None, Doubles | None, Ngrams | None]:
+    """log P(z | the labels before), as many as the order says: weights of pairs, triples, last labels and n-grams.
 
-    Before every label but the first it is decided whether the sentence ends, by the label before alone.
+    These are [L + 1, L]; [L + 1, L + 1, L]; [L]; and of three labels and more, where they are sparse. Before every
+    label but the first it is decided whether the sentence ends, by the label before alone.
     """
     n, order, counts = problem.n_labels, problem.order, NgramCounts(problem)
+    edge, tri, last, ngrams = np.zeros((n + 1, n)), None, None, None
     if problem.is_sparse:  # there is no table of all label triples
         edge, ngrams = counts.weights(counts.interpolated() if smoothing == "interpolated" else counts.added(k))
-        chain = LabelLogs(edge, None, None, ngrams)
     else:
         tables = counts.tables(counts.relative() if smoothing == "interpolated" else counts.added(k))
-        last = tables[-1]
+        longest = tables[-1]
         if smoothing == "interpolated":
-            last = sum(share * table for share, table in zip(counts.lambdas(), tables, strict=True))
-        chain = LabelLogs(np.zeros((n + 1, n)), np.log(last) if order == 2 else None, None)
-        if chain.tri is None:
-            chain.edge[:] = np.log(last)
+            longest = sum(share * table for share, table in zip(counts.lambdas(), tables, strict=True))
+        if order == 2:
+            tri = np.log(longest)
+            tri[:n, n] = 0.0  # NULL never follows a label
         else:
-            chain.tri[:n, n] = 0.0  # NULL never follows a label
-    if not end or order == 0:
-        return chain
-    amount = problem.token_weights()
-    singles = np.bincount(problem.gold, weights=amount, minlength=n)
-    lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
-    ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
-    stop = (ends + k) / (singles + 2 * k)
-    chain.edge[:n] += np.log1p(-stop)[:, None]
-    return chain._replace(end=np.log(stop))
+            edge[:] = np.log(longest)
+    if end and order:
+        amount = problem.token_weights()
+        singles = np.bincount(problem.gold, weights=amount, minlength=n)
+        lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
+        ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
+        stop = (ends + k) / (singles + 2 * k)
+        edge[:n] += np.log1p(-stop)[:, None]
+        last = np.log(stop)
+    return edge, tri, last, ngrams
 
 
 # ------------------------------------------------------------ what is seen of a token

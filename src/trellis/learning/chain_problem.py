@@ -14,7 +14,7 @@ from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
 from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
 from trellis.features.vocabulary import Sources
-from trellis.learning.problem import MarginWeights, NativeWeights, Problem, StateParts
+from trellis.learning.problem import MarginWeights, NativeWeights, Problem
 
 if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 # A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
 LISTED_PAIR = 20
-ROWS = ("starts", "labels", "weights", "sums", "variances")
-TABLE = ("weights", "sums", "variances")
-_LOG = ("clocks", "starts", "rows", "places", "changes")
-_TABLES = {"rows": ROWS, "edge_rows": ROWS, "edge": TABLE, "tri": TABLE}
-_NGRAMS = ("parents", "labels")
-_BLOCKS = ("starts", "tokens", "labels", "amounts", "costs")
-_ONLINE: StateParts = {"clock": int, **_TABLES, "log": _LOG, "ngrams": _NGRAMS}
-_MARGINS: StateParts = {"clock": int, "dual": float, **_TABLES, "ngrams": _NGRAMS, "blocks": _BLOCKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,7 @@ class ChainProblem(Problem):
     @property
     def is_sparse(self) -> bool:
         """Whether label n-grams of three labels and more have weights only where training needs them."""
-        pruned = self.corpus.sets is not None and self.corpus.sets[3] is not None
+        pruned = self.corpus.sets is not None and self.corpus.sets.lattice is not None
         return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
 
     @property
@@ -132,18 +124,32 @@ class ChainProblem(Problem):
         """Whether attributes see labels further back, which only a beam can search."""
         return self.corpus.has_far
 
+    def examples(self) -> _core.ChainExamples:
+        """Sentences with their labels for native code, checked."""
+        return _core.ChainExamples(self.corpus, self.gold, self.partial, self.label_costs)
+
+    def shape(self) -> dict[str, Any]:
+        """Sizes and order of its chains, for native weights."""
+        return {
+            "n_attributes": self.corpus.n_attributes,
+            "n_edge_attributes": self.corpus.n_edge_attributes,
+            "n_labels": self.n_labels,
+            "order": self.order,
+            "sparse": self.is_sparse,
+            "parts": self.label_parts,
+        }
+
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner."""
 
         def pass_over(native: _core.Online, order: Longs, p: ChainProblem) -> tuple[int, int]:
-            settings = (options.batch, self.n_threads)
-            return native.epoch(p.corpus, p.gold, order, p.partial, p.sentence_weights, p.label_costs, *settings)
+            return native.epoch(p.examples(), order, p.sentence_weights, options.batch, self.n_threads)
 
         def learnt(native: _core.Online, average: bool) -> ChainWeights:
             weights = self.learnt(native, average)
             return _voted(weights, native, self.corpus.n_attributes) if options.vote else weights
 
-        return NativeWeights(lambda: _online(self, options), _ONLINE, pass_over, learnt)
+        return NativeWeights(lambda: _online(self, options), pass_over, learnt)
 
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
         """Weights and dual variables for Frank-Wolfe."""
@@ -151,20 +157,19 @@ class ChainProblem(Problem):
             raise LearnerError(
                 "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
             )
-        examples, weights, costs = (self.corpus, self.gold), self.sentence_weights, self.label_costs
+        examples, weights = self.examples(), self.sentence_weights
 
         def losses(of: ChainWeights) -> Doubles:
             ngrams = None if of.ngrams is None else of.ngrams.native(self.n_labels, self.order)
-            options: Any = {"order": self.order, "gold": self.gold, "zero_one": zero_one, "costs": costs}
-            return _core.margin_losses(self.corpus, of.native(ngrams), **options, n_threads=self.n_threads)
+            options: Any = {"order": self.order, "zero_one": zero_one, "n_threads": self.n_threads}
+            return _core.margin_losses(examples, of.native(ngrams), **options)
 
         return MarginWeights(
             lambda: _frank_wolfe(self, C, zero_one),
-            _MARGINS,
-            lambda native, order, block: native.epoch(*examples, order, weights, costs),
+            lambda native, order, block: native.epoch(examples, order, weights),
             self.learnt,
-            (self.corpus,),
-            renewed=lambda native: native.renew(*examples, weights),
+            (examples,),
+            renewed=lambda native: native.renew(examples, weights),
             losses=losses,
         )
 
@@ -180,16 +185,17 @@ class ChainProblem(Problem):
 
     def learnt(self, native: _core.Online | _core.FrankWolfe, average: bool) -> ChainWeights:
         """What native code has learnt so far, or the average over all steps."""
-        (starts, labels, weights), edge_rows, edge, tri, ngrams = native.weights(average)
+        found = native.weights(average)
+        ngrams = found["ngrams"]
         return ChainWeights(
             self.n_labels,
-            Rows(starts, labels.astype(np.uint16), weights),
-            Rows(*edge_rows) if self.corpus.n_edge_attributes else None,
-            edge,
-            tri if self.order == 2 and ngrams is None else None,
+            Rows.native(found["rows"], np.uint16),
+            Rows(**found["edge_rows"]) if self.corpus.n_edge_attributes else None,
+            found["edge"],
+            found["tri"] if self.order == 2 and ngrams is None else None,
             self.end,
             parts=self.label_parts,
-            ngrams=None if ngrams is None else Ngrams(*ngrams),
+            ngrams=None if ngrams is None else Ngrams(**ngrams),
             beam=self.beam,
         )
 
@@ -203,39 +209,24 @@ def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
 
 def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
     """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
-    corpus, first = problem.corpus, problem.initial
-    native = _core.Online(
-        corpus.n_attributes,
-        corpus.n_edge_attributes,
-        problem.n_labels,
-        problem.order,
-        problem.is_sparse,
-        *options.rule_settings,
-        options.vote,
-        None if problem.label_parts is None else problem.label_parts.arrays,
-    )
+    first = problem.initial
+    native = _core.Online(problem.shape(), *options.rule_settings, options.vote)
     if problem.seen is not None:
-        native.set_rows(_wide(problem.seen), grows=False)
+        native.set_rows(problem.seen.of_type(np.uint32), grows=False)
     if first is not None:
         if first.tri is not None and problem.order < 2:
             raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
         # Beside what was seen, if that is all they may have.
-        native.set_rows(_wide(first.rows), grows=True)
+        native.set_rows(first.rows.of_type(np.uint32), grows=True)
         if problem.is_sparse and first.ngrams is not None:
-            native.set_ngrams((first.ngrams.parents, first.ngrams.labels), first.ngrams.weights)
+            native.set_ngrams(first.ngrams, first.ngrams.weights)
         if first.edge_rows is not None:
-            native.set_edge_rows(_wide(first.edge_rows))
+            native.set_edge_rows(first.edge_rows.of_type(np.uint32))
     n, stride = problem.n_labels, padded(problem.n_labels)
     edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
     if problem.edge_base is not None:
         edge = edge + problem.edge_base
-    tri = None if first is None else first.tri
-    if problem.is_sparse:
-        tri = native.state()[4][0]
-    elif tri is None:
-        tri = np.zeros((n + 1, n + 1, stride) if problem.order == 2 else 0, np.float32)
-    end = np.empty(0, np.float32) if problem.end is None else problem.end
-    native.set_labels(edge.reshape(-1), tri.reshape(-1), end)
+    native.set_labels(edge, None if first is None or problem.is_sparse else first.tri, problem.end)
     native.set_beam(problem.beam, options.update or "standard")
     if options.vote and first is not None:
         native.log_initial()
@@ -244,27 +235,21 @@ def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
 
 def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> ChainWeights:
     """With all updates: the weights after update u have a vote for every example until the next update."""
-    clocks, starts, rows, places, changes = native.log()
-    votes = Votes(np.diff(np.concatenate([[0], clocks, [native.clock]])), starts, rows, places, changes)
+    log = native.log()
+    counts = np.diff(np.concatenate([[0], log.pop("clocks"), [native.clock]]))
+    votes = Votes(counts, **log)
     edge_rows = None if learnt.edge_rows is None else _with_rows_of(learnt.edge_rows, votes, n_attributes)
     return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
 
 
 def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
     """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
-    n, corpus = p.n_labels, p.corpus
-    parts = None if p.label_parts is None else p.label_parts.arrays
-    sizes = (corpus.n_attributes, corpus.n_edge_attributes, n)
-    native = _core.FrankWolfe(*sizes, p.order, p.is_sparse, p.n_sentences, C, zero_one, parts)
+    native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
     if p.seen is not None:
-        native.set_rows(_wide(p.seen))
-    edge = np.zeros((n + 1, padded(n)), np.float32) if p.edge_base is None else p.edge_base
-    native.set_labels(edge.reshape(-1), np.empty(0, np.float32) if p.end_base is None else p.end_base)
+        native.set_rows(p.seen.of_type(np.uint32), grows=False)
+    edge = np.zeros((p.n_labels + 1, padded(p.n_labels)), np.float32) if p.edge_base is None else p.edge_base
+    native.set_labels(edge, None, p.end_base)
     return native
-
-
-def _wide(rows: Rows) -> tuple[Any, Any, Any]:
-    return rows.starts, rows.labels.astype(np.uint32), rows.weights
 
 
 def _with_rows_of(rows: Rows, votes: Votes, first_row: int) -> Rows:

@@ -15,7 +15,7 @@ from trellis._support.errors import ModelError
 from trellis._support.tensor_file import Tensors, parse_header, read_tensors, write_tensors
 from trellis.learning.run import Event, Progress
 
-FORMAT = "trellis-checkpoint-1"
+FORMAT = "trellis-checkpoint-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,10 @@ class Checkpoint:
         """Where training stood, or None if there is no file yet; ``weights_of`` makes weights of named arrays."""
         if not self.path.exists():
             return None
-        file = read_tensors(self.path, "a checkpoint of trellis").of(FORMAT)
-        return file.made(lambda tensors, text: self._progress(tensors, text, weights_of))
+        file = read_tensors(self.path, "a checkpoint of trellis")
+        if file.format == "trellis-checkpoint-1":
+            raise ModelError(f"{self.path}: a checkpoint of an older release; delete it to begin training anew")
+        return file.of(FORMAT).made(lambda tensors, text: self._progress(tensors, text, weights_of))
 
     def _progress(self, tensors: Tensors, text: str, weights_of: Callable[[Arrays], Any]) -> Progress:
         said = parse_header(text)

@@ -161,27 +161,24 @@ class Descent(VectorWork):
         minimizer: ProximalMinimizer | None = None,
     ) -> None:
         super().__init__(problem, parameters, epochs)
-        # After a warm start no pass is needed: the older weights are the start.
-        wanted = passes is not None and (problem.initial is None or not passes.warming_up)
-        self.function, self.tolerance, self.passes = function, tolerance, passes if wanted else None
-        self.x = parameters.start()  # until the minimizer starts
-        self.minimizer = minimizer or Minimizer(self.x, problem.n_threads)
-        self.squares = np.ones(parameters.size if wanted else 0)
+        self.function, self.tolerance, self.passes = function, tolerance, passes
+        self.minimizer = minimizer or Minimizer(parameters.start(), problem.n_threads)
+        self.squares = np.ones(0 if passes is None else parameters.size)
 
     def vector(self) -> Doubles:
         """The weights as they are now."""
-        return self.minimizer.x if self.minimizer.values else self.x
+        return self.minimizer.x
 
     def step(self, number: int) -> Event | None:
         """A pass, or an iteration of the minimizer; a pass has no single gradient and length."""
         minimizer = self.minimizer
         if self.passes is not None and number <= self.passes.n:
-            value = self.passes.take(number, self.x, self.squares)
+            value = self.passes.take(number, minimizer.x, self.squares)
             _check_finite(value)
             return Event(number, objective=value, nonzero=self.nonzero())
         if not minimizer.values:
             self.squares = np.empty(0)
-            minimizer.start(self.function, self.x)
+            minimizer.start(self.function)
             _check_finite(minimizer.value)
         if minimizer.has_converged(self.tolerance):
             return None
@@ -201,11 +198,12 @@ class Descent(VectorWork):
         """Weights and what the solver remembers."""
         if self.minimizer.values:
             return self.minimizer.state()
-        return {"x": self.x, "squares": self.squares}
+        return {"x": self.minimizer.x, "squares": self.squares}
 
     def _restore(self, state: State) -> None:
         if "squares" in state:
-            self.x, self.squares = (array_in(state, name, np.float64, len(self.x)) for name in ("x", "squares"))
+            n = self.parameters.size
+            self.minimizer.x, self.squares = (array_in(state, name, np.float64, n) for name in ("x", "squares"))
         else:
             self.minimizer.restore(state)
 

@@ -20,8 +20,6 @@ from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.problem import State
 from trellis.learning.run import Work
 
-_SEQUENCES = ("sentence", "alpha", "past", "paths")
-MOST_ALPHA = 1e30  # scores are kernels, of up to 1e100, times this
 _POLY = ("kernel='poly'", lambda p: p["kernel"] == "poly")
 _SCALED = ("kernel='poly' or kernel='rbf'", lambda p: p["kernel"] in ("poly", "rbf"))
 _VALUES = ("a kernel that is not linear", lambda p: p["kernel"] != "linear")
@@ -46,7 +44,7 @@ class DualRun(Work):
         if problem.corpus.n_edge_attributes:
             raise LearnerError(f"{name} has no place for templates of label pairs (label[-1], B lines)")
         self.problem, self.average = problem, average
-        self.observations = Observations(*problem.corpus.lists, problem.corpus.n_attributes)
+        self.observations = Observations(**problem.corpus.lists._asdict(), n_attributes=problem.corpus.n_attributes)
         self.kernel = _kernel(given, self.observations)
         self.memory = min(int(given.get("memory", 0) * (1 << 20)), 1 << 62)
         self.epochs = given["epochs"]
@@ -76,10 +74,11 @@ class DualRun(Work):
     def weights(self) -> ChainWeights:
         """The weights to tag with, were the training over now."""
         p = self.problem
-        edge, tri, rows, (tokens, starts_of, labels, coefs) = self.native.result(self.average)
-        expansion, own = None, Rows(*rows)
+        found = self.native.result(self.average)
+        expansion, own = None, Rows(**found["rows"])
         if self.kernel.name != "linear":
-            expansion = Expansion(self.kernel, self.observations.take(tokens), starts_of, labels, coefs)
+            coefs = found["expansion"]
+            expansion = Expansion(self.kernel, self.observations.take(coefs.pop("tokens")), **coefs)
             # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
             n = p.corpus.n_attributes
             starts = np.arange(n + 1, dtype=np.uint32)
@@ -88,8 +87,8 @@ class DualRun(Work):
             p.n_labels,
             own,
             None,
-            edge.astype(np.float32),
-            tri.astype(np.float32) if p.order == 2 else None,
+            found["edge"].astype(np.float32),
+            found["tri"].astype(np.float32) if p.order == 2 else None,
             p.end_base,
             dual=Dual(self._support(), expansion),
         )
@@ -97,7 +96,8 @@ class DualRun(Work):
     def _support(self) -> Support:
         """The sequences as differences from the gold ones."""
         p = self.problem
-        sentences, alphas, past, paths = self.native.sequences()
+        sequences = self.native.sequences()
+        sentences, alphas, past, paths = (sequences[name] for name in ("sentence", "alpha", "past", "paths"))
         if self.average and self.native.clock:
             alphas = alphas - past / self.native.clock
         sizes = np.diff(p.starts)[sentences]
@@ -117,15 +117,10 @@ class DualRun(Work):
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
-        out: dict[str, npt.NDArray[Any]] = dict(zip(_SEQUENCES, self.native.sequences(), strict=True))
-        return out | {"clock": np.array([self.native.clock]), "dual": np.array([self.native.dual])}
+        return self.native.state()
 
     def _restore(self, state: State) -> None:
-        sentence, alpha, past, paths = (state[name] for name in _SEQUENCES)
-        clock, dual = int(state["clock"][0]), float(state["dual"][0])
-        if not all((np.abs(values) <= MOST_ALPHA).all() for values in (alpha, past)):
-            raise ValueError("weights of sequences that no training gives")
-        self.native.restore(sentence, alpha, past, paths, clock, dual)
+        self.native.restore(dict(state))
 
     def restored(self, best: ChainWeights) -> ChainWeights:
         """Weights from a checkpoint, with the function that no file can hold."""

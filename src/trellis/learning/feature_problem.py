@@ -12,7 +12,7 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Floats, Ints, Lists, Longs, Stored
 from trellis._support.errors import LearnerError
-from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem, StateParts
+from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, Problem
 
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 # of features and amounts; none where the best one is right.
 Outputs = list[tuple[float, Ints, Doubles]]
 Search = Callable[[_core.FeatureOnline, int, "OnlineOptions"], Outputs]
-_TABLE = ("values", "sums", "variances")
-_ONLINE: StateParts = {"clock": int, "table": _TABLE, "log": ("clocks", "starts", "features", "changes")}
-_MIXTURES = ("starts", "edges", "amounts", "costs")
-_MARGINS: StateParts = {"clock": int, "dual": float, "table": _TABLE, "mixtures": _MIXTURES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +103,7 @@ class FeatureProblem(Problem):
         features, n = self.features, self.n_features
         if kept is not None:
             rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-            features, n = _core.renumber(*features, rank), int(kept.sum())
+            features, n = Lists(*_core.renumber(*features, rank)), int(kept.sum())
         return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
 
     def online(self, options: OnlineOptions) -> NativeWeights:
@@ -119,13 +115,14 @@ class FeatureProblem(Problem):
         def make() -> _core.FeatureOnline:
             native = _core.FeatureOnline(self.n_features, *options.rule_settings, options.vote)
             if self.initial is not None:
-                clock, (_, sums, variances), log = native.state()
-                values = self.start.astype(np.float32)
+                state, values = native.state(), self.start.astype(np.float32)
+                state["table.weights"] = values
                 if options.vote:  # the weights of a warm start are the first update
                     features = np.flatnonzero(values).astype(np.uint32)
-                    starts = np.array([0, len(features)], np.int64)
-                    log = (np.zeros(1, np.int64), starts, features, values[features])
-                native.restore(clock, (values, sums, variances), log)
+                    state |= {"log.clocks": np.zeros(1, np.int64), "log.starts": np.array([0, len(features)], np.int64)}
+                    state |= {"log.rows": features, "log.places": np.zeros_like(features)}
+                    state["log.changes"] = values[features]
+                native.restore(state)
             return native
 
         def pass_over(native: _core.FeatureOnline, order: Longs, block: FeatureProblem) -> tuple[int, int]:
@@ -142,23 +139,23 @@ class FeatureProblem(Problem):
             return mistakes, updates
 
         def learnt(native: _core.FeatureOnline, average: bool) -> FeatureWeights:
-            values = native.values(average)
+            values = native.weights(average)
             if not options.vote:
                 return FeatureWeights(values)
-            clocks, starts, features, changes = native.log()
-            counts = np.diff(np.concatenate([[0], clocks, [native.clock]]))
-            return FeatureWeights(values, FeatureVotes(counts, starts, features.astype(np.int32), changes))
+            log = native.log()
+            counts = np.diff(np.concatenate([[0], log["clocks"], [native.clock]]))
+            features = log["rows"].astype(np.int32)
+            return FeatureWeights(values, FeatureVotes(counts, log["starts"], features, log["changes"]))
 
-        return NativeWeights(make, _ONLINE, pass_over, learnt)
+        return NativeWeights(make, pass_over, learnt)
 
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
         """Weights with a mixture of outputs for every example (core/learn/mixture_steps.hpp)."""
         derivations, n = self.examples(), (self.n_features, self.n_sentences)
         return MarginWeights(
             lambda: _core.FeatureFrankWolfe(*n, C, zero_one),
-            _MARGINS,
             lambda native, order, block: native.epoch(derivations, order, block.sentence_weights),
-            lambda native, average: FeatureWeights(native.values(average)),
+            lambda native, average: FeatureWeights(native.weights(average)),
             (derivations,),
             renewed=lambda native: native.renew(derivations, self.sentence_weights),
             losses=lambda weights: _core.hinge_losses(derivations, weights.values, zero_one, self.n_threads),

@@ -34,16 +34,8 @@ M = TypeVar("M")
 P = TypeVar("P")
 
 
-def check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
-    """All options with their defaults, converted and checked; those of a group under their own names.
-
-    Raises
-    ------
-    ArgumentError
-        For a name that is not declared, with the most similar one.
-    LearnerError
-        For a value that is not allowed, or one without effect for want of another.
-    """
+def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
+    """All options with their defaults, converted and checked; those of a group under their own names."""
     declared, values = options_of(kind), dict[str, Any](options)
     if unknown := next((name for name in options if name not in declared), None):
         raise ArgumentError(f"no option {unknown!r}; {_hint(kind, unknown, options)}")
@@ -135,7 +127,7 @@ class Fit:
     ) -> None:
         self.kind, self.declared, self.options = kind, flat_options_of(kind), options
         self.given = [name for name, value in options.items() if value is not None]
-        self.settings = check_options(kind, options)
+        self.settings = _check_options(kind, options)
         settings = vars(self.settings)
         if metrics is not None and self.settings.metric != "auto":
             choice(*metrics).check("metric", self.settings.metric)
@@ -283,8 +275,8 @@ def fingerprint(*things: object) -> str:
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
-            if thing.segment_lists is not None:
-                add(thing.segment_lists)
+            if thing.segments is not None:
+                add(thing.segments["lists"])
         elif isinstance(thing, Learner):
             add((type(thing).__name__, json.dumps(thing.epoch_parameters(), default=plain)))
         elif hasattr(thing, "to_bytes") and not isinstance(thing, int):  # a model

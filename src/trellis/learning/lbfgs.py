@@ -7,14 +7,13 @@ not; inner products are summed in a fixed order for the same reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Doubles, array_in
+from trellis._support.arrays import Arrays, Doubles, array_in
 
 Function = Callable[[Doubles], tuple[float, Doubles]]  # the smooth part: value and gradient
 
@@ -25,24 +24,53 @@ NOISE = 1e-7  # of the objective: below it values tell nothing of a step, but sl
 MAX_TRIALS = 20  # of one line search
 
 
-class History:
-    """The last steps s and changes of the gradient y, and what they tell of the curvature.
+class Pairs:
+    """The last steps s and changes of the gradient y, with their inner products: what is known of the curvature."""
 
-    Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
-    once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).
-    Steps and changes only shape the direction, and are kept in 16 bits (core/history.hpp).
-    """
+    memory: ClassVar[int]  # at most so many
+    kind: ClassVar[type[np.generic]]
 
     def __init__(self, size: int) -> None:
-        self.steps = np.empty((MEMORY, size), np.uint16)  # memory that is not yet written to is not yet taken
-        self.changes = np.empty((MEMORY, size), np.uint16)
+        self.steps = np.empty((self.memory, size), self.kind)  # memory that is not yet written to is not yet taken
+        self.changes = np.empty((self.memory, size), self.kind)
         self.order: list[int] = []  # rows of the pairs, the oldest first
-        self.mixed = np.zeros((MEMORY, MEMORY))  # s_i · y_j
-        self.curved = np.zeros((MEMORY, MEMORY))  # y_i · y_j
+        self.products = np.zeros((2, self.memory, self.memory))
         self.fresh = False  # whether the newest pair is not yet in these
 
     def __len__(self) -> int:
         return len(self.order)
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.order = []
+
+    def state(self) -> Arrays:
+        """Everything as arrays: ``restore`` continues with the same bits."""
+        n, order = len(self), np.array([*self.order, self.fresh], np.int64)
+        return {"steps": self.steps[:n], "changes": self.changes[:n], "order": order, "products": self.products}
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over such a state; ValueError or LookupError if it is not one of as many weights."""
+        *order, fresh = array_in(state, "order", np.int64, None).tolist()
+        n, size = len(order), self.steps.shape[1]
+        if sorted(order) != list(range(n)):
+            raise ValueError("an order of other steps")
+        for name, rows in (("steps", self.steps), ("changes", self.changes)):
+            rows[:n] = array_in(state, name, self.kind, n, size)
+        self.order, self.fresh = order, bool(fresh)
+        self.products = array_in(state, "products", np.float64, *self.products.shape).copy()
+
+
+class History(Pairs):
+    """Pairs that give the direction of L-BFGS.
+
+    Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
+    once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).
+    Steps and changes only shape the direction, and are kept in 16 bits (core/history.hpp). The inner products are
+    s_i · y_j and y_i · y_j.
+    """
+
+    memory, kind = MEMORY, np.uint16
 
     def add(self, x: Doubles, old_x: Doubles, gradient: Doubles, old_gradient: Doubles) -> None:
         """Remember the step to x and how the gradient changed by it; the oldest goes when there are too many."""
@@ -55,21 +83,17 @@ class History:
         elif full:  # it tells nothing of the curvature, and its row was that of the oldest
             self.clear()
 
-    def clear(self) -> None:
-        """Forget all pairs."""
-        self.order = []
-
     def direction(self, slope: Doubles, n_threads: int) -> Doubles:
         """Minus the slope times the inverse Hessian that the pairs tell."""
         if not self.order:
             return -slope
         n, order, newest = len(self.order), self.order, self.order[-1]
         dots = _core.history_dots(self.steps, self.changes, n, newest, slope, n_threads).reshape(n, 5)
+        mixed, curved = self.products[:, :n, :n]
         if self.fresh:
-            self.mixed[:n, newest], self.mixed[newest, :n] = dots[:, 2], dots[:, 4]
-            self.curved[:n, newest] = self.curved[newest, :n] = dots[:, 3]
+            mixed[:, newest], mixed[newest] = dots[:, 2], dots[:, 4]
+            curved[:, newest] = curved[newest] = dots[:, 3]
             self.fresh = False
-        mixed, curved = self.mixed[:n, :n], self.curved[:n, :n]
         if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # lost by rounding
             self.clear()
             return -slope
@@ -84,48 +108,22 @@ class History:
             b[i] = a[i] - (scale * (-dots[i, 1] - curved[i] @ a) + mixed[:, i] @ b) / mixed[i, i]
         return _core.history_sum(self.steps, self.changes, -scale, slope, b, -scale * a, n_threads)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All there is to know, as arrays: ``restore`` goes on with the same bits."""
-        n = len(self.order)
-        return {
-            "steps": self.steps[:n],
-            "changes": self.changes[:n],
-            "order": np.array([*self.order, self.fresh], np.float64),
-            "products": np.stack([self.mixed, self.curved]),
-        }
 
-    @classmethod
-    def restore(cls, state: Mapping[str, npt.NDArray[Any]]) -> History:
-        """The history whose ``state`` this is."""
-        steps = array_in(state, "steps", np.uint16, None, None)
-        n, history = len(steps), cls(steps.shape[1])
-        history.steps[:n], history.changes[:n] = steps, array_in(state, "changes", np.uint16, *steps.shape)
-        *order, fresh = array_in(state, "order", np.float64, n + 1).tolist()
-        if sorted(order) != list(range(n)):
-            raise ValueError("an order of other steps")
-        history.order, history.fresh = [int(i) for i in order], bool(fresh)
-        history.mixed, history.curved = array_in(state, "products", np.float64, 2, *history.mixed.shape).copy()
-        return history
-
-
-@dataclass(slots=True)
 class Minimizer:
     """The state of a minimisation; ``step`` goes on by one iteration."""
 
-    x: Doubles
-    n_threads: int = 1
-    value: float = float("inf")
-    gradient: Doubles = field(default_factory=lambda: np.empty(0))
-    history: History = field(init=False)
-    iteration: int = 0
-    values: list[float] = field(default_factory=list)  # the last ones, to see whether it still falls
+    numbers: ClassVar[tuple[str, ...]] = ("value", "iteration")  # attributes that are in the state
 
-    def __post_init__(self) -> None:
-        self.history = History(len(self.x))
+    def __init__(self, x: Doubles, n_threads: int = 1) -> None:
+        self.x, self.n_threads = x, n_threads
+        self.pairs: Any = History(len(x))
+        self.value = float("inf")
+        self.values: list[float] = []  # the last ones, to see whether it still falls
+        self.gradient = np.empty(0)
+        self.iteration = 0
 
-    def start(self, function: Function, x: Doubles | None = None) -> None:
+    def start(self, function: Function) -> None:
         """Evaluate where it begins; once, before the first step."""
-        self.x = self.x if x is None else x
         self.value, self.gradient = function(self.x)
         self.values = [self.value]
 
@@ -133,26 +131,20 @@ class Minimizer:
         """Whether the objective fell by less than ``tolerance`` of itself over the last ten iterations."""
         return len(self.values) > WINDOW and self.values[0] - self.value < tolerance * abs(self.value)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All there is to know, as arrays: ``restore`` goes on with the same bits."""
-        return {
-            "x": self.x,
-            "gradient": self.gradient,
-            "values": np.array(self.values, np.float64),
-            "numbers": np.array([self.value, self.iteration], np.float64),
-            **self.history.state(),
-        }
+    def state(self) -> Arrays:
+        """Everything as arrays: ``restore`` continues with the same bits."""
+        numbers, values = np.array([getattr(self, name) for name in self.numbers], np.float64), np.array(self.values)
+        return {"x": self.x, "gradient": self.gradient, "values": values, "numbers": numbers, **self.pairs.state()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from there; ``start`` is not to be called again."""
-        value, iteration = array_in(state, "numbers", np.float64, 2).tolist()
-        n = len(self.x)
-        self.x, self.gradient = (array_in(state, name, np.float64, n) for name in ("x", "gradient"))
-        self.value, self.history = value, History.restore(state)
-        if self.history.steps.shape[1] != n:
-            raise ValueError("steps of another number of weights")
-        self.iteration = int(iteration)
+        self.pairs.restore(state)
+        self.x = array_in(state, "x", np.float64, len(self.x))
+        self.gradient = array_in(state, "gradient", np.float64, self.pairs.steps.shape[1])
         self.values = array_in(state, "values", np.float64, None).tolist()
+        numbers = array_in(state, "numbers", np.float64, len(self.numbers)).tolist()
+        for name, number in zip(self.numbers, numbers, strict=True):
+            setattr(self, name, type(getattr(self, name))(number))
 
     def slope(self) -> Doubles:
         """The gradient."""
@@ -161,25 +153,29 @@ class Minimizer:
     def step(self, function: Function) -> float:
         """One iteration; gives the length of the step, 0 where no step goes down any more."""
         slope = self.gradient
-        direction = self.history.direction(slope, self.n_threads)
+        direction = self.pairs.direction(slope, self.n_threads)
         descent = _core.dot(direction, slope)
         if descent >= 0:
-            self.history.clear()
+            self.pairs.clear()
             direction, descent = -slope, -_core.dot(slope, slope)
             if descent == 0:
                 return 0.0
-        first = 1.0 if self.history else min(1.0, 1.0 / np.sqrt(-descent))
+        first = 1.0 if self.pairs else min(1.0, 1.0 / np.sqrt(-descent))
         length, x, value, gradient = self._search(function, direction, descent, first)
-        if length == 0 and self.history:  # what was remembered misleads: forget it and go down the slope
-            self.history.clear()
+        if length == 0 and self.pairs:  # what was remembered misleads: forget it and go down the slope
+            self.pairs.clear()
             return self.step(function)
         if length == 0:
             return 0.0
-        self.history.add(x, self.x, gradient, self.gradient)
+        self.pairs.add(x, self.x, gradient, self.gradient)
+        self.move(x, value, gradient)
+        return length
+
+    def move(self, x: Doubles, value: float, gradient: Doubles) -> None:
+        """The end of an iteration: the next one begins at x."""
         self.x, self.value, self.gradient = x, value, gradient
         self.values = [*self.values[-WINDOW:], value]
         self.iteration += 1
-        return length
 
     def _search(
         self, function: Function, direction: Doubles, descent: float, first: float

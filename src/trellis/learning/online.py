@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
-import numpy as np
-
-from trellis._support.arrays import Arrays, Longs
+from trellis._support.arrays import Longs
 from trellis.learning.learner import (
     ALL_ABILITIES,
     DEFAULT_UPDATE,
@@ -95,22 +93,12 @@ class NativeRun(Work):
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
-        out: Arrays = {}
-        for (name, part), value in zip(self.about.parts.items(), self.native.state(), strict=True):
-            if isinstance(part, type):
-                out[name] = np.array([value], part)
-            else:
-                out |= {f"{name}.{array}": a for array, a in zip(part, value, strict=True)}
-        return out
+        state: State = self.native.state()
+        return state
 
     def _restore(self, state: State) -> None:
-        native, values = self.about.make(), []
-        for name, part in self.about.parts.items():
-            if isinstance(part, type):
-                values.append(part(state[name][0]))
-            else:
-                values.append(tuple(state[f"{name}.{array}"] for array in part))
-        native.restore(*self.about.examples, *values)
+        native = self.about.make()
+        native.restore(dict(state), *self.about.examples)
         self.native = native
 
 

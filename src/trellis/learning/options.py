@@ -94,24 +94,21 @@ FIRST = ("target", "problem", "tagger", "features", "learner")
 @cache
 def options_of(kind: type) -> dict[str, Option]:
     """The options of `TrainingOptions` or a TypedDict that extends it, the most used first."""
-    shared, declared = TrainingOptions.__annotations__, kind.__annotations__
-    order = sorted(declared, key=lambda name: (name in shared, name not in FIRST))
-    return {name: _completed(declared[name].__metadata__[0], declared[name].__origin__) for name in order}
+    shared, declared = TrainingOptions.__annotations__, _declared(kind)
+    return {name: declared[name] for name in sorted(declared, key=lambda name: (name in shared, name not in FIRST))}
 
 
 @cache
 def groups_of(kind: type) -> dict[str, dict[str, Option]]:
     """The fields of the options that are groups, each with the default of the group and its ``flat`` name."""
-    groups = dict[str, dict[str, Option]]()
-    for name, option in options_of(kind).items():
-        if isinstance(group := option.default, Group):
-            declared = type(group).__annotations__.items()
-            fields = {field: _completed(one.__metadata__[0], one.__origin__) for field, one in declared}
-            groups[name] = {
-                field: replace(one, flat=one.flat or field, default=getattr(group, field))
-                for field, one in fields.items()
-            }
-    return groups
+    return {
+        name: {
+            field: replace(one, flat=one.flat or field, default=getattr(group, field))
+            for field, one in _declared(type(group)).items()
+        }
+        for name, option in options_of(kind).items()
+        if isinstance(group := option.default, Group)
+    }
 
 
 @cache
@@ -133,6 +130,11 @@ def grouped(kind: type, flat: Mapping[str, Any]) -> dict[str, Any]:
         elif name in flat and not fields:
             values[name] = flat[name]
     return values
+
+
+def _declared(kind: type) -> dict[str, Option]:
+    """The options that annotate the fields of a class."""
+    return {name: _completed(one.__metadata__[0], one.__origin__) for name, one in kind.__annotations__.items()}
 
 
 def _completed(option: Option, kind: Any) -> Option:

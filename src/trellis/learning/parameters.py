@@ -50,7 +50,6 @@ class Parameters:
         ngrams = None
         if sparse:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
-        if ngrams is not None:
             triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and whatever has a weight where a warm start begins
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
@@ -95,18 +94,18 @@ class Parameters:
     def _layout(self) -> _core.Layout:
         """Which weights there are, as native code takes it."""
         problem, n, stride, edge_rows = self.problem, self.n_labels, padded(self.n_labels), self.edge_rows
-        no_rows = (np.zeros(1, np.uint32), np.empty(0, np.uint32))
+        no_rows = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
         return _core.Layout(
             problem.corpus,
             order=max(1, problem.order),
-            rows=(self.rows.starts, self.rows.labels.astype(np.uint16)),
-            edge_rows=no_rows if edge_rows is None else (edge_rows.starts, edge_rows.labels.astype(np.uint32)),
+            rows=self.rows.of_type(np.uint16),
+            edge_rows=no_rows if edge_rows is None else edge_rows.of_type(np.uint32),
             edge_places=self.edge_places,
             tri_places=self.tri_places,
             edge_base=np.zeros((n + 1, stride), np.float32) if problem.edge_base is None else problem.edge_base,
             end_base=np.empty(0, np.float32) if problem.end is None else problem.end,
-            parts=None if problem.label_parts is None else problem.label_parts.arrays,
-            ngrams=None if self.ngrams is None else (self.ngrams.parents, self.ngrams.labels),
+            parts=problem.label_parts,
+            ngrams=self.ngrams,
         )
 
     def start(self) -> Doubles:
@@ -139,11 +138,10 @@ class Parameters:
         if self.ngrams is None:
             tables.append((self.tri_places, (x * (self.n_labels + 1) + y) * stride + z))
         for places, cells in tables:
-            size = int(max(cells.max(initial=-1), places.max(initial=-1))) + 1
-            counted = np.bincount(cells, weights=token_weights, minlength=size)[places]
-            parts.append(counted.astype(np.float64))
+            size = int(places.max(initial=-1)) + 1
+            parts.append(np.bincount(cells, weights=token_weights, minlength=size)[places].astype(np.float64))
         if self.ngrams is not None:
-            parts.append(_seen(problem, True, self.ngrams)[2][self.tri_places])
+            parts.append(_seen(problem, True, self.ngrams)["counts"][self.tri_places])
         return np.concatenate(parts)
 
     def weights(self, vector: Doubles) -> ChainWeights:
@@ -160,9 +158,8 @@ class Parameters:
             values = np.zeros(len(self.ngrams.weights), np.float32)
             values[self.tri_places - (n + 2)] = triples
             columns = np.empty(0, np.uint32) if on_edges is None else on_edges.labels.astype(np.uint32)
-            arrays = (self.ngrams.parents, self.ngrams.labels)
-            kept, columns = _core.needed_ngrams(n, problem.order, arrays, values, columns)
-            ngrams, on_edges = Ngrams(*kept), None if on_edges is None else replace(on_edges, labels=columns)
+            kept, columns = _core.needed_ngrams(n, problem.order, self.ngrams, values, columns)
+            ngrams, on_edges = Ngrams(**kept), None if on_edges is None else replace(on_edges, labels=columns)
         elif problem.order == 2:
             tri = np.zeros((n + 1, n + 1, stride), np.float32)
             tri.reshape(-1)[self.tri_places] = triples
@@ -267,7 +264,7 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
 
 
-def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> tuple[Any, Any, Doubles]:
+def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> dict[str, Any]:
     """Parents, last labels and counts of the n-grams of training, after the first ones."""
     return _core.seen_ngrams(
         problem.n_labels,
@@ -276,7 +273,7 @@ def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> tuple[Any,
         problem.starts,
         null=null,
         weights=problem.sentence_weights,
-        first=None if first is None else (first.parents, first.labels),
+        first=first,
     )
 
 
@@ -285,7 +282,8 @@ def _seen_ngrams(problem: ChainProblem, start: bool) -> Ngrams:
     first = problem.ngrams
     if first is None and problem.initial is not None:
         first = problem.initial.ngrams
-    parents, labels, _ = _seen(problem, start, first)
+    seen = _seen(problem, start, first)
+    parents, labels = seen["parents"], seen["labels"]
     return Ngrams(parents, labels, np.zeros(len(parents), np.float32))
 
 

@@ -13,7 +13,7 @@ Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from trellis.learning.parameters import Parameters
 
 State = Mapping[str, npt.NDArray[Any]]
-StateParts = Mapping[str, type | Sequence[str]]  # of a native state: a number, or the names of a group of arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,6 @@ class NativeWeights:
     """How weights in native code that change example by example are made, changed and read."""
 
     make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    parts: StateParts
     # One pass over the examples of a block in that order: (wrong parts, examples that made a step); with dual variables
     # also the gaps as they were met.
     pass_over: Callable[[Any, Longs, Any], Any]
@@ -144,11 +142,9 @@ class SiteProblem(Problem):
 
     gold: Ints  # what stands in right outputs, one number per part
     n_sentences: int
+    examples: Any  # the same for native code
     native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
-    parts: StateParts  # of the state of such weights
-    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Any]]]  # and what a vector stands for
-    named: Callable[[Any], Arrays]  # weights as native code gives them, as named arrays
-    examples: tuple[Any, ...] = ()  # what epochs take of them, where native weights do not hold it
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and what a vector stands for
 
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
@@ -159,14 +155,14 @@ class SiteProblem(Problem):
             native = self.native(*options.rule_settings)
             if self.initial is not None:
                 # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
-                native.epoch(*self.examples, np.empty(0, np.int64), None, 1, 1)
-                native.restore(*self.initial.state(native.state()))
+                native.epoch(self.examples, np.empty(0, np.int64), None)
+                native.restore(self.initial.state(native.state()))
             return native
 
         def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
-            return native.epoch(*block.examples, order, block.sentence_weights, options.batch, block.n_threads)
+            return native.epoch(block.examples, order, block.sentence_weights, options.batch, block.n_threads)
 
-        return NativeWeights(make, self.parts, pass_over, lambda native, average: self.named(native.weights(average)))
+        return NativeWeights(make, pass_over, lambda native, average: native.weights(average))
 
     def flat_vector(self) -> FlatVector:
         """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
@@ -175,7 +171,7 @@ class SiteProblem(Problem):
         if self.initial is not None:
             first = self.initial.vector(learnt(np.ones(len(first))))
         # There is no L1 penalty, which would ask for some of the weights.
-        return FlatVector(first, lambda kept: native, lambda vector: self.named(learnt(vector)))
+        return FlatVector(first, lambda kept: native, learnt)
 
     def weights_of(self, tensors: Arrays) -> Arrays:
         """Weights from a checkpoint."""

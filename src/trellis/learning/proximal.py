@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Bools, Doubles, Longs, array_in
-from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, WINDOW, Function
+from trellis._support.arrays import Arrays, Bools, Doubles, Longs, array_in
+from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, Function, Minimizer, Pairs
 
 MEMORY = 10  # pairs of steps and gradient changes kept
 SWEEPS, SWEEP_TOLERANCE = 30, 1e-3  # of coordinate descent in one step
@@ -24,33 +24,30 @@ SCREEN = 0.8  # of c1: weights at zero with a slope below it are left out
 PERIOD = 40  # iterations after which all weights are looked at again
 
 
-class Curvature:
-    """The Hessian as the last steps tell it: scale · diagonal, corrected by pairs of steps and gradient changes."""
+class Curvature(Pairs):
+    """The Hessian as the last steps tell it: scale · diagonal, corrected by pairs of steps and gradient changes.
+
+    The inner products of pairs are s_i · diagonal s_j and s_i · y_j.
+    """
+
+    memory, kind = MEMORY, np.float64
 
     def __init__(self, diagonal: Doubles) -> None:
+        super().__init__(len(diagonal))
         self.diagonal = diagonal  # [n]
-        self.steps = np.empty((0, len(diagonal)))  # [pairs, n]
-        self.changes = np.empty((0, len(diagonal)))  # [pairs, n]
-        self.order: list[int] = []  # rows of the pairs, the oldest first
-        self.lengths = np.zeros((MEMORY, MEMORY))  # s_i · diagonal s_j
-        self.mixed = np.zeros((MEMORY, MEMORY))  # s_i · y_j
 
     def add(self, step: Doubles, change: Doubles) -> None:
         """Remember a step and how the gradient changed by it, unless that shows no curvature."""
         if _core.dot(step, change) <= 1e-10 * _core.dot(change, change):
             return
-        if len(self.order) == MEMORY:
-            row = self.order.pop(0)
-            self.steps[row], self.changes[row] = step, change
-        else:
-            row = len(self.order)
-            self.steps, self.changes = np.vstack([self.steps, step]), np.vstack([self.changes, change])
+        row = self.order.pop(0) if len(self) == MEMORY else len(self)
+        self.steps[row], self.changes[row] = step, change
         self.order.append(row)
-        scaled = self.diagonal * step
+        scaled, (lengths, mixed) = self.diagonal * step, self.products
         for i in self.order:
-            self.lengths[i, row] = self.lengths[row, i] = _core.dot(scaled, self.steps[i])
-            self.mixed[i, row] = _core.dot(self.steps[i], change)
-            self.mixed[row, i] = _core.dot(step, self.changes[i])
+            lengths[i, row] = lengths[row, i] = _core.dot(scaled, self.steps[i])
+            mixed[i, row] = _core.dot(self.steps[i], change)
+            mixed[row, i] = _core.dot(step, self.changes[i])
 
     def of(self, places: Longs, diagonal: Doubles) -> Curvature:
         """The same for other weights: ``places`` says where each was, -1 for those that were not there."""
@@ -65,21 +62,20 @@ class Curvature:
             return 1.0
         newest = self.order[-1]
         change = self.changes[newest]
-        return _core.dot(change / self.diagonal, change) / float(self.mixed[newest, newest])
+        return _core.dot(change / self.diagonal, change) / float(self.products[1, newest, newest])
 
     def step(self, x: Doubles, gradient: Doubles, c1: float, n_threads: int) -> Doubles:
         """The minimum of the quadratic model with the penalty, seen from x."""
-        n, scale = len(self.order), self.scale()
-        age = np.argsort(self.order)
-        mixed, newer = self.mixed[:n, :n], age[:, None] > age[None, :]
-        below = np.where(newer, mixed, 0.0)
-        middle = np.block([[scale * self.lengths[:n, :n], below], [below.T, -np.diag(np.diag(mixed))]])
+        n, scale, age = len(self), self.scale(), np.argsort(self.order)
+        lengths, mixed = self.products[:, :n, :n]
+        below = np.where(age[:, None] > age[None, :], mixed, 0.0)
+        middle = np.block([[scale * lengths, below], [below.T, -np.diag(np.diag(mixed))]])
         return _core.proximal_step(
             x,
             gradient,
             scale * self.diagonal,
-            self.steps,
-            self.changes,
+            self.steps[:n],
+            self.changes[:n],
             np.linalg.inv(middle) if n else middle,
             c1,
             SWEEPS,
@@ -88,12 +84,14 @@ class Curvature:
         )
 
 
-class ProximalMinimizer:
-    """The state of a minimisation; ``step`` goes on by one iteration.
+class ProximalMinimizer(Minimizer):
+    """The state of a minimisation with the penalty, which ``value`` has in it, and ``gradient`` not.
 
     ``measure`` gives the curvature of each weight at x, roughly, all above zero; ``restrict`` gives f as a function of
     the weights that a mask keeps, all others being zero.
     """
+
+    numbers = (*Minimizer.numbers, "looked_at", "nonzero_then", "outside")
 
     def __init__(
         self,
@@ -103,38 +101,25 @@ class ProximalMinimizer:
         restrict: Callable[[Bools], Function],
         n_threads: int = 1,
     ) -> None:
-        self.c1, self.measure, self.restrict, self.n_threads = c1, measure, restrict, n_threads
+        super().__init__(x, n_threads)
+        self.c1, self.measure, self.restrict = c1, measure, restrict
         self.diagonal = np.ones(len(x))  # what was measured, [n]
-        self.kept = np.arange(len(x))  # [n_kept] the weights that were not screened out
-        self.kept_x = x  # [n_kept]
-        self.gradient = np.empty(0)  # [n_kept] of the smooth part
-        self.curvature = Curvature(self.diagonal)
+        self.kept = np.arange(len(x))  # [n_kept] the weights that were not screened out; ``gradient`` is of these
         self.function: Function | None = None  # of the weights kept; made when it is needed
-        self.value = float("inf")  # with the penalty
-        self.values: list[float] = []  # the last ones, to see whether it still falls
-        self.iteration = 0
         self.looked_at = -1  # the iteration in which all weights were last looked at
         self.nonzero_then = 0
         self.outside = 0.0  # what the weights that had been left out could lower the objective by
 
-    @property
-    def x(self) -> Doubles:
-        """All weights."""
-        x = np.zeros(len(self.diagonal))
-        x[self.kept] = self.kept_x
-        return x
-
-    def start(self, function: Function, x: Doubles | None = None) -> None:
+    def start(self, function: Function) -> None:
         """Evaluate where it begins; once, before the first step."""
-        self.kept_x = self.kept_x if x is None else x
-        self.diagonal = self.measure(self.kept_x)
-        self.curvature = Curvature(self.diagonal)
+        self.diagonal = self.measure(self.x)
+        self.pairs = Curvature(self.diagonal)
         self._screen(function)
         self.values = [self.value]
 
     def slope(self) -> Doubles:
         """The pseudo-gradient of the weights kept: zero where no direction goes down."""
-        x, g, c1 = self.kept_x, self.gradient, self.c1
+        x, g, c1 = self.x[self.kept], self.gradient, self.c1
         return np.where(x != 0, g + c1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - c1, 0.0))
 
     def has_converged(self, tolerance: float) -> bool:
@@ -142,40 +127,39 @@ class ProximalMinimizer:
 
         The first time it hardly falls the next step looks at all weights; so training ends one iteration later.
         """
-        least = tolerance * abs(self.value)
-        if len(self.values) <= WINDOW or self.values[0] - self.value >= least:
+        if not super().has_converged(tolerance):
             return False
         if self.iteration > self.looked_at + 1:
             self.looked_at = -1  # look before the next step
             return False
-        if self.outside < least:
+        if self.outside < tolerance * abs(self.value):
             return True
         self.values = [self.value]
         return False
 
     def step(self, function: Function) -> float:
         """One iteration; gives the length of the step, 0 where no step goes down any more. ``function`` is of all."""
-        fewer = 2 * np.count_nonzero(self.kept_x) < self.nonzero_then
+        fewer = 2 * np.count_nonzero(self.x) < self.nonzero_then
         if self.looked_at < 0 or self.iteration >= self.looked_at + PERIOD or fewer:
             self._screen(function)
         if self.function is None:  # after a checkpoint
             self.function = self._restricted(function)
-        x, c1 = self.kept_x, self.c1
-        direction = self.curvature.step(x, self.gradient, c1, self.n_threads)
+        x, c1 = self.x[self.kept], self.c1
+        direction = self.pairs.step(x, self.gradient, c1, self.n_threads)
         descent = _core.dot(direction, self.gradient) + c1 * float((np.abs(x + direction) - np.abs(x)).sum())
         length = 1.0
         for _ in range(MAX_TRIALS if descent < 0 else 0):
             there = x + direction if length == 1 else x + length * direction
             value, gradient = self._evaluate(self.function, there)
             if np.isfinite(value) and value <= self.value + SUFFICIENT * length * descent:
-                self.curvature.add(there - x, gradient - self.gradient)
-                self.kept_x, self.value, self.gradient = there, value, gradient
-                self.values = [*self.values[-WINDOW:], value]
-                self.iteration += 1
+                self.pairs.add(there - x, gradient - self.gradient)
+                everywhere = np.zeros(len(self.x))
+                everywhere[self.kept] = there
+                self.move(everywhere, value, gradient)
                 return length
             length /= 2
-        if self.curvature.order:  # what was remembered misleads: forget it
-            self.curvature = Curvature(self.curvature.diagonal)
+        if self.pairs:  # what was remembered misleads: forget it
+            self.pairs.clear()
         elif self.looked_at == self.iteration:
             return 0.0
         else:
@@ -191,7 +175,7 @@ class ProximalMinimizer:
         x = self.x
         self.value, gradient = self._evaluate(function, x)
         steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # a bound on what a weight at zero may gain, by the model
-        gains = steeper * steeper / (2 * self.curvature.scale() * self.diagonal)
+        gains = steeper * steeper / (2 * self.pairs.scale() * self.diagonal)
         place = np.full(len(x), -1)
         place[self.kept] = np.arange(len(self.kept))
         self.outside = float(gains[place < 0].sum())
@@ -200,11 +184,11 @@ class ProximalMinimizer:
             mask[:] = True
         self.looked_at, self.nonzero_then = self.iteration, int(np.count_nonzero(x))
         self.kept = np.flatnonzero(mask)
-        self.kept_x, self.gradient = x[self.kept], gradient[self.kept]
-        self.curvature = self.curvature.of(place[self.kept], self.diagonal[self.kept])
+        self.gradient = gradient[self.kept]
+        self.pairs = self.pairs.of(place[self.kept], self.diagonal[self.kept])
         self.function = self._restricted(function)
         if self.function is not function:  # rounding is not that of all weights
-            self.value, self.gradient = self._evaluate(self.function, self.kept_x)
+            self.value, self.gradient = self._evaluate(self.function, x[self.kept])
 
     def _restricted(self, function: Function) -> Function:
         if len(self.kept) == len(self.diagonal):
@@ -213,41 +197,15 @@ class ProximalMinimizer:
         mask[self.kept] = True
         return self.restrict(mask)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All there is to know, as arrays: ``restore`` goes on with the same bits."""
-        numbers = (self.value, self.iteration, self.looked_at, self.nonzero_then, self.outside)
-        curvature = self.curvature
-        return {
-            "x": self.x,
-            "kept": self.kept,
-            "gradient": self.gradient,
-            "values": np.array(self.values, np.float64),
-            "numbers": np.array(numbers, np.float64),
-            "diagonal": self.diagonal,
-            "steps": curvature.steps,
-            "changes": curvature.changes,
-            "order": np.array(curvature.order, np.int64),
-            "products": np.stack([curvature.lengths, curvature.mixed]),
-        }
+    def state(self) -> Arrays:
+        """Everything as arrays: ``restore`` continues with the same bits."""
+        return {**super().state(), "kept": self.kept, "diagonal": self.diagonal}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from there; ``start`` is not to be called again."""
         n, kept = len(self.diagonal), array_in(state, "kept", np.int64, None)
-        steps = array_in(state, "steps", np.float64, None, len(kept))
-        order = array_in(state, "order", np.int64, len(steps)).tolist()
         if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
             raise ValueError("weights of unknown features")
-        if sorted(order) != list(range(len(steps))) or len(steps) > MEMORY:
-            raise ValueError("an order of other steps")
-        self.kept, self.gradient = kept, array_in(state, "gradient", np.float64, len(kept))
-        self.diagonal = array_in(state, "diagonal", np.float64, n)
-        self.kept_x = array_in(state, "x", np.float64, n)[kept]
-        self.values = array_in(state, "values", np.float64, None).tolist()
-        numbers = array_in(state, "numbers", np.float64, 5).tolist()
-        self.value, iteration, looked_at, nonzero_then, self.outside = numbers
-        self.iteration, self.looked_at, self.nonzero_then = int(iteration), int(looked_at), int(nonzero_then)
-        self.curvature, self.function = Curvature(self.diagonal[kept]), None
-        self.curvature.steps, self.curvature.order = steps.copy(), order
-        self.curvature.changes = array_in(state, "changes", np.float64, *steps.shape).copy()
-        products = array_in(state, "products", np.float64, 2, MEMORY, MEMORY)
-        self.curvature.lengths, self.curvature.mixed = products.copy()
+        self.kept, self.diagonal = kept, array_in(state, "diagonal", np.float64, n)
+        self.pairs, self.function = Curvature(self.diagonal[kept]), None
+        super().restore(state)

@@ -36,15 +36,6 @@ class Explanation:
     terms: list[Term]
     second: Explanation | None = None  # None where there is only one output
 
-    @classmethod
-    def of(cls, ranked: Iterable[tuple[Any, float, list[Term]]]) -> Explanation:
-        """The explanation of the best of outputs with their scores and terms, best first; there is one at least."""
-        best = None
-        for output, score, terms in reversed([*ranked]):
-            best = cls(output, score, terms, best)
-        assert best is not None
-        return best
-
     @property
     def gap(self) -> float:
         """By how much the best output beats the second; infinite if there is only one."""
@@ -133,3 +124,12 @@ def term_lines(terms: Iterable[Term], n: int) -> list[str]:
     if len(ranked) > n:
         lines.append(f"  {sum(term.weight for term in ranked[n:]):+9.4f}  {len(ranked) - n} more")
     return lines
+
+
+def explanation_of(ranked: Iterable[tuple[Any, float, list[Term]]]) -> Explanation:
+    """The explanation of the best of outputs with their scores and terms, best first; there is one at least."""
+    best = None
+    for output, score, terms in reversed([*ranked]):
+        best = Explanation(output, score, terms, best)
+    assert best is not None
+    return best

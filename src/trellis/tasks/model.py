@@ -18,6 +18,7 @@ from trellis._support.tensor_file import (
     pack_tensors,
     parse_header,
     read_tensors,
+    rejecting_damage,
     unpack_tensors,
     write_tensors,
 )
@@ -59,7 +60,7 @@ FORMATS = {
 }
 # Reads and writes the models of other tools; above this layer, and imported by name when such a file is met.
 OTHER_TOOLS = "trellis.interfaces.compat.model_files"
-OTHERS_OF_US = {"trellis-checkpoint-1": "a checkpoint; training continues from it with checkpoint="}
+CHECKPOINT = "trellis-checkpoint-"  # how the formats of checkpoints begin
 WHAT = "a trellis model"
 
 
@@ -269,7 +270,11 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     if not os.fspath(path):
         raise ModelError("the name of a model's file is empty")
     place = file_path("path", path)
-    head = _first_bytes(place)
+    head = b""
+    with rejecting_damage(place, WHAT):
+        if not Path(place).is_dir():  # as models of NLTK may be
+            with Path(place).open("rb") as file:
+                head = file.read(9)
     if head[8:9] != b"{":  # not a file of ours, or none at all
         other = importlib.import_module(OTHER_TOOLS).read_file(place, needs)
         if other is not None:
@@ -313,8 +318,8 @@ def _check_record(record: Mapping[str, Any]) -> None:
 def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
     task = FORMATS.get(opened.format)
     if task is None:
-        known = OTHERS_OF_US.get(opened.format)
-        raise ModelError(f"{opened.path}: {opened.rejection() if known is None else f'not a model but {known}'}")
+        why = "not a model but a checkpoint; training continues from it with checkpoint="
+        raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
     kind = class_of(task)
     given = {name: value for name, value in needs.items() if value is not None}
     if extra := next((name for name in given if name not in kind.needs), None):
@@ -335,15 +340,6 @@ def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
         if other is not None:
             return other  # type: ignore[no-any-return]
     return _made(unpack_tensors(data, WHAT), needs)
-
-
-def _first_bytes(path: str | os.PathLike[str]) -> bytes:
-    """By which formats are told apart; nothing if there is no such file: reading will say so."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(9)
-    except (OSError, ValueError):
-        return b""
 
 
 def _bytes_of(source: Any) -> bytes:

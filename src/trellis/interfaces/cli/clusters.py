@@ -15,7 +15,7 @@ from argparse import Namespace
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import Corpus
 from trellis.features.brown import brown_clusters
-from trellis.interfaces.cli.files import FileShape, reject_file_options
+from trellis.interfaces.cli.files import read_for, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.pieces import text_corpus, text_pieces
 from trellis.interfaces.cli.progress import say, show_steps
@@ -53,4 +53,4 @@ def _corpus(options: Namespace) -> Corpus:
             raise ArgumentError("running text has no columns; omit --column")
         reject_file_options(options, "running text has no columns")
         return text_corpus([sentence for _, _, some in text_pieces(options) for sentence in some], "word")
-    return FileShape.of(options, options.source).read(options.source, options.columns)
+    return read_for(None, options, options.source)

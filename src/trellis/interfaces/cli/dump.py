@@ -15,7 +15,7 @@ from trellis.interfaces.cli.outputs import one_field, writing
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.take("tag", "words", "rerank", "structured")  # whose weights have names
+    parser.take()
     parser.share("output")
     parser.add_argument("--top", type=at_least(1), metavar="N", help="only the N weights farthest from zero")
 

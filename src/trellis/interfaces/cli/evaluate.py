@@ -26,11 +26,13 @@ import numpy as np
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.corpus import Column, Corpus, labels_of
 from trellis.corpus.files import BRACKETS, extension
+from trellis.corpus.read import read_file
 from trellis.evaluation.error_analysis import error_analysis_of
 from trellis.evaluation.tagging import PartNames, evaluate_columns, right_tokens
 from trellis.interfaces.cli.files import (
-    FileShape,
     check_task,
+    file_shape,
+    given_shape,
     gold_data,
     open_model,
     read_examples,
@@ -136,11 +138,11 @@ def _of_files(options: Namespace) -> Parts:
 
 def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
     """The corpora of both files, which have the same sentences."""
-    shape = FileShape.of(options, options.gold, others=[options.predicted])
-    gold = shape.read(options.gold, options.columns)
-    wider = shape.beside(options, options.predicted)
+    shape = file_shape(options, options.gold, others=[options.predicted])
+    gold = read_file(options.gold, shape, options.columns)
+    wider = given_shape(options).of(options.predicted, shape)
     named = options.columns if options.task == "parse" or wider.format != "conll" else None
-    predicted = gold if _is_one(options) else wider.read(options.predicted, named)
+    predicted = gold if _is_one(options) else read_file(options.predicted, wider, named)
     if not np.array_equal(gold.starts, predicted.starts):
         raise CorpusError(predicted.source, None, f"other sentences than in {options.gold}; compare the same ones")
     return gold, predicted

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import CONLLU, Layout, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, EmptyError, extension, message_name, read_bytes
-from trellis.corpus.read import FORMATS_OF_OPTIONS, effective_options, format_of, read
+from trellis.corpus.files import EmptyError, message_name
+from trellis.corpus.read import FileShape, read_file
 from trellis.interfaces.cli.options import FILE_OPTIONS
 from trellis.interfaces.cli.progress import say
 from trellis.tasks.model import FORMATS, TASKS, Model, load
@@ -90,84 +88,27 @@ def tagging(options: Namespace) -> Callable[[Corpus], Corpus]:
 # ------------------------------------------------------------ columns
 
 
-@dataclass(frozen=True, slots=True)
-class FileShape:
-    """How a file is laid out. Kept in every model that the command line trains."""
+def file_shape(options: Namespace, path: str, like: Any = None, others: Iterable[str | None] = ()) -> FileShape:
+    """The shape of a file: from the options, else from its name, else that of the training file of the model ``like``.
 
-    format: str = "conll"
-    tabs: bool = False
-    comments: bool = False
-    sentence: str | None = None  # in tables with a row per token
+    ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
+    """
+    known, given = getattr(like, "training_file", None), given_shape(options)
+    shape = given.of(path, known and known.shape)
+    formats = [given.of(other, shape).format for other in (path, *others) if other is not None]
+    given.check_format(message_name(path), *map(str, formats))
+    return shape
 
-    @classmethod
-    def of(
-        cls, options: Namespace, path: str, like: FileShape | None = None, others: Iterable[str | None] = ()
-    ) -> FileShape:
-        """The shape of a file: from the options, else from the file's name, else from the shape ``like``.
 
-        ArgumentError for an option that means nothing in the format of this file, nor in that of the ``others``.
-        """
-        shape = (like or cls()).beside(options, path)
-        formats = {shape.format, *(shape.beside(options, other).format for other in others if other is not None)}
-        for name, suited in FORMATS_OF_OPTIONS.items():
-            if getattr(options, name) is not None and formats.isdisjoint(suited):
-                why = f"--{name} is for {', '.join(suited)} files; {message_name(path)} is read as {shape.format}"
-                raise ArgumentError(f"{why}: omit --{name}, or name another --format")
-        return shape
-
-    @classmethod
-    def for_model(cls, model: Model, options: Namespace, path: str) -> FileShape:
-        """The shape of a file for a model: that of its training file unless options say otherwise."""
-        trained = (tagger_of(model) if model.task == "rerank" else model).training.get("corpus", {})
-        like = cls(**{name: trained[name] for name in cls.__annotations__ if name in trained})
-        return cls.of(options, path, like)
-
-    def beside(self, options: Namespace, path: str) -> FileShape:
-        """The shape of a file: from the options, else from the file's name, else this one."""
-        format, tabs, comments = options.format, options.tabs, options.comments
-        if format is None:
-            format = self.format if path == STANDARD_STREAM else format_of(path, self.format)
-        if tabs is None:
-            tabs = extension(path) == ".tsv" or self.tabs
-        comments = self.comments if comments is None else comments
-        return FileShape(format, tabs, comments, options.sentence or self.sentence)
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of trellis.read and trellis.stream: those that have an effect on this format."""
-        return {name: getattr(self, name) for name in ("format", *effective_options(self.format))}
-
-    def read(self, path: str, columns: str | None) -> Corpus:
-        """A whole file, its columns named by ``columns`` or by their number."""
-        return read(path, columns=columns, **self.arguments())
-
-    def layout(self, path: str, model: Any, options: Namespace) -> Layout:
-        """How to read a file of columns for a model: its columns are named as in training, by position."""
-        if self.format == "conllu":
-            if options.columns is not None:
-                raise CorpusError(path, None, "CoNLL-U names its own columns; omit --columns")
-            return CONLLU
-        names, source, n_inputs = parse_names(options.columns), message_name(path), 0
-        if model.task == "parse":
-            naming = model.naming(source, "with --columns")
-        else:
-            tagger = tagger_of(model)
-            hint = "with --columns" + ", or tag running text with --text" * (
-                len(tagger.columns) == 1 and hasattr(options, "text")
-            )
-            naming = tagger.model.naming(source, hint)
-            n_inputs = tagger.model.n_inputs if names is None else 0
-        return Layout(names, self.tabs, self.comments, naming=naming, n_inputs=n_inputs)
+def given_shape(options: Namespace) -> FileShape:
+    """What the options say of the shape of files."""
+    return FileShape(*(getattr(options, name) for name in FileShape._fields))
 
 
 def read_for(model: Any, options: Namespace, path: str) -> Corpus:
     """A whole file for a model."""
-    shape = FileShape.for_model(model, options, path)
-    if shape.format not in STREAMED or model.task == "trees":
-        return shape.read(path, options.columns)
-    corpus = parse_text(read_bytes(path), message_name(path), shape.layout(path, model, options))
-    if not corpus.n_tokens:
-        raise EmptyError(corpus.source)
-    return corpus
+    shape = file_shape(options, path, model)
+    return read_file(path, shape, options.columns, getattr(model, "training_file", None))
 
 
 def reject_file_options(options: Namespace, why: str) -> None:
@@ -191,28 +132,28 @@ def training_data(
         names = ", ".join(map(message_name, paths))
         say(f"{len(data):,} {noun}, {sum(map(size, data)):,} words from {names}", options.quiet)
         return data, None if dev is None else read_examples(task, dev, options), None
-    shape = FileShape.of(options, paths[0], others=(*paths[1:], dev))
+    shape = file_shape(options, paths[0], others=(*paths[1:], dev))
     corpus: Any
     if getattr(options, "stream", False):
         from trellis.corpus.stream import BLOCK_BYTES, stream
 
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
-        corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **shape.arguments())
+        corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
     elif getattr(options, "block", None) is not None:
         raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
     else:
-        corpus = shape.read(paths[0], options.columns)
+        corpus = read_file(paths[0], shape, options.columns)
         for path in paths[1:]:
-            corpus += shape.beside(options, path).read(path, options.columns)
+            corpus += read_file(path, given_shape(options).of(path, shape), options.columns)
         say(f"{len(corpus):,} sentences, {corpus.n_tokens:,} tokens from {corpus.source}", options.quiet)
     held_out = None
     if dev is not None:
-        columns = ",".join(corpus.columns) if options.columns or shape.format == "conll" else None
-        held_out = shape.beside(options, dev).read(dev, columns)
+        columns = options.columns or (",".join(corpus.columns) if shape.format == "conll" else None)
+        held_out = read_file(dev, given_shape(options).of(dev, shape), columns)
     if task == "parse":
         tag = tagging(options)
         corpus, held_out = tag(corpus), None if held_out is None else tag(held_out)
-    return corpus, held_out, {"columns": list(corpus.columns), **asdict(shape)}
+    return corpus, held_out, {"columns": list(corpus.columns), **shape._asdict()}
 
 
 def gold_data(model: Any, options: Namespace, path: str) -> Any:
@@ -220,44 +161,34 @@ def gold_data(model: Any, options: Namespace, path: str) -> Any:
     if model.task in ("trees", "words"):
         reject_file_options(options, f"{path}: a file without columns")
         return read_examples(model.task, path, options)
+    corpus = read_for(model, options, path)
     if model.task != "parse":
-        return read_for(model, options, path)
+        return corpus
     from trellis.tasks.parsing.treebank import read_dependencies
 
-    shape = FileShape.for_model(model, options, path)
-    trained = model.training.get("corpus", {}).get("columns")
-    columns = options.columns or (",".join(trained) if trained and shape.format == "conll" else None)
-    treebank = read_dependencies(shape.read(path, columns), labelled=bool(model.labels), lenient=options.lenient)
-    _say_skipped(treebank.n_skipped, "sentences without a tree", options)
+    treebank = read_dependencies(corpus, labelled=bool(model.labels), lenient=options.lenient)
+    _say_skipped(treebank.skipped, options)
     return tagging(options)(treebank.corpus)
 
 
 def read_examples(task: str, path: str, options: Namespace) -> list[Any]:
     """The trees of a file in brackets, or the words of every line of a file."""
-    examples: list[Any]
-    if task == "trees":
-        from trellis.corpus.brackets import read_trees
+    from trellis.corpus.brackets import read_trees
+    from trellis.corpus.unspaced import read_segmented
 
-        treebank = read_trees(path, lenient=options.lenient)
-        examples, n_skipped = list(treebank), len(treebank.skipped)
-        what = f"that are not trees; the first: {treebank.skipped[0]}" if n_skipped else ""
-    else:
-        from trellis.corpus.unspaced import read_segmented
-
-        text = read_segmented(path, lenient=options.lenient)
-        examples, n_skipped, what = text.lines, text.n_skipped, "lines"
-    _say_skipped(n_skipped, what, options)
+    examples: Any = (read_trees if task == "trees" else read_segmented)(path, lenient=options.lenient)
+    _say_skipped(examples.skipped, options)
     if not examples:
         raise EmptyError(message_name(path))
-    return examples
+    return list(examples)
 
 
-def _say_skipped(n: int, what: str, options: Namespace) -> None:
-    if n:
-        say(f"skipped {n:,} {what}", getattr(options, "quiet", False))
+def _say_skipped(skipped: list[CorpusError], options: Namespace) -> None:
+    if skipped:
+        say(f"skipped {len(skipped):,} with errors; the first: {skipped[0]}", getattr(options, "quiet", False))
 
 
-def sentences_of_trees(path: str, options: Namespace) -> Corpus:
+def sentences_of_trees(options: Namespace, path: str) -> Corpus:
     """The words and tags of a file in brackets as a corpus."""
     from trellis.tasks.trees.model import sentence_corpus
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import trellis
-from trellis._support.errors import TrellisError, os_reason
+from trellis._support.errors import TrellisError, file_reason
 from trellis.interfaces.cli.options import FILES, Parser, meant
 from trellis.interfaces.cli.progress import printable
 
@@ -123,7 +123,10 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # what it could not take must not be tried again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        _leave(f"{error.filename}: {os_reason(error)}" if error.filename else error.strerror or str(error), USER_ERROR)
+        _leave(
+            ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error),
+            USER_ERROR,
+        )
     except MemoryError:
         _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
     except KeyboardInterrupt:

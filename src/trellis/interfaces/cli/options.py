@@ -230,7 +230,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "json": {"action": "store_true", "help": "JSON on standard output"},
 }
 FILE_OPTIONS: dict[str, dict[str, Any]] = {
-    "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk"},
+    "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk, or renamed: word=form"},
     "format": {
         "choices": ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather"),
         "metavar": "NAME",

@@ -8,7 +8,7 @@ import json
 import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -16,10 +16,10 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU_NAMES, Layout, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
 from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, EmptyError, extension, message_name, reading
-from trellis.corpus.read import TABLES, format_of
+from trellis.corpus.read import TABLES, FileShape, format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.corpus.tokens import Token, tokenize
-from trellis.interfaces.cli.files import STREAMED, FileShape, sentences_of_trees, tagger_of
+from trellis.interfaces.cli.files import STREAMED, read_for, sentences_of_trees, tagger_of
 from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import say
 
@@ -50,22 +50,30 @@ class Files:
         """Whether the model looks at all sentences of a document."""
         return self.model.task == "tag" and self.model.model.first is not None
 
+    @property
+    def layout(self) -> Layout | None:
+        """That of a file of columns, which is read piece by piece; None of other input."""
+        shape, columns = self.shape, self.options.columns
+        chosen = shape.format == "conllu" and columns is not None
+        if self.options.text or self.model.task == "trees" or shape.format not in STREAMED or chosen:
+            return None
+        return shape.layout(columns, self.model.training_file)
+
     def corpora(self) -> Iterator[Corpus]:
         """The input, piece by piece where its format and the model allow it; nothing of an empty file."""
-        options, model, shape = self.options, self.model, self.shape
+        options, model, layout = self.options, self.model, self.layout
         source = options.source
         pieces: Iterator[Corpus]
         try:
             if options.text:
                 column = "word" if model.task == "trees" else tagger_of(model).columns[0]
                 pieces = (text_corpus(sentences, column) for _, _, sentences in text_pieces(options, whole=self.whole))
-            elif model.task == "trees" or shape.format not in STREAMED:
-                corpus = sentences_of_trees(source, options) if self.brackets else shape.read(source, options.columns)
+            elif layout is None:
+                corpus = (sentences_of_trees if self.brackets else partial(read_for, model))(options, source)
                 pieces = (corpus[first : first + PIECE] for first in range(0, len(corpus), PIECE))
             elif self.whole:
-                pieces = iter([whole_piece(source, shape.layout(source, model, options)).corpus])
+                pieces = iter([whole_piece(source, layout).corpus])
             else:
-                layout = shape.layout(source, model, options)
                 pieces = (piece.corpus for piece in pieces_of_path(source, layout, PIECE_BYTES))
         except EmptyError:
             return
@@ -90,8 +98,8 @@ class Files:
         output, shape = self.options.output, self.wanted
         self.check_place(column, "name another format by the extension of --output")
         if shape.format not in WHOLE:
-            layout = Layout(tabs=shape.tabs, sentence=shape.sentence)
-            self.write_texts(lambda corpus: format_text(predicted(corpus), shape.format, layout))
+            layout = Layout(tabs=bool(shape.tabs), sentence=shape.sentence)
+            self.write_texts(lambda corpus: format_text(predicted(corpus), str(shape.format), layout))
         elif pieces := list(map(predicted, self.corpora())):
             whole = sum(pieces[1:], pieces[0])
             write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
@@ -111,7 +119,7 @@ class Files:
 
         Pieces of columns are labelled ``n_pieces`` at once, each by one thread; everything else by all threads.
         """
-        options, shape, tagger = self.options, self.shape, tagger_of(self.model)
+        options, tagger = self.options, tagger_of(self.model)
 
         def labelled(corpus: Corpus) -> Corpus:
             for rank, column in enumerate(label(corpus, options.threads), start=1):
@@ -119,10 +127,10 @@ class Files:
                 corpus = corpus.with_column("+".join(name if rank == 1 else f"{name} {rank}" for name in names), column)
             return corpus
 
-        if options.text or self.wanted != shape or shape.format not in STREAMED:
+        layout = self.layout
+        if layout is None or self.wanted != self.shape:
             self.write_corpus(labelled, tagger.target)
             return
-        layout = shape.layout(options.source, self.model, options)
         if self.whole:
             pieces = iter([_labelled_text(label, tagger, options.threads, whole_piece(options.source, layout))])
         else:
@@ -135,6 +143,8 @@ class Files:
 def output_shape(options: Namespace, shape: FileShape) -> FileShape:
     """The shape that the output's extension tells, else that of the input; a table's bytes go under no other name."""
     output = options.output
+    if shape.format == "conllu" and options.columns is not None:  # without the other columns and comments
+        shape = shape._replace(format="conll", tabs=True)
     if output in (None, STANDARD_STREAM):
         return shape
     ending, format = extension(output), format_of(output)
@@ -145,7 +155,7 @@ def output_shape(options: Namespace, shape: FileShape) -> FileShape:
     if ending == ".json":
         raise ArgumentError(f"{output}: name a .jsonl file, or give --json for one JSON line per sentence")
     if format != "conll" or ending == ".tsv" or shape.format in TABLES:
-        return replace(shape, format=format, tabs=shape.tabs or ending == ".tsv")
+        return shape._replace(format=format, tabs=shape.tabs or ending == ".tsv")
     return shape
 
 

@@ -27,9 +27,9 @@ from typing import Any
 from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.corpus.files import BRACKETS, STANDARD_STREAM, extension, message_name
-from trellis.corpus.read import format_of
+from trellis.corpus.read import FileShape, format_of
 from trellis.interfaces.cli.files import (
-    FileShape,
+    file_shape,
     open_model,
     reject_file_options,
     tagger_of,
@@ -97,7 +97,7 @@ def command(options: Namespace) -> None:
     brackets = is_file and extension(options.source) in BRACKETS
     if model.task == "trees" and not brackets and options.lenient:
         raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
-    shape = FileShape() if options.text or brackets else FileShape.for_model(model, options, options.source)
+    shape = FileShape().of("") if options.text or brackets else file_shape(options, options.source, model)
     # Progress and results on the same terminal would be in each other's way.
     shown = not options.quiet and (options.output is not None or not standard_output().isatty())
     with count_tokens(shown) as count:
@@ -112,7 +112,7 @@ def _tag(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(partial(_json_lines, model, options))
         return
     if not options.json:
-        files.check_place(tagger_of(model).target, "give --json")
+        files.check_place(tagger_of(model).target, "give --json, or choose columns, as --columns word=form")
     write_labels(model, options, files)
 
 
@@ -125,7 +125,7 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
     if options.confidence:
         raise ArgumentError("--confidence of a dependency parser is written as JSON: give --json")
     if options.text and options.output in (None, STANDARD_STREAM):
-        files.wanted = FileShape("conllu")
+        files.wanted = files.wanted._replace(format="conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
 
 

@@ -15,7 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from trellis._support.errors import ArgumentError
-from trellis.interfaces.cli.files import FileShape, read_for, reject_file_options
+from trellis.corpus.read import read_file
+from trellis.interfaces.cli.files import file_shape, read_for, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import say
 from trellis.interfaces.cli.serve import show_log
@@ -65,7 +66,8 @@ def command(options: Namespace) -> None:
         if first is not None and options.target in (None, first.tagger.target):
             sentences, target = read(first), first.tagger.target
         else:
-            sentences, target = FileShape.of(options, path).read(path, options.columns), options.target or "label"
+            sentences = read_file(path, file_shape(options, path), options.columns)
+            target = options.target or "label"
         book = Workbook(path, sentences, target)
         for line in book.warnings:
             say(f"warning: {line}", options.quiet)

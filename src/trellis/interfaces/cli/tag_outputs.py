@@ -15,7 +15,7 @@ from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.interfaces.cli.pieces import Files, json_lines, text_pieces
 
 
-def check_layout(options: Namespace, format: str) -> None:
+def check_layout(options: Namespace, format: str | None) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):

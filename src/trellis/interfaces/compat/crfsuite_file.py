@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from trellis._support.arrays import Bytes, Doubles, Longs
+from trellis import _core
+from trellis._support.arrays import Bools, Bytes, Doubles, Longs, starts_of
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
 from trellis.engine.weights import ChainWeights, padded
@@ -46,31 +47,30 @@ def read_crfsuite(data: bytes) -> ChainModel:
     if size != len(data):
         raise ModelError(f"the CRFsuite model should have {size:,} bytes and has {len(data):,}; copy it again")
     features = _features(data, offsets[0])
-    labels = _strings(data, offsets[1], n_labels, "label")
-    attributes = _strings(data, offsets[2], n_attributes, "attribute")
+    labels = _strings(data, offsets[1], n_labels, "label").tolist()
+    attributes, numbers = _strings(data, offsets[2], n_attributes, "attribute"), np.arange(n_attributes, dtype=np.int32)
     check_labels(labels)
-    if len(set(attributes)) != len(attributes):
+    if (attributes.find(attributes) != numbers).any():  # of equal strings the first is found
         raise ModelError("the CRFsuite model has one attribute twice")
-    if (features["label"] >= n_labels).any() or not (np.abs(features["weight"]) < _MOST).all():
+    kinds, sources, columns, weights = (np.ascontiguousarray(features[name]) for name in _FEATURE.names or ())
+    if (columns >= n_labels).any() or not (np.abs(weights) < _MOST).all():
         raise ModelError("the CRFsuite model has a feature of an unknown label, or a weight that is no number")
-    states, pairs = (features[features["type"] == kind] for kind in (_STATE, _TRANSITION))
-    if len(states) + len(pairs) != len(features):
+    if (kinds > _TRANSITION).any():
         raise ModelError("the CRFsuite model has features of an unknown kind")
-    if (states["source"] >= n_attributes).any() or (pairs["source"] >= n_labels).any():
+    if (sources >= np.where(kinds == _STATE, n_attributes, n_labels)).any():
         raise ModelError("the CRFsuite model has a feature of an unknown attribute or label")
-    edge = np.zeros((n_labels, n_labels))
-    edge[pairs["source"], pairs["label"]] = pairs["weight"]
-    sources, columns, weights = states["source"].astype(np.int64), states["label"].astype(np.int64), states["weight"]
+    states, pairs, edge = np.flatnonzero(kinds == _STATE), np.flatnonzero(kinds), np.zeros((n_labels, n_labels))
+    edge[sources[pairs], columns[pairs]] = weights[pairs]
+    sources, columns, weights = sources[states].astype(np.int64), columns[states].astype(np.int64), weights[states]
     ends = dict[str, Doubles]()
-    for name in (FIRST, LAST):
+    for name, number in zip((FIRST, LAST), attributes.find(Strings.of((FIRST, LAST))).tolist(), strict=True):
         ends[name] = np.zeros(n_labels)
-        if name in attributes:
-            own = sources == attributes.index(name)
+        if number >= 0:
+            own = sources == number
             ends[name][columns[own]] = weights[own]
             sources, columns, weights = sources[~own], columns[~own], weights[~own]
-    numbers = np.arange(n_attributes, dtype=np.int32)
     extractor = Extractor([], {}, lambda name: np.empty(0, np.int64))
-    vocabulary = extractor.vocabulary(Bag("attributes", Strings.of(attributes), numbers))
+    vocabulary = extractor.vocabulary(Bag("attributes", attributes, numbers))
     table = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
     table[:n_labels, :n_labels], table[n_labels, :n_labels] = edge, ends[FIRST]
     end = np.pad(ends[LAST], (0, padded(n_labels) - n_labels)).astype(np.float32) if ends[LAST].any() else None
@@ -88,24 +88,36 @@ def _features(data: bytes, at: int) -> Any:
     return np.frombuffer(data, _FEATURE, count, at + 12)
 
 
-def _strings(data: bytes, at: int, n: int, what: str) -> list[str]:
+def _strings(data: bytes, at: int, n: int, what: str) -> Strings:
     """The strings of a CQDB by their ids, through its back links."""
     chunk, size, _, mark, n_links, links = _unpack("<4sIIIII", data, at)
     if chunk != b"CQDB" or mark != _MARK or at + size > len(data) or n_links < n or links + 4 * n_links > size:
         raise ModelError(f"the {what}s of the CRFsuite model are damaged")
-    places = np.frombuffer(data, "<u4", n, at + links).astype(np.int64)
-    out = list[str]()
-    for number, place in enumerate(places.tolist()):
-        if place < _CQDB_HEAD or place + 8 > size:
-            raise ModelError(f"{what} {number} of the CRFsuite model is nowhere in the file")
-        own, length = struct.unpack_from("<II", data, at + place)
-        if own != number or length < 1 or place + 8 + length > size:
-            raise ModelError(f"{what} {number} of the CRFsuite model is damaged")
-        try:
-            out.append(data[at + place + 8 : at + place + 7 + length].decode())
-        except UnicodeDecodeError:
-            raise ModelError(f"{what} {number} of the CRFsuite model is not UTF-8; train again on UTF-8 text") from None
-    return out
+    text, places = np.frombuffer(data, np.uint8), np.frombuffer(data, "<u4", n, at + links).astype(np.int64)
+    _reject(what, (places < _CQDB_HEAD) | (places + 8 > size), "is nowhere in the file")
+    heads = _core.gathered(text, at + places, np.full(n, 8)).view("<u4")  # the id, and the size with a NUL
+    own, sizes = heads[::2], heads[1::2].astype(np.int64)
+    _reject(what, (own != np.arange(n)) | (sizes < 1) | (places + 8 + sizes > size), "is damaged")
+    strings = Strings(_core.gathered(text, at + places + 8, sizes - 1), starts_of(sizes - 1))
+    wrong = np.zeros(n, bool)
+    if not _core.valid_strings(*strings.arrays):
+        wrong = np.array([not _is_utf8(strings.take(np.array([i])).data.tobytes()) for i in range(n)])
+    _reject(what, wrong, "is not UTF-8; train again on UTF-8 text")
+    return strings
+
+
+def _reject(what: str, wrong: Bools, why: str) -> None:
+    """ModelError for the first of what is wrong."""
+    if wrong.any():
+        raise ModelError(f"{what} {int(wrong.argmax())} of the CRFsuite model {why}")
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _unpack(form: str, data: bytes, at: int) -> tuple[Any, ...]:

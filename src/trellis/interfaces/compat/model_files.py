@@ -28,9 +28,11 @@ def read_file(path: str | os.PathLike[str], needs: Mapping[str, Any]) -> Tagger 
 
         return _tagger(read_nltk(place), needs)
     try:
-        with place.open("rb") as file:
+        with place.open("rb", buffering=0) as file:  # a large file is read into its place at once
             data = file.read(_HEAD)
-            data += file.read() if _is_foreign(data) else b""
+            if _is_foreign(data):
+                file.seek(0)
+                data = file.read()
     except (OSError, ValueError):
         return None  # whoever reads it next says why
     try:

@@ -87,9 +87,12 @@ def frozen_vocabulary(
 def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows:
     """Weights sorted by attribute and label, or of ``kind`` uint32 by label pair."""
     attributes, labels, weights = triples
-    order = np.lexsort((labels, attributes))
-    starts = np.searchsorted(attributes[order], np.arange(n_attributes + 1)).astype(np.uint32)
-    return Rows(starts, labels[order].astype(kind), weights[order].astype(np.float32))
+    keys = attributes.astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        labels, weights = labels[order], weights[order]
+    starts = starts_of(np.bincount(attributes, minlength=n_attributes)).astype(np.uint32)
+    return Rows(starts, labels.astype(kind), weights.astype(np.float32))
 
 
 def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Doubles, Doubles, Doubles]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from trellis._support.arrays import Ints, LabelSets
-from trellis._support.errors import ModelError, os_reason
+from trellis._support.errors import ModelError, file_reason
 from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.features.templates import Look, parse_template
 from trellis.interfaces.compat.model_files import NLTK_PARTS
@@ -77,7 +77,7 @@ def _part(path: Path, part: str) -> Any:
     try:
         return json.loads(file.read_bytes())
     except OSError as error:
-        raise ModelError(f"{file}: {os_reason(error)}") from None
+        raise ModelError(": ".join(file_reason(file, error))) from None
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{file}: not JSON: {error}; it should be a file of NLTK's perceptron tagger") from None
 

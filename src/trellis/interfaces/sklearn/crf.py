@@ -13,6 +13,7 @@ from trellis.interfaces.compat.crfsuite_log import TrainLog
 from trellis.interfaces.compat.crfsuite_parameters import PARAMETERS, PYTHON_NAMES
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor
+from trellis.learning.run import interrupts_raise
 
 # The parameters of all algorithms, by their names in Python.
 _IN_PYTHON = {name: alias for alias, name in reversed(PYTHON_NAMES.items())}
@@ -36,6 +37,7 @@ class CRF(SequenceEstimator):
         {"algorithm": None, **dict.fromkeys(_NAMES), "verbose": False, "model_filename": None, **_NO_EFFECT}
     )
 
+    @interrupts_raise()
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
         """Train on sentences of feature dicts; with X_dev, y_dev the best pass on them is kept."""
         if (X_dev is None) != (y_dev is None):

@@ -17,6 +17,7 @@ from trellis.corpus.objects import with_labels
 from trellis.interfaces.sklearn.sequences import Objects, SequenceEstimator, as_objects, constructor, inputs_of
 from trellis.learners import learner_named, learner_of
 from trellis.learning.options import TrainingOptions, groups_of, options_of
+from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.options import TaggingOptions
 
 _PREFIX = "learner__"
@@ -72,8 +73,9 @@ class SequenceTagger(SequenceEstimator):
             self.learner = replace(learner, **inner)  # type: ignore[type-var]
         return self
 
+    @interrupts_raise()
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Train; ``sample_weight`` is how much each sentence counts."""
+        """Train; ``sample_weight`` is how much each sentence counts. Ctrl-C also ends a search that calls this."""
         corpus = with_labels(inputs_of(X, self.columns), "label", y)
         options: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
         if self.features is None and "attributes" in corpus.columns:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.arguments import is_text
-from trellis._support.errors import CorpusError, os_reason
+from trellis._support.errors import CorpusError, file_reason
 
 try:
     import fcntl
@@ -65,7 +65,7 @@ class Journal:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise CorpusError(str(self.path), None, os_reason(error)) from None
+            raise CorpusError(str(self.path), None, file_reason(self.path, error)[1]) from None
         lines = data.split(b"\n")[:-1]
         self._size = data.rfind(b"\n") + 1
         self._torn = self._size < len(data)

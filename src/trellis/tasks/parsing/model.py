@@ -15,19 +15,20 @@ from trellis._support.arguments import items, thread_count, whole_number
 from trellis._support.arrays import Doubles, Ints, farthest
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis._support.tensor_file import Tensors
-from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.objects import from_lists
-from trellis.corpus.read import read, read_like
+from trellis.corpus.read import TrainingFile, read, read_like
 from trellis.evaluation.attachment import AttachmentReport, attachment_of
 from trellis.features.arcs import ArcTemplates, ArcVocabulary
+from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
-from trellis.features.places import MEASURE, Coded
+from trellis.features.places import MEASURE
 from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
+from trellis.features.vocabulary import Tables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
-from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.parsing.tree import DependencyTree
 from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_dependencies
@@ -35,8 +36,7 @@ from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_depend
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
-TABLES = ("keys", "ids", "starts")
-WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in TABLES), "values")
+WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in Tables._fields), "values")
 KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
 
 
@@ -71,8 +71,7 @@ class Parser(Model):
     def __post_init__(self) -> None:
         plan = self.vocabulary.plan(max(1, len(self.labels)))
         object.__setattr__(self, "_plan", plan)
-        weights = self.table("tables"), self.table("folds"), self.weights["values"]
-        object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, *weights))
+        object.__setattr__(self, "_native", _core.TreeModel(plan, self.projective, dict(self.weights)))
 
     @property
     def columns(self) -> list[str]:
@@ -84,14 +83,14 @@ class Parser(Model):
         """1: scores of arcs; 2: of siblings too."""
         return 2 if self.vocabulary.templates.siblings else 1
 
-    def table(self, kind: str) -> Any:
+    def table(self, kind: str) -> Tables:
         """The arrays of the keys of its attributes ("tables"), or of what is folded in them ("folds")."""
-        return tuple(self.weights[f"{kind}.{name}"] for name in TABLES)
+        return tables_in(self.weights, kind)
 
-    def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
-        """Names of a file's columns by their number: all of training; all but those of trees; those that it reads."""
-        trained = self.training.get("corpus", {}).get("columns", [*self.columns, HEAD, LABEL])
-        return naming_of(trained, (HEAD, LABEL), self.columns, source, hint)
+    @property
+    def training_file(self) -> TrainingFile:
+        """What it knows of the file that it was trained on."""
+        return TrainingFile.of(self.training.get("corpus", {}), (HEAD, LABEL), self.columns)
 
     # ------------------------------------------------------------ trees
 
@@ -120,7 +119,7 @@ class Parser(Model):
 
     def parse_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
         """The corpus, or what ``trellis.read`` takes, with its columns ``head`` and ``deprel`` filled in."""
-        sentences = self._read(corpus)
+        sentences = read_like(corpus, self.training_file)
         heads, labels, _ = self._native.best(self._data(sentences), thread_count(n_threads))
         longest = int(heads.max(initial=0))
         out = sentences.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
@@ -155,7 +154,7 @@ class Parser(Model):
         for tree, _ in self.kbest(corpus, 2):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
             ranked.append((tree, float(sum(term.weight for term in terms)), terms))
-        return Explanation.of(ranked)
+        return explanation_of(ranked)
 
     def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
         """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
@@ -191,14 +190,14 @@ class Parser(Model):
         at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
         terms = list[Term]()
         for t, place, weight in zip(templates.tolist(), places.tolist(), weights.tolist(), strict=True):
-            atoms = layout[0][slice(*layout[1][t].tolist())].tolist()
+            atoms = layout.atoms_of(t)
             parts = [f"label={said}"] if vocabulary.all[t].labelled and said else []
             for look, (slot, where, offset, *_) in zip(vocabulary.all[t].looks, atoms, strict=True):
                 if where == MEASURE:
                     number = measures[slot]
                 else:
                     token = (place if look.place == "between" else at[where]) + offset
-                    number = _id_at(coded, layout[2][slot], token, n, vocabulary.reach)
+                    number = _id_at(coded, layout.view_of(slot), token, n, vocabulary.reach)
                 parts += vocabulary.texts(look, [number], vocabulary.MEASURES)
             terms.append(Term(" & ".join(parts) or "bias", weight, (head, word), said))
         return terms
@@ -227,7 +226,7 @@ class Parser(Model):
         self, corpus: Any, y: Any = None, *, n_threads: int | None = None, subtypes: bool = True
     ) -> AttachmentReport:
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``, or with ``y``, as ``train``."""
-        gold = gold_corpus(corpus, y, self.naming(""), self._read)
+        gold = gold_corpus(corpus, y, self.training_file)
         treebank = read_dependencies(gold, labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
@@ -272,10 +271,6 @@ class Parser(Model):
             raise CorpusError(corpus.source, None, f"a corpus of {len(corpus):,} sentences, not one; see predict_batch")
         return corpus
 
-    def _read(self, source: Any) -> Corpus:
-        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training."""
-        return read_like(source, self.naming, self.training.get("corpus", {}))
-
     def _corpus(self, sentences: Any) -> Corpus:
         if isinstance(sentences, Corpus):
             return sentences
@@ -317,7 +312,7 @@ def arc_measures(apart: int) -> tuple[int, int]:
     return int(right), right * 7 + (min(distance - 1, 5) if distance <= 10 else 6)
 
 
-def _id_at(coded: Sequence[Coded], slot: Ints, at: int, n: int, reach: int) -> int:
+def _id_at(coded: Sequence[Coded], slot: Sequence[int], at: int, n: int, reach: int) -> int:
     """The id of a view at a place of a sentence of n words, or beyond it (core/text/extract.hpp)."""
     codes, ids = coded[slot[0]]
     return int(ids[codes[at], slot[1]]) if 0 <= at < n else -at - 1 if at < 0 else reach + at - n

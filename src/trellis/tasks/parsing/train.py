@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import instance
-from trellis._support.arrays import Arrays, Doubles, Floats, Longs
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
@@ -20,17 +20,12 @@ from trellis.features.arcs import ArcTemplates, ArcVocabulary, arc_templates, ar
 from trellis.features.carried_keys import Carrier, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.places import Keys
+from trellis.features.vocabulary import tables_in
 from trellis.learning.fit import Fit, check_dev_labels, corpus_of
-from trellis.learning.problem import SiteProblem, StateParts
-from trellis.tasks.parsing.model import WEIGHTS, Parser, short_sentences
+from trellis.learning.problem import SiteProblem
+from trellis.tasks.parsing.model import Parser, short_sentences
 from trellis.tasks.parsing.options import ParsingOptions
 from trellis.tasks.parsing.treebank import HEAD, LABEL, DependencyTreebank, gold_corpus, read_dependencies
-
-STATE: StateParts = {
-    "clock": int,
-    "sites": ("keys", "starts", "folds.keys", "folds.starts"),
-    "table": ("values", "sums", "variances"),
-}  # of weights in training
 
 
 def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Parser:
@@ -73,9 +68,10 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     labels = np.zeros(len(heads), np.int32) if treebank.labels is None else treebank.labels.codes
     with short_sentences(treebank.corpus):
         data = _core.ArcData(plan, coded, treebank.corpus.starts)
+    examples = _core.TreeExamples(data, heads, labels, settings.projective)
 
     def objective() -> Any:
-        vector = _core.TreeVector(data, heads, labels, settings.projective)
+        vector = _core.TreeVector(examples)
         return _core.TreeObjective(vector), vector.weights
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> Parser:
@@ -85,11 +81,9 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     problem = SiteProblem(
         heads,
         n,
+        examples,
         partial(_core.TreeOnline, plan, settings.projective),
-        STATE,
         objective,
-        lambda learnt: dict(zip(WEIGHTS, (*learnt[0], *learnt[1], learnt[2]), strict=True)),
-        (data, heads, labels),
         unit="words",
         n_threads=settings.n_threads,
         sentence_weights=fit.weights(n),
@@ -102,7 +96,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         fit.scorer(settings.dev),
         sentences=n,
         tokens=treebank.corpus.n_tokens,
-        skipped=treebank.n_skipped,
+        skipped=len(treebank.skipped),
         corpus={"columns": list(treebank.corpus.columns)},
     )
 
@@ -152,25 +146,29 @@ class ArcStart:
     vocabulary: ArcVocabulary
     labels: tuple[str, ...]
 
-    def state(self, state: Any) -> tuple[Any, ...]:
+    def state(self, state: Mapping[str, Any]) -> Arrays:
         """The state of new native weights, with the older weights in it."""
-        clock, (keys, starts, fold_keys, fold_starts), (values, _, variances) = state
-        tables, folds = (
-            np.split(own, ends[1:-1])[: len(ends) - 1] for own, ends in ((keys, starts), (fold_keys, fold_starts))
-        )
+        tables, folds = (_split(state, kind) for kind in ("tables", "folds"))
         columns = self._columns(len(self.labels))
-        rows = np.split(values, np.cumsum([len(own) * n for own, n in zip(tables, columns, strict=True)])[:-1])
+        sizes = [len(own) * n for own, n in zip(tables, columns, strict=True)]
+        rows = np.split(state["table.weights"], np.cumsum(sizes)[:-1])
         for t, numbers, carried in self._carried(tables, folds, grows=True):
             old, rows[t] = rows[t], np.zeros(len(tables[t]) * columns[t], np.float32)
             rows[t][: len(old)] = old
             rows[t].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
         values = np.concatenate(rows)
-        table = (values, np.zeros(len(values)), np.ones(len(values) if len(variances) else 0, np.float32))
-        return clock, (*_joined(tables), *_joined(folds)), table
+        return {
+            "clock": state["clock"],
+            **_joined(tables, "tables"),
+            **_joined(folds, "folds"),
+            "table.weights": values,
+            "table.sums": np.zeros(len(values)),
+            "table.variances": np.ones(len(values) if len(state["table.variances"]) else 0, np.float32),
+        }
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
-        tables, folds = ([own for own, _ in keys_in_order(table)] for table in learnt[:2])
+        tables, folds = ([own for own, _ in keys_in_order(tables_in(learnt, kind))] for kind in ("tables", "folds"))
         columns = self._columns(len(self.labels))
         first = np.cumsum([0, *(len(own) * n for own, n in zip(tables, columns, strict=True))])
         vector = np.zeros(first[-1])
@@ -203,5 +201,11 @@ class ArcStart:
         return np.array([self.labels.index(name) for name in names] or [0], np.int64)
 
 
-def _joined(tables: list[Keys]) -> tuple[Keys, Longs]:
-    return np.concatenate([np.empty(0, np.uint64), *tables]), np.cumsum([0, *map(len, tables)]).astype(np.int64)
+def _split(state: Mapping[str, Any], kind: str) -> list[Keys]:
+    ends = state[f"{kind}.starts"]
+    return np.split(state[f"{kind}.keys"], ends[1:-1])[: len(ends) - 1]
+
+
+def _joined(tables: list[Keys], kind: str) -> Arrays:
+    keys = np.concatenate([np.empty(0, np.uint64), *tables])
+    return {f"{kind}.keys": keys, f"{kind}.starts": starts_of([len(own) for own in tables])}

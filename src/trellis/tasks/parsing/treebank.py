@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from trellis import _core
 from trellis._support.arguments import items
 from trellis._support.arrays import Ints
 from trellis._support.errors import ArgumentError, CorpusError
-from trellis.corpus.columns import Naming
 from trellis.corpus.corpus import Column, Corpus
+from trellis.corpus.files import kept
 from trellis.corpus.objects import with_labels
-from trellis.corpus.read import read, read_examples
+from trellis.corpus.read import TrainingFile, read_examples, read_like
 
 HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
@@ -27,12 +28,10 @@ class DependencyTreebank:
     corpus: Corpus
     heads: Ints  # [n_tokens] within the sentence, from 1; 0 the root
     labels: Column | None  # of arcs
-    n_skipped: int = 0  # sentences left out, as they were no trees
+    skipped: list[CorpusError] = field(default_factory=list)  # by lenient reading: why sentences are no trees
 
 
-def gold_corpus(
-    source: Any, y: Any = None, naming: Naming | None = None, read: Callable[[Any], Corpus] = read
-) -> Corpus:
+def gold_corpus(source: Any, y: Any = None, like: TrainingFile | None = None) -> Corpus:
     """A corpus with trees: what ``trellis.read`` takes, or sentences and their trees ``y``, also as a pair of both.
 
     A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
@@ -42,12 +41,12 @@ def gold_corpus(
     if y is None:
         if isinstance(source, Mapping) and HEAD in source:
             source = {**source, HEAD: [_heads(heads) for heads in items(source[HEAD]) or []]}
-        return read(source)
+        return read_like(source, like)
     trees = items(y)
     if trees is None:
         raise ArgumentError(f"y must have a tree of every sentence, such as its heads, not {type(y).__name__}")
     pairs = [_heads_and_labels(tree) for tree in trees]
-    corpus = read_examples(source, [_heads(heads) for heads, _ in pairs], target=HEAD, naming=naming)
+    corpus = read_examples(source, [_heads(heads) for heads, _ in pairs], target=HEAD, like=like)
     labels = [labels for _, labels in pairs]
     return corpus if all(own is None for own in labels) else with_labels(corpus, LABEL, labels)
 
@@ -75,17 +74,18 @@ def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: 
     numbers = np.array([_number(value) for value in column.values] or [-1], np.int64)[column.codes]
     lengths = np.diff(corpus.starts)
     heads = np.where((numbers >= 0) & (numbers <= np.repeat(lengths, lengths)), numbers, -1).astype(np.int32)
-    broken = np.array(
-        [not _is_tree(heads, a, b) for a, b in zip(corpus.starts[:-1], corpus.starts[1:], strict=True)], bool
+    sentences, skipped = kept(
+        (
+            i if _is_tree(heads, a, b) else _error(corpus, column, heads, i)
+            for i, (a, b) in enumerate(pairwise(corpus.starts))
+        ),
+        lenient,
     )
-    if broken.any():
-        if not lenient:
-            raise _error(corpus, column, heads, int(np.flatnonzero(broken)[0]))
-        kept = np.flatnonzero(~broken)
-        if not len(kept):
-            raise CorpusError(corpus.source, None, "no sentence in it has a tree")
-        good = read_dependencies(corpus.take(kept), labelled=labelled)
-        return DependencyTreebank(good.corpus, good.heads, good.labels, int(broken.sum()))
+    if skipped and not sentences:
+        raise CorpusError(corpus.source, None, "no sentence in it has a tree")
+    if skipped:
+        good = read_dependencies(corpus.take(sentences), labelled=labelled)
+        return replace(good, skipped=skipped)
     return DependencyTreebank(corpus, heads, corpus.column(LABEL) if labelled else None)
 
 

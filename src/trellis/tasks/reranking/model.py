@@ -14,6 +14,7 @@ from trellis._support.arrays import Arrays, Doubles
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Corpus, column_of
+from trellis.corpus.read import TrainingFile, read_examples, read_like
 from trellis.evaluation.tagging import RerankingReport
 from trellis.tasks.explanation import Explanation, Term
 from trellis.tasks.model import KBest, Model, notes_and_record
@@ -100,8 +101,13 @@ class Reranker(Model):
 
     def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
         """The corpus, or what ``trellis.read`` takes, with the labels as its column ``target``."""
-        sentences = self.tagger._read(corpus)
+        sentences = read_like(corpus, self.training_file)
         return sentences.with_column(self.tagger.target, column_of(self.predict_batch(sentences, n_threads=n_threads)))
+
+    @property
+    def training_file(self) -> TrainingFile:
+        """What it knows of the file that it was trained on."""
+        return self.tagger.training_file
 
     tag, tag_batch, tag_corpus = Model.predict, predict_batch, predict_corpus
 
@@ -128,7 +134,7 @@ class Reranker(Model):
         self, corpus: Any, y: Any = None, *, target: str | None = None, n_threads: int | None = None
     ) -> RerankingReport:
         """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus, or ``y``."""
-        gold = self.tagger._read(corpus, y, target)
+        gold = read_examples(corpus, y, target=target or self.tagger.target, like=self.training_file)
         lists = kbest_lists(self.tagger, gold, self.k, gold.sentences(target or self.tagger.target), n_threads)
         return report(lists, self.choose(lists), cost=self.cost)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Doubles, Ints, Longs, runs_of, starts_of
+from trellis._support.arrays import Doubles, Ints, Lists, Longs, runs_of, starts_of
 from trellis._support.errors import ArgumentError, LearnerError
 from trellis.engine.hypergraph import Hypergraph, Hypergraphs
 from trellis.learning.feature_problem import FeatureProblem, Outputs
@@ -110,7 +110,7 @@ class Encoder:
             len(examples),
             len(self.numbers),
             graphs=Hypergraphs(graphs).native,
-            features=(starts_of(sizes), np.array(ids, np.int32), np.array(values, np.float32)),
+            features=Lists(starts_of(sizes), np.array(ids, np.int32), np.array(values, np.float32)),
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
             unit="parts" if isinstance(self.problem, PartsProblem) else "outputs",

@@ -14,7 +14,7 @@ from trellis._support.errors import ArgumentError, LearnerError, ModelError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
 from trellis.learning.feature_problem import FeatureVotes, FeatureWeights
-from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.structured.beam import BeamSearch
 from trellis.tasks.structured.encoding import parts_of
@@ -92,7 +92,7 @@ class StructuredModel(Model):
         """What the best output's score is made of, and why it beats the next best, where the problem finds it."""
         many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
         ranked = self._with_features(x, 2 if many else 1)
-        return Explanation.of((output, score, self._terms(features)) for output, score, features in ranked)
+        return explanation_of((output, score, self._terms(features)) for output, score, features in ranked)
 
     def _terms(self, features: Iterable[tuple[str, float]]) -> list[Term]:
         total: dict[str, float] = {}

@@ -10,8 +10,8 @@ import numpy as np
 
 from trellis._support.arrays import Arrays, Floats, Ints, LabelSets
 from trellis._support.errors import ModelError
-from trellis.corpus.columns import Naming, naming_of
 from trellis.corpus.corpus import Strings, columns_named
+from trellis.corpus.read import TrainingFile
 from trellis.features.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class LabelFilter:
     edge: Floats | None = None  # [n_labels + 1, stride] weights of label pairs, where there are levels
     ngrams: Ngrams | None = None  # and of longer n-grams
 
-    def native(self, n_labels: int) -> tuple[Any, float, int, Any]:
+    def native(self, n_labels: int) -> dict[str, Any]:
         """As native code takes it; ValueError if it makes no sense."""
         margin = float(np.float32(self.margin))  # native code takes no rounding upon itself
         levels = None
         if self.levels and self.edge is not None and self.ngrams is not None:
             margins = np.array([level.margin for level in self.levels])
-            levels = (self.edge, self.ngrams.native(n_labels, MAX_ORDER), margins)
-        return self.rows.arrays, margin, self.most, levels
+            levels = {"edge": self.edge, "ngrams": self.ngrams.native(n_labels, MAX_ORDER), "margins": margins}
+        return {"rows": self.rows, "margin": margin, "most": self.most, "levels": levels}
 
     @property
     def header(self) -> dict[str, Any]:
@@ -164,21 +164,13 @@ class ChainModel:
             raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
         return names
 
-    def naming(self, source: str, hint: str = "with trellis.read(file, columns=...)") -> Naming:
-        """Names of a file's columns by their number: all of training; all but the target; those that it reads."""
-        trained = tuple(self.training.get("corpus", {}).get("columns", (*self.columns, self.target)))
-        naming, n = naming_of(trained, columns_named(self.target, trained), self.columns, source, hint), self.n_inputs
-
-        def wider(n_columns: int) -> tuple[str, ...]:
-            more = [f"column{i}" for i in range(n + 1, n_columns)]
-            return (*self.columns, *more, self.target) if n_columns > n + 1 else naming(n_columns)
-
-        return wider if n else naming
-
     @property
-    def n_inputs(self) -> int:
-        """How many fields a model of CRF++ or Wapiti reads of rows that may have more (``Layout.n_inputs``); else 0."""
-        return len(self.columns) if self.training.get("imported") in ("CRF++", "Wapiti") else 0
+    def training_file(self) -> TrainingFile:
+        """The file that it was trained on; a model of CRF++ or Wapiti reads some fields of rows that may have more."""
+        record = self.training.get("corpus", {})
+        targets = columns_named(self.target, record.get("columns", (self.target,)))
+        imported = self.training.get("imported") in ("CRF++", "Wapiti")
+        return TrainingFile.of(record, targets, self.columns, len(self.columns) if imported else 0)
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

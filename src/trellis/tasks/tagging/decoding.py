@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import items
-from trellis._support.arrays import Ints, LabelSets, Longs
+from trellis._support.arrays import Ints, LabelSets, Lists, Longs
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.engine.weights import is_finite
@@ -48,30 +48,30 @@ class ChainDecoder:
         # are then looked up label by label, which is much less than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
-        features = _core.Features(
-            plan=vocabulary.plan.arrays,
-            n_emission=vocabulary.n_emission,
-            n_pair=0 if stepwise else n_pair,
-            n_far=n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
-            tables=vocabulary.tables,
-            folds=vocabulary.folds,
-            columns=[
-                (
-                    column.values.arrays,
-                    column.view_ids,
-                    [None if strings is None else strings.arrays for strings in column.strings],
-                    tags.set_of if tags is not None and c == 0 else None,
-                    [native_calls(view) for view in column.views],
-                    [vocabulary.matrix_of(view) for view in column.views],
-                )
+        features = {
+            "plan": vocabulary.plan,
+            "n_emission": vocabulary.n_emission,
+            "n_pair": 0 if stepwise else n_pair,
+            "n_far": n_pair if stepwise else sum(bool(template.far) for template in vocabulary.templates),
+            "tables": vocabulary.tables,
+            "folds": vocabulary.folds,
+            "columns": [
+                {
+                    "values": column.values,
+                    "view_ids": column.view_ids,
+                    "strings": column.strings,
+                    "set_of": tags.set_of if tags is not None and c == 0 else None,
+                    "calls": [native_calls(view) for view in column.views],
+                    "vectors": [vocabulary.matrix_of(view) for view in column.views],
+                }
                 for c, column in enumerate(vocabulary.columns)
             ],
-            bag=None if vocabulary.bag is None else (vocabulary.bag.strings.arrays, *vocabulary.bag[2:]),
-            dictionary=None if tags is None else (tags.starts, tags.labels, 0),
-            endings=None if endings is None else (endings.strings.arrays, endings.set_of),
-            matchers=vocabulary.matchers,
-            derived=vocabulary.derived,
-        )
+            "bag": vocabulary.bag,
+            "dictionary": tags,
+            "endings": endings,
+            "matchers": vocabulary.matchers,
+            "derived": vocabulary.derived,
+        }
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         native_weights = weights.native(self.ngrams, local=model.family == "local")
@@ -101,7 +101,7 @@ class ChainDecoder:
             self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
         self.far_rows: _core.FarRows | None = None
         if self.about is not None and weights.edge_rows is not None:
-            self.far_rows = _core.FarRows(weights.edge_rows.arrays, self.about, n, self.ngrams)
+            self.far_rows = _core.FarRows(weights.edge_rows, self.about, n, self.ngrams)
         self.first = None if model.first is None else ChainDecoder(model.first)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
@@ -251,14 +251,9 @@ class ChainDecoder:
             if not isinstance(given, BagColumn):
                 why = f"the model reads attributes from column {self.columns[-1]!r}"
                 raise CorpusError(corpus.source, None, why)
-            bag = (*given.arrays, given.names.data, given.names.starts)
+            bag = given
         columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
-        return self.native.encode_corpus(
-            [(column.codes, column.values.data, column.values.starts) for column in columns],
-            bag,
-            corpus.starts,
-            n_threads,
-        )
+        return self.native.encode_corpus(columns, bag, corpus.starts, n_threads)
 
     # ------------------------------------------------------------ potentials
 
@@ -274,7 +269,7 @@ class ChainDecoder:
         starts, expansion = batch.starts, self.model.weights.expansion
         tables = Tables(*self._potentials(batch, n_threads))
         if expansion is not None and self.expansion is not None:
-            emit = expansion.emit(self.expansion, self.native.attribute_lists(batch, False), n_threads)
+            emit = expansion.emit(self.expansion, self.attribute_lists(batch), n_threads)
             cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
             tables = Tables(*cast)  # type: ignore[arg-type]
         known = self._known(batch, n_threads)
@@ -291,6 +286,8 @@ class ChainDecoder:
 
     def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, ...]:
         """What ``Tables`` has: padded scores of labels, of label pairs, triples and ends; n-grams."""
+        from trellis.engine.chain import TokenNgrams
+
         weights = self.model.weights
         try:
             if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
@@ -299,12 +296,17 @@ class ChainDecoder:
         except OverflowError:
             raise ModelError("the weights of the model give scores that are not finite; train it again") from None
         self._is_checked = True
-        return emit, weights.edge[None] if edges is None else edges, weights.tri, weights.end, self.ngrams, own
+        edges = weights.edge[None] if edges is None else edges
+        return emit, edges, weights.tri, weights.end, self.ngrams, None if own is None else TokenNgrams(**own)
+
+    def attribute_lists(self, batch: _core.Batch, *, on_edge: bool = False) -> Lists:
+        """The attributes of every token, or those of label pairs."""
+        return Lists(**self.native.attribute_lists(batch, on_edge))
 
     def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
         """The labels that the tag dictionary and the filter leave each token."""
         if self.model.filter is not None:
-            return LabelSets(*self.native.candidates(batch, n_threads))
+            return LabelSets.native(self.native.candidates(batch, n_threads))
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
@@ -343,7 +345,7 @@ class ChainDecoder:
             if self.segments is not None:
                 yield self.segments.chains(self, some, chains, n_threads)
             elif self.far_rows is not None:  # edge attributes are about labels further back
-                lists = self.native.attribute_lists(batch, True)
+                lists = self.attribute_lists(batch, on_edge=True)
                 yield BeamChains(*chains, weights.beam, lists, self.far_rows, batch.same_words)
             else:
                 yield chains
@@ -388,8 +390,8 @@ class ChainDecoder:
         """The paths with the most votes: training's updates are replayed once for all sentences."""
         assert self.votes is not None
         weights = self.model.weights
-        edge_lists = None if weights.edge_rows is None else self.native.attribute_lists(batch, True)
-        lists = self.native.attribute_lists(batch, False)
+        edge_lists = None if weights.edge_rows is None else self.attribute_lists(batch, on_edge=True)
+        lists = self.attribute_lists(batch)
         encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, len(self.labels))
         # Of the weights only what forbids label pairs and ends matters.
         forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))

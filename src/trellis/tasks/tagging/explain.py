@@ -135,11 +135,11 @@ class _Explainer:
     def __init__(self, decoder: ChainDecoder, sentence: Any) -> None:
         self.model, self.about = decoder.model, decoder.about
         model = self.model
-        batch, native = decoder.encode([sentence]), decoder.native
+        batch = decoder.encode([sentence])
         tables = decoder.chains(batch, None, 1).tables
         self.potentials, self.names, columns = tables.potentials, (*model.labels, START), _columns(model)
         self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
-        for t, some in enumerate(_named(model, native.attribute_lists(batch, False), on_edge=False)):
+        for t, some in enumerate(_named(model, decoder.attribute_lists(batch), on_edge=False)):
             terms: dict[str, list[Term]] = {label: [] for label in model.labels}
             for attribute, (name, value) in some.items():
                 for column, weight in _row(model.weights.rows, attribute):
@@ -164,7 +164,7 @@ class _Explainer:
         self.same: list[int] = batch.same_words.tolist()  # the last token with the same word
         self.edges: list[Named] = []
         if model.weights.edge_rows is not None:
-            self.edges = _named(model, native.attribute_lists(batch, True), on_edge=True)
+            self.edges = _named(model, decoder.attribute_lists(batch, on_edge=True), on_edge=True)
         self.segments: list[Named] = []  # attributes of all segments: site token * longest + length - 1
         if decoder.segments is not None:
             lists = decoder.segments.lists(decoder, [sentence], batch.starts, 1)

@@ -27,7 +27,7 @@ from trellis.features.templates import (
     vector_file,
 )
 from trellis.features.vectors import Vectors
-from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns
+from trellis.features.vocabulary import Bag, ColumnVocabulary, Plan, Vocabulary, derived_columns, tables_in
 from trellis.features.vocabulary_tensors import (
     columns_content,
     read_columns,
@@ -119,8 +119,8 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
         int(header["n_emission"]),
         columns,
         Plan(tensors["plan.atoms"], tensors["plan.templates"], n_tables, n_folds, reach),
-        (tensors["tables.keys"], tensors["tables.ids"], tensors["tables.starts"]),
-        (tensors["folds.keys"], tensors["folds.ids"], tensors["folds.starts"]),
+        tables_in(tensors, "tables"),
+        tables_in(tensors, "folds"),
         bag,
         lookups,
         dictionaries,

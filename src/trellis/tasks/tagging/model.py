@@ -14,8 +14,9 @@ import numpy as np
 from trellis._support.arguments import file_path, instance, items, real_number, thread_count, whole_number
 from trellis._support.errors import ArgumentError, ModelError
 from trellis._support.tensor_file import Tensors
-from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.corpus.corpus import Column, Corpus, Strings, labels_of
 from trellis.corpus.files import extension
+from trellis.corpus.read import TrainingFile, read_examples, read_like
 from trellis.tasks.model import OTHER_TOOLS, KBest, Model
 from trellis.tasks.tagging import file as model_file
 from trellis.tasks.tagging.chain_model import ChainModel
@@ -118,7 +119,7 @@ class Tagger(Model):
 
     def tag_corpus(self, corpus: Any, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
         """The corpus, or what ``trellis.read`` takes, with the best labels as its column ``target``."""
-        sentences = self._read(corpus)
+        sentences = read_like(corpus, self.training_file)
         return sentences.with_column(self.target, self.tag_column(sentences, decode=decode, n_threads=n_threads))
 
     def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Column:
@@ -381,21 +382,13 @@ class Tagger(Model):
 
     def _labelled(self, source: Any, target: str | None, y: Any = None) -> tuple[Corpus, Column]:
         """A corpus and its gold labels."""
-        from trellis.corpus.corpus import labels_of
-
-        corpus = self._read(source, y, target)
+        corpus = read_examples(source, y, target=target or self.target, like=self.training_file)
         return corpus, labels_of(corpus, target or self.target)
 
-    def _read(self, source: Any, y: Any = None, target: str | None = None) -> Corpus:
-        """A corpus from a file or what else ``trellis.read`` takes; columns without names are named as in training.
-
-        ``y`` has the labels of sentences that are given without, which become the column ``target``.
-        """
-        from trellis.corpus.read import read_examples, read_like
-
-        if y is None:
-            return read_like(source, self._model.naming, self.training.get("corpus", {}), self._model.n_inputs)
-        return read_examples(source, y, target=target or self.target, naming=self._model.naming(""))
+    @property
+    def training_file(self) -> TrainingFile:
+        """What it knows of the file that it was trained on."""
+        return self._model.training_file
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from trellis._support.errors import CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.engine.weights import Rows
+from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary
-from trellis.features.places import Coded
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary import Tables
+from trellis.features.vocabulary import Tables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
@@ -31,13 +31,20 @@ LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
-TaggedWords = tuple[Longs, Longs, Ints, Any]  # starts, starts of tags, tags, scores: as native code takes them
 GREATEST = 1e30  # of a weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
-PARTS = ("keys", "ids", "starts")
-NO_TABLES: Tables = (np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-EMPTY_TABLE: Tables = (np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
+NO_TABLES = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+EMPTY_TABLE = Tables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
+
+
+class TaggedWords(NamedTuple):
+    """Words with the tags that they may have, as native code takes them."""
+
+    starts: Longs  # [n_sentences + 1]
+    tag_starts: Longs  # [n_words + 1]
+    tags: Ints
+    scores: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class PhraseModel:
             **self.lexicon.tensors(self.grammar.tags),
             **known,
             **self.rows.tensors("rows"),
-            **{f"{name}.{part}": a for name in TABLES for part, a in zip(PARTS, getattr(self, name), strict=True)},
+            **{f"{name}.{part}": a for name in TABLES for part, a in getattr(self, name)._asdict().items()},
             "base": self.base,
         }
         return tensors, header
@@ -115,7 +122,7 @@ class PhraseModel:
         base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
         if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
             raise ValueError("weights that are too great, or no numbers")
-        tables: Any = {name: tuple(tensors[f"{name}.{part}"] for part in PARTS) for name in TABLES}
+        tables: Any = {name: tables_in(tensors, name) for name in TABLES}
         lexicon, vocabulary = Lexicon.of_tensors(tensors, grammar.tags), PhraseVocabulary(templates, columns, lookups)
         known = grammar, coarse, lexicon, vocabulary
         prune = real_number("prune", header["prune"], 0.0, 1.0)
@@ -134,11 +141,11 @@ class PhraseModel:
 
     def _outlines(self) -> list[str]:
         """What every outline says: a shorter one, and what one word more looks like."""
-        *_, slots, _, reach, slot = self.vocabulary.plan()
+        plan, slot = self.vocabulary.plan()
         if slot < 0:
             return []
-        column, view = slots[slot].tolist()
-        strings, first, texts = self.vocabulary.columns[column].said(view), 2 * reach, [""]
+        column, view = plan.view_of(slot)
+        strings, first, texts = self.vocabulary.columns[column].said(view), 2 * plan.reach, [""]
         for key in keys_in_order(self.outlines)[0][0].tolist():
             texts.append(f"{texts[key >> 32]} {strings[(key & 0xFFFFFFFF) - first]}".lstrip())
         return texts
@@ -152,7 +159,7 @@ class PhraseModel:
             columns,
             n_columns,
             self.base,
-            self.rows.arrays,
+            self.rows,
             self.vocabulary.plan(),
             self.tables,
             self.folds,
@@ -199,7 +206,7 @@ class PhraseModel:
             numbers += some
             scores += own
             sizes.append(len(some))
-        return starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32)
+        return TaggedWords(starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32))
 
     def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         """Of each sentence up to k trees, best first; none where no grammar derives it."""

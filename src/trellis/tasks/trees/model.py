@@ -22,7 +22,7 @@ from trellis.corpus.read import read
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.evaluation.brackets import BracketReport, evaluate_trees
 from trellis.features.presets import ALIASES
-from trellis.tasks.explanation import Explanation, Term, heaviest_first
+from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
@@ -118,7 +118,7 @@ class TreeParser(Model):
         trees = self._built(words, 0, [found for found, _ in derived])
         underived = [Term("no derivation", -math.inf)] if len(words.word.codes) else []
         terms = [own for _, own in derived] or [underived]
-        return Explanation.of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
+        return explanation_of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
         """The n weights farthest from zero (None: all), of features with a phrase or a rule, and of rules."""

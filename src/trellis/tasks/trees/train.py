@@ -21,11 +21,11 @@ from trellis.features.carried_keys import Carrier, id_map, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
 from trellis.features.templates import Template
-from trellis.learning.chain_problem import ROWS
+from trellis.features.vocabulary import Tables
 from trellis.learning.fit import Fit, fingerprint
-from trellis.learning.problem import SiteProblem, StateParts
+from trellis.learning.problem import SiteProblem
 from trellis.learning.run import Event, StopTrainingError
-from trellis.tasks.trees.decoding import LONGEST, NO_ROWS, PhraseModel, pcfg, pruner_of, rule_columns
+from trellis.tasks.trees.decoding import LONGEST, PhraseModel, TaggedWords, pcfg, pruner_of, rule_columns
 from trellis.tasks.trees.grammar import Grammar, Markov, derive, read_grammar
 from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, gold_trees
@@ -33,8 +33,6 @@ from trellis.tasks.trees.options import PCFG, TreeOptions
 
 # Options without effect where nothing but counts is learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
-ROW_ARRAYS = ("rows.starts", "rows.labels", "rows.weights")
-STATE: StateParts = {"clock": int, "rows": ROWS}  # of weights in training
 
 
 def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreeParser:
@@ -81,7 +79,9 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     tags = {tag: len(grammar.phrases) + i for i, tag in enumerate(grammar.tags)}
     pos = corpus.column(POS)
     numbers = np.array([tags[tag] for tag in pos.values], np.int32)[pos.codes]
-    words = (corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32))
+    words = TaggedWords(
+        corpus.starts, np.arange(len(numbers) + 1, dtype=np.int64), numbers, np.zeros(len(numbers), np.float32)
+    )
     pruner = pruner_of(grammar, coarse, settings.prune)
     native = _core.PhraseExamples(
         pruner, words, right_starts, right, vocabulary.plan(), coded, False, settings.n_threads
@@ -93,14 +93,10 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         return vector, vector.rows
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
-        starts, labels, values = (weights[name] for name in ROW_ARRAYS)
-        sizes = np.diff(starts)
-        kept = sizes > 0  # attributes without weights are dropped
-        rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        rows = Rows(starts_of(sizes[kept]).astype(np.uint32), labels, values) if len(values) else NO_ROWS
-        base, tables = np.zeros(grammar.n_rules, np.float32), native.tables(rank)
-        known = (grammar, coarse, lexicon, vocabulary)
-        model = PhraseModel(*known, base, rows, *tables, settings.prune, fit.learner.family)
+        rows, rank = Rows.of_tensors("rows", weights).without_empty()  # attributes without weights are dropped
+        base, known = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
+        tables, folds, outlines = (Tables(**some) for some in native.tables(rank))
+        model = PhraseModel(*known, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
         return TreeParser(model, settings.tagger, fit.notes, record)
 
     settings.dev = None if held_out is None else [str(tree) for tree in held_out]
@@ -108,10 +104,9 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     problem = SiteProblem(
         right[:, 0],
         n,
+        native,
         partial(_core.PhraseOnline, *weighted),
-        STATE,
         objective,
-        lambda rows: dict(zip(ROW_ARRAYS, rows, strict=True)),
         unit="rules",
         n_threads=settings.n_threads,
         sentence_weights=fit.weights(n, "tree"),
@@ -160,16 +155,17 @@ class PhraseStart:
     grammar: Grammar
     examples: _core.PhraseExamples
 
-    def state(self, state: Any) -> tuple[Any, ...]:
+    def state(self, state: Any) -> Arrays:
         """The state of new native weights, with the older weights in it."""
         attributes, columns, weights = self._carried()
         n = len(weights)
         starts = starts_of(np.bincount(attributes, minlength=self.examples.n_attributes)).astype(np.uint32)
-        return 0, (starts, columns.astype(np.uint32), weights, np.zeros(n), np.ones(n, np.float32))
+        rows = Rows(starts, columns.astype(np.uint32), weights).tensors("rows")
+        return {**state, **rows, "rows.sums": np.zeros(n), "rows.variances": np.ones(n, np.float32)}
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
-        starts, columns, _ = learnt
+        starts, columns = learnt["rows.starts"], learnt["rows.labels"]
         attributes, carried, weights = self._carried()
         n_columns = rule_columns(self.grammar)[1]
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(np.int64)))
@@ -198,7 +194,7 @@ class PhraseStart:
         """The number of every older attribute, -1 where the new trees do not have it."""
         model = self.model
         ranks = np.arange(self.examples.n_attributes, dtype=np.int32)
-        tables, folds, outlines = map(keys_in_order, self.examples.tables(ranks))
+        tables, folds, outlines = (keys_in_order(Tables(**some)) for some in self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
         measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
@@ -212,13 +208,13 @@ class PhraseStart:
 
     def _outline_map(self, outlines: Any) -> Longs:
         """The number of every older outline, -1 for none: an outline is a shorter one and a word's id."""
-        slot = self.model.vocabulary.plan()[-1]
+        slot = self.model.vocabulary.plan().outline
         old = keys_in_order(self.model.outlines)[0][0].tolist()
         out = np.full(len(old) + 1, -1, np.int64)
         out[0] = 0  # the empty one
         if slot < 0:
             return out
-        column, view = self.vocabulary.layout()[2][slot].tolist()
+        column, view = self.vocabulary.layout().view_of(slot)
         before, after = self.model.vocabulary.columns[column], self.vocabulary.columns[column]
         ids = id_map(before, after, view, self.vocabulary.reach)
         number = {key: i for i, key in enumerate(outlines.tolist())}

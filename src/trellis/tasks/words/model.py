@@ -68,7 +68,7 @@ class Segmenter(Model):
         """
         if isinstance(corpus, str | os.PathLike):
             text = read_segmented(corpus)
-            corpus = SegmentedText([[piece] for line in text.lines for piece in line], text.source).corpus()
+            corpus = SegmentedText([[piece] for line in text for piece in line], source=text.source).corpus()
         instance("corpus", corpus, Corpus, "a corpus of characters, or the path of a file of text")
         return self.tagger.tag_corpus(corpus, n_threads=n_threads)
 

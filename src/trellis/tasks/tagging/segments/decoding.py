@@ -74,7 +74,7 @@ class SegmentChains(NamedTuple):
         """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
         n = node.shape[1]
         tables = Tables(node.astype(np.float32), np.zeros((1, n + 1, n), np.float32), None, None)
-        nothing = (np.zeros_like(self.lists[0]), np.empty(0, np.int32), np.empty(0, np.float32))
+        nothing = Lists(np.zeros_like(self.lists.starts), np.empty(0, np.int32), np.empty(0, np.float32))
         return self._replace(tables=tables, lists=nothing).best(n_threads).paths
 
 
@@ -113,7 +113,7 @@ class SegmentDecoder:
             texts, codes = [decoder.strings_of(sentence, self.names) for sentence in sentences], np.arange(starts[-1])
             columns = {name: ([word for one in texts for word in one[name]], codes) for name in self.names}
         found, ids = self.native.extract(self.symbols.of(columns), starts, self.longest, n_threads)
-        return found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32)
+        return Lists(found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32))
 
     def chains(self, decoder: ChainDecoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
         """The potentials of labels with those of segments."""

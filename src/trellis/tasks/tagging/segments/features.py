@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,10 +17,19 @@ from trellis.features.vocabulary import View, function_of
 
 LENGTH, FIRST, LAST, TEXT, LISTED = range(5)  # kinds of looks
 KINDS = {"length": LENGTH, "first": FIRST, "last": LAST, "segment": TEXT}
+
+
+class Nodes(NamedTuple):
+    """The tree of attributes."""
+
+    parents: Ints
+    symbols: Ints
+    attributes: Ints
+
+
 OUTSIDE = -2  # the symbol of a place outside the sentence
 
 SegmentView = tuple[str, View]  # a column, and what is asked of each of its words
-Nodes = tuple[Ints, Ints, Ints]  # parents, symbols, attributes of the tree
 
 
 def _is_listed(look: Look) -> bool:
@@ -66,7 +76,8 @@ class SegmentVocabulary:
     def native(self) -> _core.SegmentVocabulary:
         """Checked for native code; ValueError if it makes no sense."""
         n_symbols = np.array([len(some) for some in self.strings], np.int32)
-        return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, (*self.nodes, n_symbols))
+        nodes = {**self.nodes._asdict(), "n_symbols": n_symbols}
+        return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, nodes)
 
     def names(self, wanted: Sequence[int]) -> dict[int, str]:
         """Attributes as a person reads them: ``word[segment]=New York``, ``length=2``."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trellis import _core
 from trellis._support.arrays import Doubles, Ints, Longs, Ragged, runs_of
 from trellis._support.errors import CorpusError, LearnerError
 from trellis.corpus.corpus import BagColumn, Corpus
@@ -19,6 +18,7 @@ from trellis.learning.learner import Learner
 from trellis.tasks.tagging.constraints import fitting_scheme, scheme_rules
 from trellis.tasks.tagging.options import LONGEST
 from trellis.tasks.tagging.segments.features import (
+    Nodes,
     SegmentExtraction,
     SegmentVocabulary,
     extract_segments,
@@ -125,16 +125,18 @@ class EncodedSegments:
     rank: Ints  # [n attributes of the extraction] their numbers after those of tokens, -1 where dropped
     n_attributes: int  # that are left
 
-    def native(self, first: int) -> tuple[_core.SegmentRules, Any, int]:
+    def native(self, first: int) -> dict[str, Any]:
         """As `Encoded` takes them, numbered from ``first`` on."""
         lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
-        return self.types.native(), lists.arrays, first
+        return {"rules": self.types.native(), "lists": lists.arrays, "first": first}
 
     def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
         """For a model; ``kept`` renumbers those that are left, -1 drops one."""
         rank = self.rank if kept is None else np.append(kept, np.int32(-1))[self.rank]
         found = self.extraction
-        return SegmentModel(self.types, SegmentVocabulary(found.plan, found.strings, found.growing.nodes(rank)), first)
+        return SegmentModel(
+            self.types, SegmentVocabulary(found.plan, found.strings, Nodes(**found.growing.nodes(rank))), first
+        )
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:

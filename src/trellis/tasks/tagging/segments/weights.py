@@ -18,9 +18,8 @@ from trellis.corpus.corpus import Strings
 from trellis.corpus.schemes import MARKERS, OUTSIDE, SCHEMES, Letters, SpanReading, split_label
 from trellis.features.templates import parse_template
 from trellis.tasks.tagging.constraints import legal_transitions
-from trellis.tasks.tagging.segments.features import SegmentPlan, SegmentVocabulary
+from trellis.tasks.tagging.segments.features import Nodes, SegmentPlan, SegmentVocabulary
 
-NODES = ("parents", "symbols", "attributes")  # of a vocabulary
 SHAPE = ("column", "longest", "single", "first", "middle", "last")  # of core/engine/segments.hpp
 
 
@@ -88,7 +87,7 @@ class SegmentModel:
 
     def tensors(self) -> Arrays:
         """As named arrays, for files."""
-        out: Arrays = {f"segments.{name}": array for name, array in zip(NODES, self.vocabulary.nodes, strict=True)}
+        out: Arrays = {f"segments.{name}": array for name, array in self.vocabulary.nodes._asdict().items()}
         for j, strings in enumerate(self.vocabulary.strings):
             out |= {f"segments.view{j}.data": strings.data, f"segments.view{j}.starts": strings.starts}
         return out
@@ -109,14 +108,14 @@ class SegmentModel:
         strings = tuple(Strings(tensors[f"{view}.data"], tensors[f"{view}.starts"]) for view in views)
         if not all(_core.valid_strings(*some.arrays) for some in strings):
             raise ValueError("a damaged table of strings")
-        parents, symbols, attributes = (tensors[f"segments.{name}"] for name in NODES)
-        if (parents[: len(plan.templates)] != -1).any():  # which native code knows without looking
+        nodes = Nodes(*(tensors[f"segments.{name}"] for name in Nodes._fields))
+        if (nodes.parents[: len(plan.templates)] != -1).any():  # which native code knows without looking
             raise ValueError("a tree of segments whose root has a parent")
         if header["scheme"] not in SCHEMES:
             raise ValueError("no such scheme")
         longest = {str(kind): int(n) for kind, n in header["longest"].items()}
         types = SegmentTypes(labels, str(header["scheme"]), longest)
-        return cls(types, SegmentVocabulary(plan, strings, (parents, symbols, attributes)), int(header["first"]))
+        return cls(types, SegmentVocabulary(plan, strings, nodes), int(header["first"]))
 
 
 def _shapes(scheme: str) -> list[Letters]:

@@ -49,12 +49,12 @@ def runs_seen(
         before, _ = neighbours(gold, starts, n_labels)
         both = np.flatnonzero((before >= 0) & (gold >= 0))
         return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
-    arrays = None if first is None else (first.parents, first.labels)
-    parents, labels, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=arrays)
+    found = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
+    parents, labels = found["parents"], found["labels"]
     about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
     for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
-        columns = _core.label_runs(n_labels, order, (parents, labels), gold, starts, history)
+        columns = _core.label_runs(n_labels, order, found, gold, starts, history)
         known = np.flatnonzero(columns >= 0)
         seen.append(Seen(own, known, columns[known]))
     return seen, Ngrams(parents, labels, np.zeros(len(parents), np.float32))

@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Bools, Floats, Ints, LabelSets, Lattice, Longs, runs_of
+from trellis._support.arrays import Bools, Floats, Ints, LabelSets, Longs, runs_of
 from trellis.corpus.stream import submit
 from trellis.engine.weights import Ngrams, Rows
 from trellis.tasks.tagging.chain_model import FilterLevel, LabelFilter
@@ -80,7 +80,7 @@ def learn_filter(
 
     ``rules`` are minus infinity for pairs of labels and last labels that are forbidden.
     """
-    counts, folds = _core.count_attributes(corpus.lists[1], corpus.n_attributes), Folds(corpus.starts, n_threads)
+    counts, folds = _core.count_attributes(corpus.lists.ids, corpus.n_attributes), Folds(corpus.starts, n_threads)
     n_used = int((counts >= FREQUENT).sum()) if len(gold) > LARGE else corpus.n_attributes
 
     def train(_: int, sentences: Longs) -> _core.Filter:
@@ -95,15 +95,14 @@ def learn_filter(
     candidates, scores, lost = list[LabelSets](), list[Floats](), np.zeros(len(gold), bool)
     for native, part, gaps in zip(of_others, folds.parts, margins, strict=True):
         found, scored = native.candidates(part, margin, MOST, n_threads)
-        candidates.append(LabelSets(*found))
+        candidates.append(LabelSets.native(found))
         scores.append(scored)
         tokens = runs_of(corpus.starts, part)[1]
         known = gold[tokens] >= 0
         beyond = np.diff(candidates[-1].starts)[known] > MOST  # the gold label is one too many
         lost[tokens[known]] = beyond | (gaps > margin)
     sets = folds.sets(candidates)
-    row_starts, labels, weights = whole.rows
-    rows = Rows(row_starts, labels.astype(np.uint16), weights)
+    rows = Rows.native(whole.rows, np.uint16)
     n_kept = float(np.diff(sets.starts)[sets.set_of].mean())
     label_filter = LabelFilter(rows, margin, MOST, 1 - int(lost.sum()) / max(1, n_known), n_kept)
     if len(shares) == 1:
@@ -154,11 +153,12 @@ def _with_levels(
         margin = _margin([gaps[~lost]], share)
         survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
         lost |= gaps > margin
-        sets = folds.sets([LabelSets(*native.pruned(tokens, part, margin, folds.n_threads)) for native, part in pairs])
-        n_runs = 0 if sets.lattice is None else len(Lattice(*sets.lattice).before)
+        left = [native.pruned(tokens, part, margin, folds.n_threads) for native, part in pairs]
+        sets = folds.sets([LabelSets.native(some) for some in left])
+        n_runs = 0 if sets.lattice is None else len(sets.lattice.before)
         levels.append(FilterLevel(margin, survival, n_runs / max(1, len(gold))))
     whole = learners[0]
-    return replace(label_filter, levels=tuple(levels), edge=whole.edge, ngrams=Ngrams(*whole.ngrams)), sets
+    return replace(label_filter, levels=tuple(levels), edge=whole.edge, ngrams=Ngrams(**whole.ngrams)), sets
 
 
 def _margin(margins: Sequence[Floats], share: float) -> float:
