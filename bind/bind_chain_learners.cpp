@@ -71,8 +71,7 @@ struct ChainOnline : Online {
   EpochResult pass(const Examples& examples, const Pass& pass) {
     const auto [order, scales, batch, n_threads, go_on] = pass;
     const trellis::Examples sentences = examples.weighted(scales);
-    if (examples.corpus->kinds.empty()) return epoch(sentences, order.data(), order.size(), batch, n_threads, go_on);
-    return beam_epoch(sentences, order.data(), order.size(), batch, n_threads, go_on);
+    return epoch(sentences, order.data(), order.size(), batch, n_threads, go_on);
   }
   ChainOut learnt(bool average) const { return weights_of(*this, {average, static_cast<double>(clock)}, steps.logs()); }
   template <class Archive>

@@ -153,12 +153,12 @@ struct PyTreeVector {
   explicit PyTreeVector(std::shared_ptr<PyTreeExamples> examples_)
       : examples(std::move(examples_)), attributes(plan().places, examples->data->plan->columns(), false) {
     without_gil([&] { add_right_attributes(plan(), examples->core, attributes); });
-    n_weights = FixedPlaces(attributes).first[plan().n_templates()];
+    n_weights = FixedPlaces(attributes, plan()).n_weights;
   }
   const ArcPlan& plan() const { return examples->data->plan->core; }
   NamedArrays weights(const Doubles& x) const {
     require(x.size() == n_weights, "one number per weight");
-    const FixedPlaces places(attributes);
+    const FixedPlaces places(attributes, plan());
     return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
       const std::size_t at = places.first[t] + cell;
       return at < x.size() ? static_cast<float>(x(at)) : 1.0f;

@@ -299,8 +299,5 @@ auto bind_frank_wolfe(nb::module_& module, const char* name, const char* doc) {
 template <class Make, class Weights>
 trellis::EpochResult pass_over(Make make, Weights& weights, trellis::Steps& steps, std::int64_t& clock, const Pass& pass) {
   const auto [order, scales, batch, n_threads, go_on] = pass;
-  if (batch > 1)
-    return trellis::batched_pass(make, weights, steps, clock, order.data(), order.size(), scales, batch, n_threads, go_on);
-  auto structure = make();
-  return trellis::online_pass(structure, weights, steps, clock, order.data(), order.size(), scales, go_on);
+  return trellis::online_pass(make, weights, steps, clock, order.data(), order.size(), scales, batch, n_threads, go_on);
 }

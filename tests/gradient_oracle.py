@@ -46,6 +46,8 @@ SPECS = {
     "edges 2": Spec(order=2, edges=True),
     "dictionary": Spec(dictionary=True),
     "dictionary 2": Spec(order=2, dictionary=True),
+    "dictionary of few labels": Spec(dictionary=True, n_labels=20),
+    "dictionary of few labels, base": Spec(dictionary=True, values=True, weights=True, base=True, n_labels=20),
     "values": Spec(values=True, seen=False),
     "weights": Spec(weights=True, order=2),
     "base": Spec(base=True),
@@ -60,6 +62,7 @@ SPECS = {
 PARTIAL = {
     "partial": Spec(partial=True),
     "partial 2": Spec(order=2, partial=True),
+    "partial dictionary of few labels": Spec(dictionary=True, partial=True, n_labels=20),
     "partial 3": Spec(3, True, True, True, True, True, True),
     "partial everything": Spec(2, True, True, True, True, True, True),
 }

@@ -1,4 +1,4 @@
-// What is wanted of sums over all paths of a chain with label n-grams, beside log Z.
+// What is wanted of sums over all paths of a chain, beside log Z.
 #pragma once
 #include "engine/chain.hpp"
 
@@ -15,6 +15,8 @@ struct HistoryExpectations {
   // [L + 1, stride] where label pairs stand in `pairs`, -1: nowhere. Null: in a table of all. With many labels that is
   // much larger than what is wanted of it.
   const std::int32_t* places = nullptr;
+
+  bool any() const { return node || token_pairs || pairs || ngrams || token_ngrams; }
 };
 
 // p = P(y before, z at token t)

@@ -69,10 +69,10 @@ double log_passes(const Tables<double>& tables, const double* emit, std::size_t 
 // P of a part of a path: order 1   exp(alpha_{t-1}[y] + edge[y][z] + after_t[z] - log Z)
 //                        order 2   exp(alpha_{t-1}[x][y] + tri[x][y][z] + after_t[y][z] - log Z)
 double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                  PassScratch<double>& w, const ExactSums* out) {
+                  PassScratch<double>& w, const HistoryExpectations& wanted) {
   const std::size_t L = tables.n_labels, stride = tables.stride, cells = (L + 1) * stride;
   const double log_z = log_passes(tables, emit, n, token_edge, w);
-  if (!out || log_z == kForbidden<double>) return log_z;
+  if (!wanted.any() || log_z == kForbidden<double>) return log_z;
   const ChainView<double> chain = tables.view(n, emit, token_edge);
   const Everything labels_at{L};
   for (std::size_t t = 0; t < n; ++t) {
@@ -86,9 +86,10 @@ double exact_sums(const Tables<double>& tables, const double* emit, std::size_t 
         const double before = row.from[i * row.from_step] - log_z;
         for (std::size_t z = 0; z < stride; z += kLanes<double>) {
           const Vector<double> p = exp_lanes(before + lanes(row.table + i * row.table_step + z) + lanes(after + z));
-          if (out->node) lanes(out->node + t * stride + z) += p;
-          if (out->pairs) lanes(out->pairs + t * cells + y * stride + z) += p;
-          if (out->triples) lanes(out->triples + (x * (L + 1) + y) * stride + z) += p;
+          if (wanted.node) lanes(wanted.node + t * stride + z) += p;
+          if (wanted.token_pairs) lanes(wanted.token_pairs + t * cells + y * stride + z) += p;
+          if (wanted.pairs) lanes(wanted.pairs + y * stride + z) += wanted.weight * p;
+          if (wanted.ngrams && chain.tri) lanes(wanted.ngrams + (x * (L + 1) + y) * stride + z) += wanted.weight * p;
         }
       }
     }
@@ -137,7 +138,7 @@ double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
   const double log_z = scaled(w, chain.n_tokens, nullptr);
   if (log_z > kForbidden<double>) return log_z;
   w.tables.turn();
-  return exact_sums(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, nullptr);
+  return exact_sums(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, {});
 }
 
 template <class Real>
@@ -151,12 +152,12 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   Expectations<double> x;
   x.node = w.node.data();
   x.token_pairs = pairs;
-  double log_z = chain.ngrams ? sum_loaded(w, T, chain.allowed, {x.node, pairs, nullptr, nullptr, nullptr, 1})
+  const HistoryExpectations wanted{x.node, pairs};
+  double log_z = chain.ngrams ? sum_loaded(w, T, chain.allowed, wanted)
                               : scaled(w, T, &x);
   if (log_z == kForbidden<double> && !chain.ngrams) {
     w.tables.turn();
-    const ExactSums sums{w.node.data(), pairs, nullptr};
-    log_z = exact_sums(w.tables, w.emit.data(), T, w.token_edge(), w.passes, &sums);
+    log_z = exact_sums(w.tables, w.emit.data(), T, w.token_edge(), w.passes, wanted);
   }
   for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
   for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(pairs + row * stride, L, edge + row * L);

@@ -2,6 +2,7 @@
 // precision whatever the potentials are: by scaled products, and where those underflow by logarithms, so that any finite
 // potentials are safe.
 #pragma once
+#include "engine/expectations.hpp"
 #include "engine/sum_product.hpp"
 
 namespace trellis {
@@ -39,13 +40,9 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& work, double* node,
 template <class Real>
 void load_sentence(const ChainView<Real>& chain, SumWorkspace& work);
 
-// The sums by logarithms, of a sentence that has a token and no label sets. Null: not wanted; else zeros, added to.
-struct ExactSums {
-  double* node = nullptr;     // [T, stride]
-  double* pairs = nullptr;    // [T, L+1, stride]
-  double* triples = nullptr;  // [L+1, L+1, stride] over all tokens
-};
+// The sums by logarithms, of a sentence that has a token and no label sets. What is wanted is added to; label triples stand in
+// wanted.ngrams, [L+1, L+1, stride]. The tables' transposes must be there.
 double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                  PassScratch<double>& passes, const ExactSums* out);
+                  PassScratch<double>& passes, const HistoryExpectations& wanted);
 
 }  // namespace trellis

@@ -161,7 +161,6 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
                      const HistoryExpectations& wanted) {
   const std::size_t T = chain.n_tokens, stride = chain.stride;
   if (T == 0) return 0;
-  const bool goes_back = wanted.node || wanted.token_pairs || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
   if (wanted.node) std::fill_n(wanted.node, T * stride, 0.0);
   if (wanted.token_pairs) std::fill_n(wanted.token_pairs, T * (chain.n_labels + 1) * stride, 0.0);
   if (on_lattice(chain)) return sum_on_lattice(chain, work.lattice, wanted);
@@ -196,7 +195,7 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
                          : by_tables ? work.listed.sum(products, work.sums)
                                      : forward_products(products, work);
     if (std::isfinite(log_z)) {
-      if (!goes_back) return log_z + taken_out;
+      if (!wanted.any()) return log_z + taken_out;
       if (by_flows) backward_flows(products, *factors.plan, work, wanted);
       else if (by_tables) work.listed.expect(products, work.sums, wanted);
       else backward_products(products, work, wanted);
@@ -204,7 +203,7 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
     }
   }
   const double log_z = forward_any<LogSum>(chain, work);
-  if (goes_back && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);
+  if (wanted.any() && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);
   return log_z;
 }
 

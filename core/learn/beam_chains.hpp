@@ -22,13 +22,7 @@ class BeamChains : public Chains<GrowingChain> {
 
   // The k best hypotheses of the token at which to update.
   std::size_t best(std::size_t k, bool augmented) {
-    ChainView<float> chain = chain_;
-    if (augmented) {
-      changed_.assign(chain_.emit, chain_.emit + n_ * stride_);
-      margin_.add_to(right_.data(), n_, null_, stride_, changed_.data());
-      chain.emit = changed_.data();
-    }
-    paths_.resize(k * n_);
+    const ChainView<float> chain = searched(k, augmented);
     length_ = n_, n_mistakes_ = 0;
     if (!beam_.run(chain, far_, width_, k)) {  // no path at all: nothing to learn from
       possible_ = false;

@@ -73,7 +73,8 @@ class Chains {
   }
   double cost(const std::int32_t* path) const { return margin_.cost(right_.data(), path, n_, null_); }
 
-  void collect(const std::int32_t* path, Changes& out) {
+  // Flat, and with registers of its own.
+  [[gnu::flatten, gnu::noinline]] void collect(const std::int32_t* path, Changes& out) {
     each_changed(path, [&](const trellis::Part& right, const trellis::Part& wrong) TRELLIS_INLINE_LAMBDA {
       const auto add = [&](const trellis::Part& part, const trellis::Part& other, int reach, float sign) TRELLIS_INLINE_LAMBDA {
         weights_.each_feature(examples_.data, begin_, part, reach, other.z,

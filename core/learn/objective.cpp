@@ -9,20 +9,19 @@
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void step_on(AdaGradPass<float>& steps, std::size_t s, const float* residual, std::size_t part,
-                            std::size_t n_parts) {
-  steps.step(s, residual, part, n_parts);
-}
-TRELLIS_CLONES void step_on(AdaGradPass<double>& steps, std::size_t s, const double* residual, std::size_t part,
-                            std::size_t n_parts) {
-  steps.step(s, residual, part, n_parts);
-}
-TRELLIS_CLONES void step_edges_on(AdaGradPass<float>& steps, const std::int64_t* sentences, std::size_t n, Piece& piece) {
-  steps.step_edges(sentences, n, piece);
-}
-TRELLIS_CLONES void step_edges_on(AdaGradPass<double>& steps, const std::int64_t* sentences, std::size_t n, Piece& piece) {
-  steps.step_edges(sentences, n, piece);
-}
+#define TRELLIS_INSTANCES(Real)                                                                                             \
+  TRELLIS_CLONES void step_on(AdaGradPass<Real>& steps, std::size_t s, const Real* residual, std::size_t part,              \
+                              std::size_t n_parts) {                                                                        \
+    steps.step(s, residual, part, n_parts);                                                                                 \
+  }                                                                                                                         \
+  TRELLIS_CLONES void step_edges_on(AdaGradPass<Real>& steps, const std::int64_t* sentences, std::size_t n, Piece& piece) { \
+    steps.step_edges(sentences, n, piece);                                                                                  \
+  }                                                                                                                         \
+  TRELLIS_CLONES void sum_piece(const AttributeSums<Real>& sums, std::size_t block, std::size_t piece,                      \
+                                const Real* residual, double* row, double* gradient) {                                     \
+    sums.sum(block, piece, residual, row, gradient);                                                                        \
+  }
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 template <class Real>
 class ChainObjective final : public Objective {
@@ -62,7 +61,7 @@ class ChainObjective final : public Objective {
         [&](State& state, std::size_t b, std::size_t k) {
           const Buffer& buffer = buffers_[b % ahead];
           if (k == 0) add_pieces(buffer, gradient);
-          else sum_piece(*this, b, k - 1, buffer.residual.data(), state.row.data(), gradient);  // by instruction set, below
+          else sum_piece(*sums_, b, k - 1, buffer.residual.data(), state.row.data(), gradient);
         });
   }
 
@@ -126,12 +125,6 @@ class ChainObjective final : public Objective {
       }
     });
     steps.finish();
-  }
-
-  // Piece `piece` of the scatter of a block.
-  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* row,
-                          double* gradient) const {
-    sums_->sum(block, piece, residual, row, gradient);
   }
 
  private:
@@ -221,14 +214,6 @@ class ChainObjective final : public Objective {
   std::vector<Buffer> buffers_;                // one, or two for block and next block
 };
 
-TRELLIS_CLONES void sum_piece(const ChainObjective<float>& o, std::size_t block, std::size_t piece,
-                              const float* residual, double* row, double* gradient) {
-  o.sum(block, piece, residual, row, gradient);
-}
-TRELLIS_CLONES void sum_piece(const ChainObjective<double>& o, std::size_t block, std::size_t piece,
-                              const double* residual, double* row, double* gradient) {
-  o.sum(block, piece, residual, row, gradient);
-}
 }  // namespace
 
 std::unique_ptr<Objective> make_objective(const Layout& layout, const ChainData& data, const std::int64_t* starts,

@@ -26,21 +26,11 @@ class Online : public GrowingChain {
   EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch = 1,
                     std::size_t n_threads = 1, const Patience::GoOn& go_on = {});
 
-  // The same where labels see labels further back (beam_chains.hpp).
-  EpochResult beam_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch,
-                         std::size_t n_threads, const Patience::GoOn& go_on);
-
   Steps steps;
   std::int64_t clock = 0;  // examples seen
-  // Where labels see labels further back: the width of the beam, and on what of a wrong search to update.
+  // Where labels see labels further back (beam_chains.hpp): the width of the beam, and on what of a wrong search to update.
   std::size_t beam = 0;
   Update update = Update::kStandard;
-
- private:
-  EpochResult batched_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
-                            std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on);
-  EpochResult segments_epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences,
-                             std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on);
 };
 
 }  // namespace trellis

@@ -1,33 +1,23 @@
 #include "learn/phrase_sums.hpp"
 
-#include "learn/example_sums.hpp"
+#include <algorithm>
 
 namespace trellis {
-namespace {
 
-struct VectorRows {
-  Rows<std::uint32_t, double> rows;
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out, std::span<const std::int32_t>) const {
-    rows.add_to(attribute, value, out);
-  }
-};
-
-}  // namespace
-
-struct PhraseObjective::Scratch {
+struct PhraseObjective::Buffers : Scratch {
   Remaining remaining;
   PhraseForest forest;
   PhraseScores<double> scores_of;
   HypergraphWorkspace work;
   std::vector<double> scores, shares;  // [n_edges]
 
-  explicit Scratch(const PhraseObjective& of) : forest(of.examples_.pruner.fine, of.examples_.pruner.coarse_of), scores_of(of.columns_) {}
+  explicit Buffers(const PhraseObjective& of) : forest(of.examples_.pruner.fine, of.examples_.pruner.coarse_of), scores_of(of.columns_) {}
 };
 
 PhraseObjective::PhraseObjective(const PhraseExamples& examples, const RuleColumns& columns, const float* base)
     : examples_(examples), columns_(columns), base_(base) {
   std::vector<std::uint64_t> pairs;
-  Scratch work(*this);
+  Buffers work(*this);
   for (std::size_t s = 0; s < examples.size(); ++s) {
     examples.build(s, work.remaining, work.forest);
     const PhraseSites at = examples.sites_of(s, work.forest);
@@ -48,41 +38,30 @@ PhraseObjective::PhraseObjective(const PhraseExamples& examples, const RuleColum
   starts_.assign(static_cast<std::size_t>(examples.vocabulary->n_attributes()) + 1, 0);
   for (std::uint64_t pair : pairs) ++starts_[(pair >> 32) + 1], columns_of_.push_back(static_cast<std::uint32_t>(pair));
   for (std::size_t a = 1; a < starts_.size(); ++a) starts_[a] += starts_[a - 1];
-  shares_.assign(pairs.size(), 0);
-  const std::vector<double> zeros(pairs.size());
-  for (std::size_t s = 0; s < examples.size(); ++s) loss_of(s, zeros.data(), work, [&](std::size_t p, double) { ++shares_[p]; });
-  for (double& share : shares_) share = share > 0 ? 1 / share : 0;
+  count_shares(pairs.size());
 }
 
-template <class Add>
-double PhraseObjective::loss_of(std::size_t s, const double* x, Scratch& work, Add add) const {
+std::unique_ptr<ExampleObjective::Scratch> PhraseObjective::make_scratch() const { return std::make_unique<Buffers>(*this); }
+
+double PhraseObjective::loss_of(std::size_t s, const double* x, Scratch& scratch, const GradientSink& to) const {
+  auto& work = static_cast<Buffers&>(scratch);
   examples_.build(s, work.remaining, work.forest);
   const PhraseSites at = examples_.sites_of(s, work.forest);
   const HypergraphView graph = work.forest.view();
   work.scores.resize(graph.n_edges), work.shares.resize(graph.n_edges);
-  work.scores_of.score(work.forest, VectorRows{{starts_.data(), columns_of_.data(), x}}, at, base_, work.scores.data());
+  work.scores_of.score(work.forest, Rows<std::uint32_t, double>{starts_.data(), columns_of_.data(), x}, at, base_, work.scores.data());
   double loss = sum_derivations(graph, work.scores.data(), work.work);
-  derivation_marginals(graph, work.work, work.shares.data(), nullptr);
+  if (to.wanted()) derivation_marginals(graph, work.work, work.shares.data(), nullptr);
   for (const ForestEdge& edge : examples_.right_of(s)) {
     const auto e = static_cast<std::size_t>(work.forest.find(edge));
     loss -= work.scores[e], work.shares[e] -= 1;
   }
+  if (!to.wanted()) return loss;
   work.scores_of.hand_back(work.forest, at, work.shares.data(), [&](std::int32_t a, float value, auto amount_of) {
     for (std::size_t p = starts_[static_cast<std::size_t>(a)]; p < starts_[static_cast<std::size_t>(a) + 1]; ++p)
-      if (const double amount = amount_of(columns_of_[p])) add(p, static_cast<double>(value) * amount);
+      if (const double amount = amount_of(columns_of_[p])) to.add(p, static_cast<double>(value) * amount);
   });
   return loss;
-}
-
-void PhraseObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const {
-  sum_examples(examples_.size(), n_parameters(), weights, n_threads, [&] { return std::make_unique<Scratch>(*this); },
-               [&](std::size_t s, Scratch& work, auto add) { return loss_of(s, x, work, add); }, losses, gradient);
-}
-
-void PhraseObjective::pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
-                           double* x, double* squares, double* losses) {
-  pass_examples(rule, order, n, weights, n_threads, [&] { return std::make_unique<Scratch>(*this); },
-                [&](std::size_t s, Scratch& work, auto add) { return loss_of(s, x, work, add); }, shares_, x, squares, losses);
 }
 
 }  // namespace trellis

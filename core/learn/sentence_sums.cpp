@@ -8,12 +8,11 @@
 namespace trellis {
 namespace {
 
-TRELLIS_CLONES void sum_emissions(const SiteRows<float>& rows, std::size_t begin, std::size_t end, float* emit) {
-  rows.emissions(begin, end, emit);
-}
-TRELLIS_CLONES void sum_emissions(const SiteRows<double>& rows, std::size_t begin, std::size_t end, double* emit) {
-  rows.emissions(begin, end, emit);
-}
+#define TRELLIS_INSTANCES(Real)                                                                                             \
+  TRELLIS_CLONES void sum_emissions(const SiteRows<Real>& rows, std::size_t begin, std::size_t end, Real* emit) {           \
+    rows.emissions(begin, end, emit);                                                                                       \
+  }
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
   rows.emissions(begin, end, emit);
 }
@@ -27,6 +26,7 @@ SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData&
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
+  if (data.sets.starts && !layout_.ngrams && !local_ && !triple_cells_ && !data.segments && !edges_by_token()) pairs_alone_.emplace(L_, 2);
   if (!layout_.ngrams || local_) return;
   places_.assign(pair_cells_, -1);
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
@@ -48,10 +48,12 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
 
 template <class Real, class AnyRows>
 void SentenceSums<Real, AnyRows>::set_factors(bool all) {
-  if (!layout_.ngrams) return make_factors(edge_, tri_, end_, L_, factors_);
-  if (local_) return;
-  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
-  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
+  if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
+  if (local_ || !(layout_.ngrams || pairs_alone_)) return;
+  const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
+  const std::vector<Real>& scores = layout_.ngrams ? tri_ : std::vector<Real>(ngrams.size());
+  if (all) histories_.set(ngrams, edge_, scores, end_);
+  else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
 }
 
 template <class Real, class AnyRows>
@@ -117,7 +119,7 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
   if (data_.histories) {
     if (edges_by_token()) share_edges(edge_.data(), pair_cells_, n, w.token_edge);
-    w.histories.runs.fill(edge_rows, data_.edge_attributes, begin, begin + n, layout_.ngrams->size(), pair_cells_,
+    w.runs.fill(edge_rows, data_.edge_attributes, begin, begin + n, layout_.ngrams->size(), pair_cells_,
                           edges_by_token() ? w.token_edge.data() : nullptr, w.emit.data(), stride_);
   } else if (edges_by_token()) {
     fill_edges(edge_rows, edge_.data(), pair_cells_, data_.edge_attributes, begin, begin + n, w.token_edge);
@@ -134,23 +136,21 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
     return gold_.labels[t] < 0 ? labels_of(gold_.partial, t) : ListedLabels{gold_.labels + t, 1};
   };
   const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
-  if (layout_.ngrams) {
-    LabelSets sets = data_.sets;
-    if (sets.starts) sets.set_of_token += begin;
-    const double log_z = history_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
-    if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
-    const LabelSets fewer = w.histories.both(data_.sets, begin, n, may_be);
-    return log_z - history_paths(s, weight, -1, &fewer, w, piece, residual, with_gradient);
-  }
-  if (data_.segments) {
-    const double loss = segment_paths(s, weight, w, piece, residual, with_gradient);
-    return loss - gold_path(s, weight, w, piece, residual, with_gradient);
-  }
-  const double log_z = all_paths(s, weight, 1, w, piece, residual, with_gradient);
+  LabelSets sets = data_.sets;
+  if (sets.starts) sets.set_of_token += begin;
+  const double log_z = all_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
   if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
-  for (std::size_t t = 0; t < n; ++t) forbid_others(may_be(begin + t), L_, w.emit.data() + t * stride_);
-  return log_z - all_paths(s, weight, -1, w, piece, residual, with_gradient);
+  w.known.clear();
+  for (std::size_t t = begin; t < begin + n; ++t) {
+    const ListedLabels listed = may_be(t);
+    for (std::size_t i = 0; i < listed.size(); ++i)
+      if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
+    w.known.end_token();
+    if (!layout_.ngrams) forbid_others(listed, L_, w.emit.data() + (t - begin) * stride_);
+  }
+  sets = w.known.view();
+  return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
 }
 
 template <class Real, class AnyRows>
@@ -181,7 +181,7 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
                                                 bool with_gradient) const {
   const Ngrams& ngrams = *layout_.ngrams;
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const TokenNgrams<double>& runs = w.histories.runs.ngrams;
+  const TokenNgrams<double>& runs = w.runs.ngrams;
   std::vector<std::uint32_t> gold(data_.histories ? ngrams.order() + 2 : 0);  // by length
   double score = 0;
   std::size_t y = L_;
@@ -204,85 +204,133 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
   return score;
 }
 
-// Sums over all paths of w.emit; sign · weight · expectations go into residual and piece. Returns log Z.
+// Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
 template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece,
-                                              Real* residual, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const auto signed_weight = static_cast<Real>(sign * weight);
-  // The first sums over a sentence set its residual, the second (of partial labels) are added.
-  Expectations<Real> x{.node = residual, .add = sign < 0};
-  if (with_gradient && triple_cells_) x.triples = w.triples.data();
-  if (with_gradient && edges_by_token()) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
-  else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
-  double log_z = sum_product(factors_, w.emit.data(), n, edges_by_token() ? w.token_edge.data() : nullptr,
-                             signed_weight, w.passes, with_gradient ? &x : nullptr);
-  if (!std::isfinite(log_z)) log_z = exact_paths(n, sign * weight, sign, w, piece, residual, with_gradient);
-  for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
-    const Real* pairs = w.token_pairs.data() + t * pair_cells_;
-    for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
-      piece.pairs[i] += signed_weight * pairs[i];
-    add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
-      return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
-    });
+bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size_t n) const {
+  constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
+  if (!pairs_alone_ || !allowed) return false;
+  std::size_t pairs = 0, triples = 0, x = 1, y = 1;
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t z = labels_of(*allowed, t).n;
+    pairs += y * z, triples += x * y * z;
+    x = y, y = z;
   }
-  return log_z;
+  return kLessWork * pairs <= n * L_ * L_ && triples <= kMostTriples * n;
 }
 
-// Sums over all paths by lists of labels, where n-grams are sparse; as all_paths.
+// Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
+// expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
+// logarithms in double: slow, and right.
 template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
-                                                  Piece& piece, Real* residual, bool with_gradient) const {
+double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
+                                              Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  HistoryScratch& h = w.histories;
-  const double log_z = sum_paths(histories_, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr,
-                                 data_.histories != nullptr, allowed, sign * weight, h, places_.data(), piece.pairs.data(),
-                                 piece.triples.data(), with_gradient);
+  const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
+  if (!by_states && !data_.segments) {
+    const auto signed_weight = static_cast<Real>(sign * weight);
+    // The first sums over a sentence set its residual, the second (of partial labels) are added.
+    Expectations<Real> x{.node = residual, .add = sign < 0};
+    if (with_gradient && triple_cells_) x.triples = w.triples.data();
+    if (with_gradient && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
+    else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
+    const double log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
+                                     w.passes, with_gradient ? &x : nullptr);
+    for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
+      const Real* pairs = w.token_pairs.data() + t * pair_cells_;
+      for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
+        piece.pairs[i] += signed_weight * pairs[i];
+      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+        return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
+      });
+    }
+    if (std::isfinite(log_z)) return log_z;
+  }
+  auto& [emit, edge, node, token_pairs, token_ngrams, of_node] = w.slow;
+  emit.assign(w.emit.begin(), w.emit.begin() + n * stride_);
+  if (by_token) edge.assign(w.token_edge.begin(), w.token_edge.begin() + n * pair_cells_);
+  const double* token_edge = by_token ? edge.data() : nullptr;
+  HistoryExpectations wanted;
+  if (with_gradient) {
+    node.assign(n * stride_, 0);
+    if (by_token) token_pairs.assign(n * pair_cells_, 0);
+    token_ngrams.resize(w.runs.ngrams.nodes.size());
+    wanted = {node.data(), by_token ? token_pairs.data() : nullptr, piece.pairs.data(), piece.triples.data(),
+              data_.histories ? token_ngrams.data() : nullptr, sign * weight, places_.empty() ? nullptr : places_.data()};
+  }
+  double log_z = 0;
+  if (data_.segments) {
+    log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
+  } else if (by_states) {
+    log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
+  } else {
+    w.tables.n_labels = L_, w.tables.stride = stride_;
+    w.tables.edge.assign(edge_.begin(), edge_.end());
+    w.tables.tri.assign(tri_.begin(), tri_.end());
+    w.tables.end.assign(end_.begin(), end_.end());
+    w.tables.turn();
+    log_z = exact_sums(w.tables, emit.data(), n, token_edge, w.log_passes, wanted);
+  }
   if (!with_gradient) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)
-    residual[i] = static_cast<Real>(sign * weight * h.node[i] + (sign < 0 ? residual[i] : 0));
-  const TokenNgrams<double>& runs = h.runs.ngrams;
-  if (data_.histories) h.of_node.resize(layout_.ngrams->size());
+    residual[i] = static_cast<Real>(sign * weight * node[i] + (sign < 0 ? residual[i] : 0));
+  const TokenNgrams<double>& runs = w.runs.ngrams;
+  if (data_.histories) of_node.resize(layout_.ngrams->size());
   for (std::size_t t = 0; t < n && data_.edge_attributes.starts; ++t) {
     if (data_.histories)
-      for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) h.of_node[runs.nodes[i]] = h.token_ngrams[i];
+      for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) of_node[runs.nodes[i]] = token_ngrams[i];
     add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
-      if (place >= pair_cells_) return h.of_node[place - pair_cells_];
-      if (edges_by_token()) return sign * weight * h.token_pairs[t * pair_cells_ + place];
-      return t == 0 ? sign * weight * h.node[place % stride_] : 0.0;
+      if (place >= pair_cells_) return of_node[place - pair_cells_];
+      if (by_token) return sign * weight * token_pairs[t * pair_cells_ + place];
+      return t == 0 ? sign * weight * node[place % stride_] : 0.0;
     });
   }
   return log_z;
 }
 
-// The same by logarithms in double, for potentials whose factors underflow: slow, and right.
+// Sums over all segmentations; `slots` take the gradient of what segments have by their attributes.
 template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece,
-                                                Real* residual, bool with_gradient) const {
-  auto& e = w.exact;
-  const bool by_token = edges_by_token();
-  e.emit.assign(w.emit.begin(), w.emit.begin() + n * stride_);
-  if (by_token) e.edge.assign(w.token_edge.begin(), w.token_edge.begin() + n * pair_cells_);
-  e.tables.n_labels = L_;
-  e.tables.stride = stride_;
-  e.tables.edge.assign(edge_.begin(), edge_.end());
-  e.tables.tri.assign(tri_.begin(), tri_.end());
-  e.tables.end.assign(end_.begin(), end_.end());
-  e.tables.turn();
-  e.node.assign(n * stride_, 0);
-  e.pairs.assign(n * pair_cells_, 0);
-  e.triples.assign(triple_cells_, 0);
-  const ExactSums sums{e.node.data(), e.pairs.data(), triple_cells_ ? e.triples.data() : nullptr};
-  const double log_z = exact_sums(e.tables, e.emit.data(), n, by_token ? e.edge.data() : nullptr, e.passes,
-                                  with_gradient ? &sums : nullptr);
-  if (!with_gradient) return log_z;
-  for (std::size_t i = 0; i < n * stride_; ++i)
-    residual[i] = static_cast<Real>(signed_weight * e.node[i] + (sign < 0 ? residual[i] : 0));
-  if (by_token) w.token_pairs.assign(e.pairs.begin(), e.pairs.end());
-  else
-    for (std::size_t i = 0; i < n * pair_cells_; ++i) piece.pairs[i % pair_cells_] += signed_weight * e.pairs[i];
-  for (std::size_t i = 0; i < triple_cells_; ++i) piece.triples[i] += signed_weight * e.triples[i];
-  return log_z;
+double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
+  const SegmentSites& sites = *data_.segments;
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, longest = sites.rules->longest, first = first_segment_slot();
+  // Calls visit(cell, value, slot) for the features of all segments.
+  const auto each_slot = [&](auto visit) TRELLIS_INLINE_LAMBDA {
+    for (std::size_t site = 0; site < n * longest; ++site)
+      sites.attributes.each(begin * longest + site, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
+        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+          visit(site * stride_ + layout_.row_labels[k], static_cast<Real>(value), k - first);
+      });
+  };
+  // of[site, z] = sum over attributes a of the segment of value(a) · w[a, z]
+  w.of_segments.assign(n * longest * stride_, 0);
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { w.of_segments[cell] += value * segment_weights[slot]; });
+  if (!w.lattice) w.lattice.emplace(*sites.rules);
+  const LabelTables<Real> labels{L_, stride_, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data()};
+  w.lattice->load(ChainView<Real>(labels, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr),
+                  w.of_segments.data());
+  double loss = w.lattice->sum();
+  const auto each_gold = [&](auto visit) {
+    each_segment(*sites.rules, gold_.labels + begin, n, [&](std::size_t at, std::size_t length) {
+      const auto column = static_cast<std::size_t>(sites.rules->columns[gold_.labels[begin + at]]);
+      if (length <= longest) visit((at * longest + length - 1) * stride_ + column);
+    });
+  };
+  each_gold([&](std::size_t cell) { loss -= w.of_segments[cell]; });
+  if (!wanted.any() || !std::isfinite(loss)) return loss;
+  w.lattice->find_marginals();
+  HistoryExpectations of_pairs = wanted;  // labels are those of segments
+  of_pairs.node = nullptr;
+  const ChainView<double> shape({L_, stride_}, n, nullptr);
+  const auto add_pair = [&](std::size_t t, std::size_t y, std::size_t z, double p) { expect_pair(of_pairs, shape, t, y, z, p); };
+  const double weight = wanted.weight;
+  std::fill(w.of_segments.begin(), w.of_segments.end(), Real(0));  // from here on residuals
+  w.lattice->each_marginal(edges_by_token(), add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
+    each_label(shape, at, length, [&](std::size_t t, std::size_t z) { wanted.node[t * stride_ + z] += p; },
+               [&](std::size_t t, std::size_t y, std::size_t z) { add_pair(t, y, z, p); });
+    w.of_segments[(at * longest + length - 1) * stride_ + static_cast<std::size_t>(shape.column)] += static_cast<Real>(weight * p);
+  });
+  each_gold([&](std::size_t cell) { w.of_segments[cell] -= static_cast<Real>(weight); });
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { slots[slot] += value * w.of_segments[cell]; });
+  return loss;
 }
 
 // Maximum entropy: -log P(z | gold labels before it, observations) of every token.

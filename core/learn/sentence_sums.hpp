@@ -5,10 +5,12 @@
 #include <optional>
 
 #include "engine/forward_backward.hpp"
+#include "engine/ngram_tables.hpp"
 #include "engine/segments.hpp"
-#include "learn/history_losses.hpp"
+#include "weights/label_filter.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
+#include "weights/token_runs.hpp"
 
 namespace trellis {
 
@@ -30,15 +32,21 @@ class SentenceSums {
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
     std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
     PassScratch<Real> passes;
-    struct {  // the same by logarithms
-      Tables<double> tables;
-      std::vector<double> emit, edge, node, pairs, triples;
-      PassScratch<double> passes;
-    } exact;
-    HistoryScratch histories;
-    std::vector<Real> longer;  // [stride] what n-grams give after the gold labels
+    std::vector<Real> longer;                     // [stride] what n-grams give after the gold labels
+    std::vector<Real> of_segments;                // [n * longest, stride] what segments give by their attributes
+    // Sums other than the fast ones are in double.
+    struct {
+      std::vector<double> emit, edge;         // as above
+      std::vector<double> node, token_pairs;  // as HistoryExpectations has them
+      std::vector<double> token_ngrams;       // [entries of runs] the same
+      std::vector<double> of_node;            // [n_nodes] of those of a token
+    } slow;
+    Tables<double> tables;  // by logarithms
+    PassScratch<double> log_passes;
+    HistorySumsWorkspace histories;
+    TokenRuns<double> runs;  // what attributes give to n-grams
+    TokenSets known;         // where labels are partial
     std::optional<SegmentLattice> lattice;
-    std::vector<Real> of_segments;  // [n * longest, stride] what segments give by their attributes
   };
 
   SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
@@ -85,15 +93,12 @@ class SentenceSums {
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
   std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double all_paths(std::size_t s, double weight, int sign, Scratch& w, Piece& piece, Real* residual,
+  double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
                    bool with_gradient) const;
-  double exact_paths(std::size_t n, double signed_weight, int sign, Scratch& w, Piece& piece, Real* residual,
-                     bool with_gradient) const;
+  bool sums_lists(const LabelSets* allowed, std::size_t n) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
-  double history_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece,
-                       Real* residual, bool with_gradient) const;
-  double segment_paths(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
   double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
@@ -107,7 +112,8 @@ class SentenceSums {
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
   Factors<Real> factors_;
-  NgramTables histories_;  // in place of factors where label n-grams are sparse
+  NgramTables histories_;  // in place of factors where label n-grams are sparse, and where tokens have lists of few labels
+  std::optional<Ngrams> pairs_alone_;  // of order 2 and without triples, for lists at order 1
 };
 
 template <class Real, class AnyRows>

@@ -51,15 +51,17 @@ class SparseSum {
     if (++now_ == 0) now_ = 1, std::fill(cells_.begin(), cells_.end(), Cell{});
   }
 
-  void add(Change change) {  // in registers: read back from memory at once, its halves would make it wait
+  // Gives the number of the entry. In registers: read back from memory at once, the halves of a change would make it wait.
+  std::uint32_t add(Change change) {
     if (2 * entries_.size() >= cells_.size()) grow();
     Cell& cell = find(change.key());
     if (cell.moment == now_) {
       entries_[cell.entry].by += change.by;
-      return;
+      return cell.entry;
     }
     cell = {now_, static_cast<std::uint32_t>(entries_.size())};
     entries_.push_back(change);
+    return cell.entry;
   }
 
   // Each weight once, in the order in which they first came.

@@ -55,8 +55,9 @@ class Steps {
   UpdateLog log;
 
   void clear() { costs_.clear(); }
-  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come.
-  bool merges() const { return rule_.kind != Rule::kPerceptron || logs_; }
+  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come, and several outputs are
+  // merged together.
+  bool merges() const { return (rule_.kind != Rule::kPerceptron || logs_) && rule_.k == 1; }
   // The vector d of one more wrong output, to be filled.
   Changes& add(double cost) {
     costs_.push_back(cost);
@@ -71,29 +72,62 @@ class Steps {
   bool take(Weights& weights, double scale, std::int64_t clock, bool merged = false) {
     const std::size_t n = costs_.size();
     if (n == 0) return false;
-    if (!merges()) {
+    if (rule_.kind == Rule::kPerceptron && !logs_) {
       apply(weights, changes_[0], scale, clock);
       return true;
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!merged) merge(changes_[i]);
-      costs_[i] = (rule_.augmented() ? costs_[i] : std::sqrt(costs_[i])) - score(weights, changes_[i]);
-    }
-    return rule_.kind == Rule::kMira ? take_mira(weights, scale, clock) : take_one(weights, scale, clock);
+    if (rule_.kind == Rule::kMira && n > 1) return take_several(weights, scale, clock);
+    if (!merged || !merges()) merge(changes_[0]);
+    costs_.resize(1);
+    costs_[0] = (rule_.augmented() ? costs_[0] : std::sqrt(costs_[0])) - score(weights, changes_[0]);
+    return take_one(weights, scale, clock);
   }
 
  private:
+  // MIRA with several outputs, whose vectors share most of their weights: rows of one table, each weight looked up once.
   template <class Weights>
-  bool take_mira(Weights& weights, double scale, std::int64_t clock) {
+  [[gnu::flatten, gnu::noinline]] bool take_several(Weights& weights, double scale, std::int64_t clock) {
     const std::size_t n = costs_.size();
-    gram_.resize(n * n);
-    if (n == 1) gram_[0] = square(changes_[0]);
-    for (std::size_t i = 0; n > 1 && i < n; ++i)
-      for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] = gram_[j * n + i] = dot(changes_[i], changes_[j]);
-    const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
+    together_.clear(), entries_.clear(), order_.clear();
     for (std::size_t i = 0; i < n; ++i)
-      if (sizes[i] > 0)
-        n == 1 ? apply_found(weights, scale * sizes[i], clock) : apply(weights, changes_[i], scale * sizes[i], clock);
+      for (const Change& change : changes_[i]) entries_.push_back(together_.add(change));
+    const Changes& all = together_.entries();
+    for (std::uint32_t e = 0; e < all.size(); ++e) order_.emplace_back(all[e].key(), e);
+    std::sort(order_.begin(), order_.end());
+    place_.resize(all.size());
+    for (std::uint32_t u = 0; u < order_.size(); ++u) place_[order_[u].second] = u;
+    table_.assign(all.size() * n, 0);
+    for (std::size_t i = 0, e = 0; i < n; ++i)
+      for (const Change& change : changes_[i]) table_[place_[entries_[e++]] * n + i] += change.by;
+    gram_.assign(n * n, 0), found_.resize(all.size()), scores_.assign(n, 0);
+    for (std::size_t u = 0; u < all.size(); ++u) {
+      const double* d = table_.data() + u * n;
+      found_[u] = weights.find(all[order_[u].second].row, all[order_[u].second].place);
+      if (found_[u].weight) __builtin_prefetch(found_[u].sum, 1);
+      const double weight = found_[u].weight ? *found_[u].weight : 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (d[i] == 0) continue;
+        scores_[i] += d[i] * weight;
+        for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] += d[i] * d[j];
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      costs_[i] -= scores_[i];
+      for (std::size_t j = 0; j < i; ++j) gram_[j * n + i] = gram_[i * n + j];
+    }
+    const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
+    // Weights that are made may move others: they come last.
+    for (const bool made : {false, true})
+      for (std::size_t u = 0; u < all.size(); ++u) {
+        if (made == (found_[u].weight != nullptr)) continue;
+        const Change& change = all[order_[u].second];
+        LearntWeight at = found_[u];
+        for (std::size_t i = 0; i < n; ++i)
+          if (const double by = table_[u * n + i]; by != 0 && sizes[i] > 0) {
+            if (!at.weight) at = weights.make(change.row, change.place);
+            step(at, {change.row, change.place, by}, scale * sizes[i], clock);
+          }
+      }
     return std::any_of(sizes.begin(), sizes.end(), [](double size) { return size > 0; });
   }
 
@@ -101,7 +135,11 @@ class Steps {
   bool take_one(Weights& weights, double scale, std::int64_t clock) {
     const Changes& d = changes_[0];
     double size = 1;
-    if (rule_.kind != Rule::kPerceptron) {
+    if (rule_.kind == Rule::kMira) {
+      gram_.assign(1, square(d));
+      size = qp_.solve(costs_, gram_, rule_.c)[0];
+      if (!(size > 0)) return false;
+    } else if (rule_.kind != Rule::kPerceptron) {
       const double loss = costs_[0], length = norm();
       if (!(loss > 0) || length == 0) return false;
       switch (rule_.kind) {
@@ -122,7 +160,7 @@ class Steps {
   // w · d. Where its weights are is kept for the step. On the way the sums that it will change are asked for: they lie
   // scattered, far from their weights.
   template <class Weights>
-  double score(Weights& weights, const Changes& changes) {
+  [[gnu::flatten, gnu::noinline]] double score(Weights& weights, const Changes& changes) {
     double total = 0;
     found_.clear();
     for (const Change& change : changes) {
@@ -150,7 +188,7 @@ class Steps {
 
   // w += scale · V d. The sums take what the float changed by, so that averages are those of the floats.
   template <class Weights>
-  static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
+  [[gnu::flatten, gnu::noinline]] static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
     for (const Change& change : changes) step(weights.make(change.row, change.place), change, scale, clock);
   }
   TRELLIS_INLINE static void step(LearntWeight at, const Change& change, double scale, std::int64_t clock) {
@@ -161,7 +199,7 @@ class Steps {
   // The same for the vector that was scored last, merged, so that no step needs another's. Weights that are made may move
   // others: they come last.
   template <class Weights>
-  void apply_found(Weights& weights, double scale, std::int64_t clock) {
+  [[gnu::flatten, gnu::noinline]] void apply_found(Weights& weights, double scale, std::int64_t clock) {
     const Changes& d = changes_[0];
     const auto both = [&](const LearntWeight& at, const Change& change) {
       step(at, change, scale, clock);
@@ -181,6 +219,12 @@ class Steps {
   std::vector<Changes> changes_;       // d_i; as many as were ever needed
   std::vector<LearntWeight> found_;    // where the weights of the vector are that was scored last
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
+  // Of several vectors together:
+  SparseSum together_;
+  std::vector<std::uint32_t> entries_;                            // of all their changes, one after the other
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order_;    // keys ascending, with their entries
+  std::vector<std::uint32_t> place_;                              // [n_entries] in that order
+  std::vector<double> table_, scores_;                            // [n_entries, n] amounts; [n]
   MarginQp qp_;
 };
 

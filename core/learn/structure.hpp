@@ -59,35 +59,14 @@ struct EpochResult {
   std::int64_t updates = 0;   // examples that made a step
 };
 
-// Find the best outputs of an example, step away from what is wrong, go on: one pass over examples in the given order.
-// `scales` [n_examples] multiply the steps (null: all one). Where go_on says no the pass ends.
-template <Structure S, class Weights>
-EpochResult online_pass(S& structure, Weights& weights, Steps& steps, std::int64_t& clock, const std::int64_t* order,
-                        std::size_t n, const double* scales, const Patience::GoOn& go_on) {
-  Patience patience(go_on);
-  EpochResult result;
-  for (std::size_t i = 0; i < n; ++i, ++clock) {
-    if (patience.ended()) break;
-    const double scale = scales ? scales[order[i]] : 1;
-    if (scale == 0 || !structure.load(static_cast<std::size_t>(order[i]))) continue;
-    const std::size_t n_outputs = structure.best(steps.rule().k, steps.rule().augmented());
-    result.mistakes += static_cast<std::int64_t>(structure.n_wrong(structure.output(0)));
-    if (!structure.possible()) continue;
-    steps.clear();
-    for (std::size_t k = 0; k < n_outputs; ++k)
-      if (const std::int32_t* output = structure.output(k); structure.n_wrong(output))
-        structure.collect(output, steps.add(steps.rule().reads_costs() ? structure.cost(output) : 0));
-    result.updates += steps.take(weights, scale, clock);
-  }
-  return result;
-}
-
-// The same in batches: the examples of a batch are decoded by the weights before it, at the same time; then their steps are
-// taken in order, each by the weights of now. The bits depend on the size of a batch, not on the number of threads.
+// Find the best outputs of an example, step away from what is wrong, go on: one pass over n examples in the given order.
+// The examples of a batch are decoded by the weights before it, at the same time; then their steps are taken in order, each
+// by the weights of now. The bits depend on the size of a batch, not on the number of threads. make() gives the structure of
+// one thread; `scales` [n_examples] multiply the steps (null: all one). Where go_on says no the pass ends.
 template <class MakeStructure, class Weights>
-EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std::int64_t& clock,
-                         const std::int64_t* order, std::size_t n, const double* scales, std::size_t batch,
-                         std::size_t n_threads, const Patience::GoOn& go_on) {
+EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std::int64_t& clock, const std::int64_t* order,
+                        std::size_t n, const double* scales, std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on) {
+  static_assert(Structure<decltype(make())>);
   struct Wrong {
     double cost;
     Changes changes;
@@ -99,6 +78,7 @@ EpochResult batched_pass(MakeStructure make, Weights& weights, Steps& steps, std
     std::vector<Wrong> outputs{};
   };
   std::vector<Decoded> examples;
+  examples.reserve(std::min(batch, n));
   for (std::size_t i = 0; i < std::min(batch, n); ++i) examples.push_back({make()});
   std::size_t first = 0;  // of the batch, in `order`
   const auto scale = [&](std::size_t i) { return scales ? scales[order[first + i]] : 1; };

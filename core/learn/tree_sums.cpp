@@ -4,13 +4,13 @@
 #include <stdexcept>
 
 #include "engine/spanning_sums.hpp"
-#include "learn/example_sums.hpp"
 
 namespace trellis {
 
-FixedPlaces::FixedPlaces(const GrowingPlaces& given) : attributes(given), first{0} {
+FixedPlaces::FixedPlaces(const GrowingPlaces& given, const ArcPlan& plan) : attributes(given), first{0} {
   for (std::size_t t = 0; t < attributes.tables().size(); ++t)
     first.push_back(first.back() + static_cast<std::size_t>(attributes.tables()[t].size()) * attributes.columns()[t]);
+  n_weights = first[plan.n_templates()];
 }
 
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to) {
@@ -24,7 +24,7 @@ void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, Gro
   }
 }
 
-struct TreeObjective::Scratch {
+struct TreeObjective::Buffers : Scratch {
   FixedPlaces places;
   PlacedSentence x;
   ArcScorer<FixedPlaces> scorer;
@@ -33,24 +33,20 @@ struct TreeObjective::Scratch {
   std::vector<double> arcs, siblings, labels;
   std::vector<std::int32_t> right_siblings;
 
-  Scratch(const ArcPlan& plan, const FixedPlaces& from, const double* weights)
-      : places(from), scorer(plan, places, true), labels(plan.n_labels) {
-    places.x = weights;
-  }
-  Scratch(const Scratch&) = delete;
+  Buffers(const ArcPlan& plan, const FixedPlaces& from) : places(from), scorer(plan, places, true), labels(plan.n_labels) {}
+  Buffers(const Buffers&) = delete;
 };
 
 TreeObjective::TreeObjective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples, bool projective)
-    : plan_(plan), examples_(examples), projective_(projective), places_(attributes), n_parameters_(places_.first[plan.n_templates()]),
-      shares_(n_parameters_) {
-  const std::vector<double> zeros(places_.first.back());
-  Scratch work(plan_, places_, zeros.data());
-  for (std::size_t i = 0; i + 1 < examples.starts.size(); ++i) loss_of(i, work, [&](std::size_t p, double) { ++shares_[p]; });
-  for (double& share : shares_) share = share > 0 ? 1 / share : 0;
+    : plan_(plan), examples_(examples), projective_(projective), places_(attributes, plan) {
+  count_shares(places_.n_weights);
 }
 
-template <class Add>
-double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
+std::unique_ptr<ExampleObjective::Scratch> TreeObjective::make_scratch() const { return std::make_unique<Buffers>(plan_, places_); }
+
+double TreeObjective::loss_of(std::size_t i, const double* x, Scratch& scratch, const GradientSink& to) const {
+  auto& work = static_cast<Buffers&>(scratch);
+  work.places.x = x;
   const std::int64_t begin = examples_.starts[i], end = examples_.starts[i + 1];
   const auto n = static_cast<std::size_t>(end - begin);
   if (n == 0) return 0;
@@ -66,9 +62,9 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
   if (loss == kForbidden<double>) throw std::invalid_argument("a sentence without a tree");
   find_siblings({heads, n}, work.right_siblings);
   const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
-    if (amount == 0) return;
+    if (amount == 0 || !to.wanted()) return;
     work.scorer.each_attribute(work.x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
-      if (const double* row = work.places.row(t, key)) add(static_cast<std::size_t>(row - work.places.x) + column, amount);
+      if (const double* row = work.places.row(t, key)) to.add(static_cast<std::size_t>(row - x) + column, amount);
     });
   };
   const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
@@ -89,9 +85,10 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
         if (right) loss -= work.labels[label] - most - std::log(total);  // of the label, given the arc
         for (double& one : work.labels) one = share * std::exp(one - most) / total;
         if (right) work.labels[label] -= 1;
+        if (!to.wanted()) continue;
         work.scorer.each_attribute(work.x, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {
           if (const double* row = work.places.row(t, key))
-            for (std::size_t z = 0; z < plan_.n_labels; ++z) add(static_cast<std::size_t>(row - work.places.x) + z, work.labels[z]);
+            for (std::size_t z = 0; z < plan_.n_labels; ++z) to.add(static_cast<std::size_t>(row - x) + z, work.labels[z]);
         });
       }
     }
@@ -102,23 +99,6 @@ double TreeObjective::loss_of(std::size_t i, Scratch& work, Add add) const {
       visit(arc_anchor(h, s, m, work.x.size()), labelled, plan_.n_templates(), 0, work.siblings[site] - right);
     });
   return loss;
-}
-
-void TreeObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const {
-  std::vector<double> padded(x, x + n_parameters_);
-  padded.resize(places_.first.back(), 1);  // the filter's
-  sum_examples(examples_.starts.size() - 1, n_parameters_, weights, n_threads,
-               [&] { return std::make_unique<Scratch>(plan_, places_, padded.data()); },
-               [&](std::size_t i, Scratch& work, auto add) { return loss_of(i, work, add); }, losses, gradient);
-}
-
-void TreeObjective::pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
-                         double* x, double* squares, double* losses) {
-  std::vector<double> padded(x, x + n_parameters_);
-  padded.resize(places_.first.back(), 1);
-  pass_examples(rule, order, n, weights, n_threads, [&] { return std::make_unique<Scratch>(plan_, places_, padded.data()); },
-                [&](std::size_t i, Scratch& work, auto add) { return loss_of(i, work, add); }, shares_, padded.data(), squares, losses);
-  std::copy_n(padded.data(), n_parameters_, x);
 }
 
 }  // namespace trellis

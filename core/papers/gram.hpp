@@ -26,7 +26,6 @@ class Gram {
   GramBlock block(std::size_t i, std::vector<double>& scratch) const;
   // k(x_t, x_s) of the tokens of sentence i alone, [n, n].
   const double* own(std::size_t i, std::vector<double>& scratch) const;
-  std::size_t n_kept() const { return kept_.size(); }
 
  private:
   void compute(std::size_t i, double* out, std::vector<double>& row) const;

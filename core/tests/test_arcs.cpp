@@ -88,16 +88,14 @@ EpochResult learn(const ArcPlan& plan, const Treebank& bank, GrowingPlaces& weig
                   std::size_t batch = 1, std::size_t n_threads = 1) {
   const TreeExamples examples = bank.examples();
   Steps steps(rule, false);
-  Trees trees(plan, weights, examples, projective);
-  trees.fill_filter();
   std::int64_t clock = 0;
   std::vector<std::int64_t> order;
   for (std::size_t i = 0; i + 1 < bank.starts.size(); ++i) order.push_back(static_cast<std::int64_t>(i));
   EpochResult last;
   const auto make = [&] { return Trees(plan, weights, examples, projective); };
+  make().fill_filter();
   for (std::size_t e = 0; e < n_epochs; ++e)
-    last = batch == 1 ? online_pass(trees, weights, steps, clock, order.data(), order.size(), nullptr, [] { return true; })
-                      : batched_pass(make, weights, steps, clock, order.data(), order.size(), nullptr, batch, n_threads, [] { return true; });
+    last = online_pass(make, weights, steps, clock, order.data(), order.size(), nullptr, batch, n_threads, [] { return true; });
   return last;
 }
 

@@ -52,7 +52,7 @@ TEST(learning_labels_further_back) {
             online.beam = 2, online.update = update;
             EpochResult last;
             for (int epoch = 0; epoch < 30; ++epoch)
-              last = online.beam_epoch(examples, order.data(), order.size(), batch, n_threads, {});
+              last = online.epoch(examples, order.data(), order.size(), batch, n_threads, {});
             if (!rule.augmented()) CHECK(last.mistakes == 0);  // others find the best by score + cost
             online.edge_rows.each([&](std::size_t, std::uint32_t, float weight, double, float) {
               learnt[n_threads - 1].push_back(weight);

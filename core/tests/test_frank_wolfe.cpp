@@ -265,7 +265,7 @@ TEST(learners_know_no_chains) {
   std::int64_t clock = 0;
   EpochResult last{.mistakes = 1};
   for (int pass = 0; pass < 1000 && last.mistakes; ++pass)
-    last = online_pass(choices, weights, steps, clock, order.data(), order.size(), nullptr, {});
+    last = online_pass([&] { return choices; }, weights, steps, clock, order.data(), order.size(), nullptr, 1, 1, {});
   CHECK(last.mistakes == 0);
   // Frank-Wolfe closes the gap between primal and dual.
   for (const bool zero_one : {false, true}) {

@@ -51,12 +51,11 @@ TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part,
 
 }  // namespace
 
-TRELLIS_CLONES double decide(const ChainView<float>& chain, const Part& part, const float* longer, float* probabilities) {
-  return decide_any(chain, part, longer, probabilities);
-}
-TRELLIS_CLONES double decide(const ChainView<double>& chain, const Part& part, const double* longer, double* probabilities) {
-  return decide_any(chain, part, longer, probabilities);
-}
+#define TRELLIS_INSTANCES(Real)                                                                                             \
+  TRELLIS_CLONES double decide(const ChainView<Real>& chain, const Part& part, const Real* longer, Real* probabilities) {   \
+    return decide_any(chain, part, longer, probabilities);                                                                  \
+  }
+TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 LocalNormalizer::LocalNormalizer(const LabelTables<float>& labels) {
   constexpr float kSafe = 1e-30f;

@@ -58,22 +58,6 @@ inline void add_tag_scores(const PhraseForest& forest, const WordTags& words, do
   }
 }
 
-// Rows as a model has them; those of many columns are vectors, of which only wanted places are read.
-struct ModelRows {
-  Rows<std::uint32_t> rows;
-  HeavyRows<float> heavy;
-
-  ModelRows(const Rows<std::uint32_t>& given, std::size_t n_attributes, std::size_t n_columns)
-      : rows(given), heavy(given.starts, n_attributes, padded(n_columns)) {
-    heavy.set(rows.labels, rows.weights);
-  }
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out, std::span<const std::int32_t> columns) const {
-    if (!heavy.has(attribute)) return rows.add_to(attribute, value, out);
-    const float* weights = heavy.vector(static_cast<std::size_t>(heavy.number(attribute)));
-    for (const std::int32_t z : columns) out[z] += value * weights[z];
-  }
-};
-
 // Scratch of one thread; sums are of type Real.
 template <class Real>
 class PhraseScores {

@@ -58,6 +58,10 @@ struct Rows {
       return std::pair{labels[s], weights[s]};
     }, value, out);
   }
+  // The same for some labels at least.
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t>) const {
+    add_to(attribute, value, out);
+  }
   // Calls visit(label, weight).
   template <class Visit>
   void each_slot(std::int32_t attribute, Visit visit) const {
@@ -103,16 +107,22 @@ class HeavyRows {
   std::vector<Real> vectors_;         // [n_heavy, stride]
 };
 
-// Rows as a tagger reads them. Null: none is heavy.
+// Rows as a model has them, those of many labels as vectors. Null: none is heavy.
 template <class Label>
 struct MixedRows {
-  const Rows<Label>& rows;
+  Rows<Label> rows;
   const HeavyRows<float>* heavy;
   std::size_t stride;
 
   TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out) const {
     if (heavy && heavy->has(attribute)) add_heavy(heavy->vector(heavy->number(attribute)), stride, value, out);
     else rows.add_to(attribute, value, out);
+  }
+  // The same for some labels at least.
+  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out, std::span<const std::int32_t> labels) const {
+    if (!heavy || !heavy->has(attribute)) return rows.add_to(attribute, value, out);
+    const float* weights = heavy->vector(heavy->number(attribute));
+    for (const std::int32_t z : labels) out[z] += value * weights[z];
   }
   void prefetch_row(std::int32_t attribute) const { rows.prefetch_row(attribute); }
   void prefetch_slots(std::int32_t attribute) const { rows.prefetch_slots(attribute); }

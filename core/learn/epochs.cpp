@@ -1,11 +1,12 @@
+// Passes of online learners and of Frank-Wolfe over chains, segments, and chains whose labels see labels further back.
+#include "learn/beam_chains.hpp"
 #include "learn/frank_wolfe.hpp"
-
 #include "learn/segments.hpp"
 
 namespace trellis {
 namespace {
 
-// Calls visit(structure) with the chains or the segments of a corpus.
+// Calls visit(make), where make() gives the chains or the segments of a corpus.
 template <class Weights, class Visit>
 auto with_structure(Weights& weights, const LabelWeights& labels, int order, const Examples& examples, bool zero_one, Visit visit) {
   if (examples.data.segments) return visit([&] { return Segments(weights, labels, order, examples, zero_one); });
@@ -13,6 +14,16 @@ auto with_structure(Weights& weights, const LabelWeights& labels, int order, con
 }
 
 }  // namespace
+
+EpochResult Online::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
+                          std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on) {
+  auto& weights = static_cast<GrowingChain&>(*this);
+  const auto pass = [&](auto make) {
+    return online_pass(make, weights, steps, clock, sentences, n_sentences, examples.weights, batch, n_threads, go_on);
+  };
+  if (examples.data.far.at.starts) return pass([&] { return BeamChains(weights, labels(), order, examples, beam, update); });
+  return with_structure(weights, labels(), order, examples, false, pass);
+}
 
 MixtureResult FrankWolfe::epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
                                 const Patience::GoOn& go_on) {
