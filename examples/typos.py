@@ -28,7 +28,7 @@ from trellis.interfaces.cli.main import reporting_errors
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.outputs import align, show, show_json
 from trellis.interfaces.cli.progress import watch_epochs
-from trellis.learners.perceptron import Perceptron
+from trellis.learners.online import Perceptron
 from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.train import train

@@ -21,7 +21,7 @@ from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SOURCES = ("src", "core", "tests", "docs")
+SOURCES = ("src", "core", "bind", "tests", "docs")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

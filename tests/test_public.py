@@ -65,6 +65,7 @@ def test_what_functions_return_can_be_named() -> None:
         "FeatureWeights",
         "Problem",
         "ArcVocabulary",
+        "KeyTables",
     }
     assert unnamed <= private
 

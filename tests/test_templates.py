@@ -369,7 +369,7 @@ def test_template_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="no templates given"):
         feature_set(file, COLUMNS)
     file.write_bytes(b"word[0] \xff")
-    with pytest.raises(TemplateError, match=r"my\.templates': not valid UTF-8"):
+    with pytest.raises(TemplateError, match=r"my\.templates:1: not valid UTF-8"):
         feature_set(file, COLUMNS)
     for nothing in (tmp_path / "none", "word[0]", tmp_path):
         with pytest.raises(TemplateError, match=r"no preset and no file .*; the presets are default, rich"):

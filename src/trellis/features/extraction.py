@@ -22,9 +22,9 @@ from trellis.features.vocabulary import (
     Bag,
     ColumnVocabulary,
     FeatureSet,
+    KeyTables,
     Plan,
     Sources,
-    Tables,
     View,
     Vocabulary,
     bits_of,
@@ -224,7 +224,7 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
-        empty = Tables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+        empty = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
         rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
@@ -380,9 +380,9 @@ def _join(lists: Ragged, others: Ragged) -> Ragged:
 def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary, edges, n = extraction.vocabulary, extraction.growing_edges, extraction.vocabulary.n_emission
-    tables, folds = (Tables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
+    tables, folds = (KeyTables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
     if edges is not None:  # whose templates come last, and with them their tables and folds
-        edge_tables, edge_folds = (Tables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
+        edge_tables, edge_folds = (KeyTables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
         first_atom, _, first_table = vocabulary.plan.templates[n].tolist()
         first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1
         tables, folds = _spliced(tables, edge_tables, first_table), _spliced(folds, edge_folds, first_fold)
@@ -395,12 +395,12 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     return replace(vocabulary, tables=tables, folds=folds, bag=bag)
 
 
-def _spliced(first: Tables, second: Tables, n: int) -> Tables:
+def _spliced(first: KeyTables, second: KeyTables, n: int) -> KeyTables:
     """The first n tables of one layout filled by two extractions, then the others of the second."""
     (keys, ids, starts), (more_keys, more_ids, more_starts) = first, second
     a, b = starts[n], more_starts[n]
     ends = np.concatenate([starts[:n], more_starts[n:] - b + a])
-    return Tables(np.concatenate([keys[:a], more_keys[b:]]), np.concatenate([ids[:a], more_ids[b:]]), ends)
+    return KeyTables(np.concatenate([keys[:a], more_keys[b:]]), np.concatenate([ids[:a], more_ids[b:]]), ends)
 
 
 def sources(extraction: Extraction, rank: Ints) -> Sources:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from trellis._support.arrays import Ints
 from trellis._support.errors import ModelError
 from trellis.features.templates import Look, vector_file
-from trellis.features.vocabulary import PAIR, Tables, Vocabulary
+from trellis.features.vocabulary import PAIR, KeyTables, Vocabulary
 
 
 def entries(
@@ -40,12 +40,12 @@ def entries(
         yield k, numbers, ids
 
 
-def keys_in_order(tables: Tables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
+def keys_in_order(tables: KeyTables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
     """Of every table its keys by their numbers, and these numbers: all or those wanted."""
     return [_taken(tables, table, wanted) for table in range(len(tables.starts) - 1)]
 
 
-def _taken(tables: Tables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
+def _taken(tables: KeyTables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
     """The keys and numbers of a table in the order of the numbers, all or those wanted."""
     keys, ids, starts = tables
     here = slice(int(starts[table]), int(starts[table + 1]))

@@ -351,7 +351,7 @@ def pack_keys(
 # ------------------------------------------------------------ the vocabulary
 
 
-class Tables(NamedTuple):
+class KeyTables(NamedTuple):
     """Open-addressing tables, one after the other."""
 
     keys: npt.NDArray[np.uint64]
@@ -359,9 +359,9 @@ class Tables(NamedTuple):
     starts: Longs  # [n_tables + 1]
 
 
-def tables_in(arrays: Mapping[str, Any], name: str) -> Tables:
+def tables_in(arrays: Mapping[str, Any], name: str) -> KeyTables:
     """Tables among named arrays."""
-    return Tables(*(arrays[f"{name}.{part}"] for part in Tables._fields))
+    return KeyTables(*(arrays[f"{name}.{part}"] for part in KeyTables._fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,8 +425,8 @@ class Vocabulary:
     n_emission: int  # templates of single labels
     columns: tuple[ColumnVocabulary, ...]  # those of the corpus, then derived ones
     plan: Plan
-    tables: Tables
-    folds: Tables
+    tables: KeyTables
+    folds: KeyTables
     bag: Bag | None
     lookups: Lookups
     dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order

@@ -24,7 +24,7 @@ NOISE = 1e-7  # of the objective: below it values tell nothing of a step, but sl
 MAX_TRIALS = 20  # of one line search
 
 
-class Pairs:
+class StepPairs:
     """The last steps s and changes of the gradient y, with their inner products: what is known of the curvature."""
 
     memory: ClassVar[int]  # at most so many
@@ -61,8 +61,8 @@ class Pairs:
         self.products = array_in(state, "products", np.float64, *self.products.shape).copy()
 
 
-class History(Pairs):
-    """Pairs that give the direction of L-BFGS.
+class History(StepPairs):
+    """Pairs of steps and changes that give the direction of L-BFGS.
 
     Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
     once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).

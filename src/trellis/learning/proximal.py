@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arrays import Arrays, Bools, Doubles, Longs, array_in
-from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, Function, Minimizer, Pairs
+from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, Function, Minimizer, StepPairs
 
 MEMORY = 10  # pairs of steps and gradient changes kept
 SWEEPS, SWEEP_TOLERANCE = 30, 1e-3  # of coordinate descent in one step
@@ -24,7 +24,7 @@ SCREEN = 0.8  # of c1: weights at zero with a slope below it are left out
 PERIOD = 40  # iterations after which all weights are looked at again
 
 
-class Curvature(Pairs):
+class Curvature(StepPairs):
     """The Hessian as the last steps tell it: scale · diagonal, corrected by pairs of steps and gradient changes.
 
     The inner products of pairs are s_i · diagonal s_j and s_i · y_j.

@@ -25,7 +25,7 @@ from trellis.features.known import keys_in_order
 from trellis.features.places import MEASURE
 from trellis.features.presets import ALIASES
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary import Tables, tables_in
+from trellis.features.vocabulary import KeyTables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.learning.learner import flag
 from trellis.tasks.explanation import Explanation, Term, explanation_of, heaviest_first
@@ -36,7 +36,7 @@ from trellis.tasks.parsing.treebank import HEAD, LABEL, gold_corpus, read_depend
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
-WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in Tables._fields), "values")
+WEIGHTS = (*(f"{kind}.{name}" for kind in ("tables", "folds") for name in KeyTables._fields), "values")
 KINDS = ("arcs", "labelled", "siblings", "filter")  # of templates
 
 
@@ -83,7 +83,7 @@ class Parser(Model):
         """1: scores of arcs; 2: of siblings too."""
         return 2 if self.vocabulary.templates.siblings else 1
 
-    def table(self, kind: str) -> Tables:
+    def table(self, kind: str) -> KeyTables:
         """The arrays of the keys of its attributes ("tables"), or of what is folded in them ("folds")."""
         return tables_in(self.weights, kind)
 

@@ -21,7 +21,7 @@ from trellis.features.carried_keys import Carrier, id_map, numbers_of
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_vocabulary
 from trellis.features.templates import Template
-from trellis.features.vocabulary import Tables
+from trellis.features.vocabulary import KeyTables
 from trellis.learning.fit import Fit, fingerprint
 from trellis.learning.problem import SiteProblem
 from trellis.learning.run import Event, StopTrainingError
@@ -95,7 +95,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
         rows, rank = Rows.of_tensors("rows", weights).without_empty()  # attributes without weights are dropped
         base, known = np.zeros(grammar.n_rules, np.float32), (grammar, coarse, lexicon, vocabulary)
-        tables, folds, outlines = (Tables(**some) for some in native.tables(rank))
+        tables, folds, outlines = (KeyTables(**some) for some in native.tables(rank))
         model = PhraseModel(*known, base, rows, tables, folds, outlines, settings.prune, fit.learner.family)
         return TreeParser(model, settings.tagger, fit.notes, record)
 
@@ -194,7 +194,7 @@ class PhraseStart:
         """The number of every older attribute, -1 where the new trees do not have it."""
         model = self.model
         ranks = np.arange(self.examples.n_attributes, dtype=np.int32)
-        tables, folds, outlines = (keys_in_order(Tables(**some)) for some in self.examples.tables(ranks))
+        tables, folds, outlines = (keys_in_order(KeyTables(**some)) for some in self.examples.tables(ranks))
         fold_keys = [keys for keys, _ in folds]
         old_folds = [keys for keys, _ in keys_in_order(model.folds)]
         measures = {list(self.vocabulary.MEASURE_BITS).index("outline"): self._outline_map(outlines[0][0])}
