@@ -18,7 +18,9 @@ double DerivationObjective::loss_of(std::size_t g, const double* x, Scratch& scr
   derivation_marginals(graph, work, residual.data(), nullptr);
   for (std::int64_t e : examples_.right_of(g)) residual[static_cast<std::size_t>(e)] -= 1;
   for (std::size_t e = 0; e < graph.n_edges; ++e)
-    examples_.features.each(first + e, [&](std::int32_t f, float value) { to.add(static_cast<std::size_t>(f), value * residual[e]); });
+    examples_.features.each(first + e, [&, weight = residual[e]](std::int32_t f, float value) {
+      to.add(static_cast<std::size_t>(f), value * weight);
+    });
   return loss;
 }
 

@@ -278,7 +278,7 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
   for (std::size_t t = 0; t < n && data_.edge_attributes.starts; ++t) {
     if (data_.histories)
       for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) of_node[runs.nodes[i]] = token_ngrams[i];
-    add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+    add_edge_slots(begin + t, piece, [&, &of_node = of_node, &token_pairs = token_pairs, &node = node](std::uint32_t place) {
       if (place >= pair_cells_) return of_node[place - pair_cells_];
       if (by_token) return sign * weight * token_pairs[t * pair_cells_ + place];
       return t == 0 ? sign * weight * node[place % stride_] : 0.0;
