@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import warnings
 
-SHOWN = 60  # letters of a text that was taken for a path
+SHOWN = 60  # characters shown of a text that was passed as a path
 
 
 class TrellisError(Exception):

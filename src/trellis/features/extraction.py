@@ -387,7 +387,7 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
         first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1
         tables, folds = _spliced(tables, edge_tables, first_table), _spliced(folds, edge_folds, first_fold)
     bag = vocabulary.bag
-    if bag is not None:  # an attribute that is none, -1, takes the last rank
+    if bag is not None:  # -1, no attribute, gets the last rank
         attributes = np.append(rank, np.int32(-1))[bag.attributes]
         pairs = None if bag.pairs is None else np.append(edge_rank, np.int32(-1))[bag.pairs]
         kept = np.flatnonzero((attributes >= 0) | (False if pairs is None else pairs >= 0))

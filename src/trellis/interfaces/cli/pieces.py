@@ -174,7 +174,7 @@ def _labelled_text(label: Label, tagger: Any, n_threads: int | None, piece: Piec
 
 
 def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
-    """Warn where what was taken for the true labels is something else, such as the second word of a line of text."""
+    """Warn if the column read as gold labels looks like something else, such as the second word of a line of text."""
     column = corpus.columns.get(tagger.target)
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
         which = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"

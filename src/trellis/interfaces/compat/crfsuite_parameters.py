@@ -100,7 +100,7 @@ ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
 def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``trellis.train`` is told in the place of an algorithm with these parameters: the learner and its features.
+    """The options of ``trellis.train`` that correspond to an algorithm with these parameters.
 
     A parameter that is not the default and has no meaning here is warned of.
     """

@@ -120,7 +120,7 @@ class BeamSearch:
         return choices
 
     def check_steps(self, x: Any, y: Any, where: str) -> Steps:
-        """The steps of a right output; LearnerError if it is none."""
+        """The steps of a right output; LearnerError if it is not an output of the problem."""
         try:
             gold = tuple(y)
         except TypeError:
