@@ -115,3 +115,8 @@ def test_structured_files_are_known_by_their_format_line(tmp_path: Path) -> None
     (tmp_path / "m").write_bytes(b"\xff" * 100)
     with pytest.raises(trellis.ModelError, match="not a trellis model"):
         load_any(str(tmp_path / "m"))
+
+
+def test_too_many_best_outputs_are_refused(here: Path, call: Call) -> None:
+    assert call("train train.txt -m m -q --epochs 1").code == 0
+    refused(call("predict -m m test.txt --json --kbest 99999999999"), "from 1 to 1000000, not 99999999999")
