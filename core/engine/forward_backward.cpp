@@ -86,10 +86,10 @@ double exact_sums(const Tables<double>& tables, const double* emit, std::size_t 
         const double before = row.from[i * row.from_step] - log_z;
         for (std::size_t z = 0; z < stride; z += kLanes<double>) {
           const Vector<double> p = exp_lanes(before + lanes(row.table + i * row.table_step + z) + lanes(after + z));
-          if (wanted.node) lanes(wanted.node + t * stride + z) += p;
-          if (wanted.token_pairs) lanes(wanted.token_pairs + t * cells + y * stride + z) += p;
-          if (wanted.pairs) lanes(wanted.pairs + y * stride + z) += wanted.weight * p;
-          if (wanted.ngrams && chain.tri) lanes(wanted.ngrams + (x * (L + 1) + y) * stride + z) += wanted.weight * p;
+          if (wanted.node) lanes_at(wanted.node + t * stride + z) += p;
+          if (wanted.token_pairs) lanes_at(wanted.token_pairs + t * cells + y * stride + z) += p;
+          if (wanted.pairs) lanes_at(wanted.pairs + y * stride + z) += wanted.weight * p;
+          if (wanted.ngrams && chain.tri) lanes_at(wanted.ngrams + (x * (L + 1) + y) * stride + z) += wanted.weight * p;
         }
       }
     }

@@ -120,7 +120,7 @@ class HistoryPasses {
       Real* row = row_at(i);
       times_edges<S>(labels, pool_[i].node, row);
       for (std::size_t z = 0; z < width_; z += kLanes<Real>)
-        lanes(row + z) = S::times(lanes(row + z), lanes(labels.emit + z));
+        lanes_at(row + z) = S::times(lanes(row + z), lanes(labels.emit + z));
       each_state(labels, pool_[i].node, [&](std::uint32_t state, std::size_t j) TRELLIS_INLINE_LAMBDA {
         arrive(state, row[j]);
         row[j] = zero;
@@ -174,7 +174,7 @@ class HistoryPasses {
     for (std::uint32_t state : here.states) met_[state] = -1;
     for (std::size_t i = 0; i < pool_.size(); ++i)
       for (std::size_t z = 0; z < width_; z += kLanes<Real>)
-        lanes(row_at(i) + z) = S::times(masses_[i], lanes(row_at(i) + z));
+        lanes_at(row_at(i) + z) = S::times(masses_[i], lanes(row_at(i) + z));
     for (std::size_t i = 0; i < n_long_; ++i) add_row<S>(row_at(i), row_at(pool_[i].shorter), width_);
   }
 
@@ -226,7 +226,7 @@ class HistoryPasses {
     if (labels.labels)
       for (std::size_t j = 0; j < labels.n; ++j) row[j] = S::times(row[j], edge[labels.labels[j]]);
     else
-      for (std::size_t z = 0; z < width_; z += kLanes<Real>) lanes(row + z) = S::times(lanes(row + z), lanes(edge + z));
+      for (std::size_t z = 0; z < width_; z += kLanes<Real>) lanes_at(row + z) = S::times(lanes(row + z), lanes(edge + z));
   }
 
   // to[z] += from[z] (or one number for all z), and the sum over z, in a semiring.
@@ -235,7 +235,7 @@ class HistoryPasses {
     if constexpr (std::is_same_v<S, LogSum>)
       for (std::size_t z = 0; z < width; ++z) to[z] = S::plus(to[z], from[z]);
     else
-      for (std::size_t z = 0; z < width; z += kLanes<Real>) lanes(to + z) = S::plus(lanes(to + z), lanes(from + z));
+      for (std::size_t z = 0; z < width; z += kLanes<Real>) lanes_at(to + z) = S::plus(lanes(to + z), lanes(from + z));
   }
   template <class S>
   TRELLIS_INLINE static void add_row(Real from, Real* to, std::size_t width) {
@@ -243,7 +243,7 @@ class HistoryPasses {
       for (std::size_t z = 0; z < width; ++z) to[z] = S::plus(to[z], from);
     else
       for (std::size_t z = 0; z < width; z += kLanes<Real>)
-        lanes(to + z) = S::plus(lanes(to + z), Vector<Real>{} + from);
+        lanes_at(to + z) = S::plus(lanes(to + z), Vector<Real>{} + from);
   }
   template <class S>
   TRELLIS_INLINE static Real sum_row(const Real* row, std::size_t width) {

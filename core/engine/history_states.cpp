@@ -1,6 +1,7 @@
 #include "engine/history_states.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 namespace trellis {
@@ -75,8 +76,8 @@ TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, H
   for (std::size_t y = 0; y < chain.n_labels; ++y) {
     const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
     for (std::size_t z = 0; z < stride; z += N)
-      lanes(base + z) = (lanes(edge + z) + lanes(emit + z)) + lanes(follows + z);
-    for (std::size_t z = 0; gains && z < stride; z += N) lanes(base + z) += lanes(gains + y * stride + z);
+      lanes_at(base + z) = (lanes(edge + z) + lanes(emit + z)) + lanes(follows + z);
+    for (std::size_t z = 0; gains && z < stride; z += N) lanes_at(base + z) += lanes(gains + y * stride + z);
     const auto greatest = [&](const Real* most) TRELLIS_INLINE_LAMBDA {
       Vector<Real> top = Vector<Real>{} + kForbidden<Real>;
       for (std::size_t z = 0; z < stride; z += N) top = MaxPlus::plus(top, lanes(most + z) + lanes(base + z));
@@ -169,7 +170,7 @@ TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>
         if (longer) top += lanes(longer + first);
         if (gains && t) top += lanes(gains + y * stride + first);
         if (largest_of<Real>(top) < least) continue;
-        lanes(most + first) = top;
+        lanes_at(most + first) = top;
         for (std::size_t z = first; z < std::min(first + kLanes<Real>, labels.n); ++z) step(z);
       }
     }

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 namespace {
 
@@ -28,11 +30,11 @@ double emission_factors(const ChainView<double>& chain, const HistoryFactors& fa
     if (top == kForbidden<double>) top = 0;
     for (std::size_t j = 0; j < labels.size(); ++j) {
       const double score = emit[labels[j]] - top;
-      out[labels[j]] = std::exp(score);
+      out[labels[j]] = exp(score);
       most = std::max(most, score + (tops ? tops[labels[j]] : factors.top));
       if (score > kForbidden<double>) least = std::min(least, score);
     }
-    range = {std::exp(most + added), std::exp(least + taken + factors.bottom)};
+    range = {exp(most + added), exp(least + taken + factors.bottom)};
     return top;
   };
   return chain.allowed ? over(labels_of(*chain.allowed, t)) : over(AllLabels{chain.n_labels});
@@ -45,7 +47,7 @@ FactorRange range_of(const double* scores, std::size_t n) {
     most = std::max(most, scores[i]);
     if (scores[i] > kForbidden<double>) least = std::min(least, scores[i]);
   }
-  return {std::exp(most), std::exp(least)};
+  return {exp(most), exp(least)};
 }
 
 // log Z, and alpha of all tokens.
@@ -69,7 +71,7 @@ template <class S>
 TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWorkspace& work,
                                  const HistoryExpectations& wanted) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const auto probability = [](double value) { return kScaled<S> ? value : std::exp(value); };
+  const auto probability = [](double value) { return kScaled<S> ? value : exp(value); };
   work.here.states = work.alpha[chain.n_tokens].states;
   work.here.values.swap(work.sums.beta);
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
@@ -180,7 +182,7 @@ double sum_histories(const ChainView<double>& chain, const HistoryFactors& facto
       for (std::size_t i = work.by_token.starts[t]; i < work.by_token.starts[t + 1]; ++i) {
         double& score = work.by_token.scores[i];
         added += std::max(score, 0.0);
-        score = std::exp(score);
+        score = exp(score);
       }
       top = std::max(top, factors.top + added);
     }

@@ -1,5 +1,6 @@
 #include "engine/lattice.hpp"
 
+#include "engine/elementary.hpp"
 #include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
@@ -14,7 +15,7 @@ void forward_best(LatticeWorkspace<Real>& w) {
 }
 
 TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(numbers + i) = exp_lanes(lanes(numbers + i));
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes_at(numbers + i) = exp_lanes(lanes(numbers + i));
 }
 
 // As state_paths.hpp has them.
@@ -128,7 +129,7 @@ double step_shares(const ChainView<double>& chain, LatticeWorkspace<double>& w) 
     for (std::size_t i = first; i < last; ++i)
       if (w.shares[i] > 0) w.shares[i] /= w.sums[w.steps[i].to];
     for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s)
-      if (w.sums[s] > 1) w.alpha[s] += std::log(w.sums[s]);
+      if (w.sums[s] > 1) w.alpha[s] += log(w.sums[s]);
   }
   for (std::size_t s = first_last; s < w.states.size(); ++s) w.beta[s] = end_score(chain, w.states[s], w.alpha[s]);
   return first_last < w.states.size() ? LogSumOf::sum(w.beta.data() + first_last, w.states.size() - first_last) : kForbidden<double>;

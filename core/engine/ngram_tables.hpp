@@ -1,10 +1,10 @@
 // The tables of a chain with label n-grams that sentences share, in double and as factors, ready for sums over paths.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <span>
 
+#include "engine/elementary.hpp"
 #include "engine/history_sums.hpp"
 
 namespace trellis {
@@ -62,7 +62,7 @@ class NgramTables {
       work.tops.assign(n * labels_.stride, kForbidden<double>);
       EdgeRange range;
       for (std::size_t i = 0, z = 0, row = 0; i < size; ++i) {
-        work.edge[i] = std::exp(token_edge[i]);
+        work.edge[i] = exp(token_edge[i]);
         if (z < labels_.n_labels) range.add(token_edge[i], work.tops[row / (labels_.n_labels + 1) * labels_.stride + z]);
         if (++z == labels_.stride) z = 0, ++row;
       }
@@ -106,7 +106,7 @@ class NgramTables {
       edges_.add(edge_[place], edge_tops_[place % stride]);
     }
   }
-  static double factor(double score) { return score == 0 ? 1 : std::exp(score); }
+  static double factor(double score) { return score == 0 ? 1 : exp(score); }
   static double greatest(const std::vector<double>& rows, std::size_t n, std::size_t stride) {
     double top = 0;
     for (std::size_t i = 0; i < rows.size(); i += stride)

@@ -13,9 +13,9 @@ TRELLIS_CLONES void normalize(float* scores, std::size_t n_labels, std::size_t s
   for (std::size_t z = 0; z < n_labels; ++z) best = std::max(best, scores[z]);
   for (std::size_t z = n_labels; z < stride; ++z) scores[z] = kForbidden<float>;
   Vector<float> sum{};
-  for (std::size_t z = 0; z < stride; z += kLanes<float>) sum += lanes(scores + z) = exp_lanes(lanes(scores + z) - best);
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) sum += lanes_at(scores + z) = exp_lanes(lanes(scores + z) - best);
   for (std::size_t lane = 0; lane < kLanes<float>; ++lane) total += sum[lane];
-  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes(scores + z) /= total;
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes_at(scores + z) = lanes(scores + z) / total;
 }
 
 // Calls visit(token, gold label) for all tokens of some sentences.

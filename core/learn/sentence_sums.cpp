@@ -1,6 +1,7 @@
 #include "learn/sentence_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "engine/elementary.hpp"
 #include "engine/spanning_sums.hpp"
 
 namespace trellis {
@@ -80,10 +81,10 @@ double TreeObjective::loss_of(std::size_t i, const double* x, Scratch& scratch, 
         work.scorer.label_scores(work.x, h, m, work.labels.data());
         const double most = *std::max_element(work.labels.begin(), work.labels.end());
         double total = 0;
-        for (double one : work.labels) total += std::exp(one - most);
+        for (double one : work.labels) total += exp(one - most);
         const auto label = static_cast<std::size_t>(labels[m - 1]);
-        if (right) loss -= work.labels[label] - most - std::log(total);  // of the label, given the arc
-        for (double& one : work.labels) one = share * std::exp(one - most) / total;
+        if (right) loss -= work.labels[label] - most - log(total);  // of the label, given the arc
+        for (double& one : work.labels) one = share * exp(one - most) / total;
         if (right) work.labels[label] -= 1;
         if (!to.wanted()) continue;
         work.scorer.each_attribute(work.x, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {

@@ -1,6 +1,7 @@
 #include "papers/accumulators.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace trellis {
 namespace {

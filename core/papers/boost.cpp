@@ -1,9 +1,11 @@
 #include "papers/boost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "engine/elementary.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -66,12 +68,12 @@ void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_thread
 }
 
 bool Booster::counts(std::size_t s, double loss) const {
-  return std::log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
+  return log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
 }
 
 void Booster::weigh(std::size_t s) {
-  pull_[s] = counts(s, most_[s]) ? std::exp(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
-  mass_[s] = pull_[s] * -std::expm1(-losses_[s]);
+  pull_[s] = counts(s, most_[s]) ? exp(log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
+  mass_[s] = pull_[s] * -expm1(-losses_[s]);
 }
 
 void Booster::refresh(std::size_t n_threads) {
@@ -87,13 +89,13 @@ double Booster::log_risk() const {
   std::vector<double> logs;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
     if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
-    logs.push_back(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] + std::log(-std::expm1(-losses_[s])));
+    logs.push_back(log(weights_ ? weights_[s] : 1.0) + losses_[s] + log(-expm1(-losses_[s])));
     top = std::max(top, logs.back());
   }
   if (!std::isfinite(top)) return top;
   double sum = 0;
-  for (double one : logs) sum += std::exp(one - top);
-  return top + std::log(sum);
+  for (double one : logs) sum += exp(one - top);
+  return top + log(sum);
 }
 
 double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
@@ -180,9 +182,9 @@ Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
   if (low == high) return {0, 0};
   const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
   if (up == down) return {0, 0};
-  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (high - low);
+  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : log(down / up) / (high - low);
   const double size = std::clamp(step, -max_step_, max_step_);
-  return {size, s * std::expm1(size * low) + (1 - s) * std::expm1(size * high)};
+  return {size, s * expm1(size * low) + (1 - s) * expm1(size * high)};
 }
 
 Chosen Booster::choose(std::size_t n_threads) {
@@ -194,7 +196,7 @@ Chosen Booster::choose(std::size_t n_threads) {
     const Step exact = exact_step(chosen.feature, n_threads);
     if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
-      chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
+      chosen.log_bound = log1p(std::max(exact.gain, -1.0));
     }
   }
   return chosen;
@@ -216,7 +218,7 @@ Chosen Booster::choose_loose() {
     const Step step = loose_step(k, pulled(k), risk);
     if (step.gain < least) {
       least = step.gain;
-      chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
+      chosen = {static_cast<std::int64_t>(k), step.size, log1p(step.gain)};
     }
   }
   return chosen;
@@ -247,7 +249,7 @@ Chosen Booster::choose_tight() {
     if (promises[k] <= best) solve(k);
   for (std::size_t k = 0; k < n; ++k)
     if (promises[k] <= best && solved_[k] && gains_[k] == best)
-      return {static_cast<std::int64_t>(k), steps_[k], std::log1p(std::max(best / risk, -1.0))};
+      return {static_cast<std::int64_t>(k), steps_[k], log1p(std::max(best / risk, -1.0))};
   return {};
 }
 
@@ -289,7 +291,7 @@ void Booster::rescale(std::size_t n_threads) {
     constexpr double kStage = -(kVanishes + kRescale);
     double until = risk + kRescale;  // the scale is near enough, or someone joins
     for (std::size_t s = 0; s < n_sentences_; ++s)
-      if (stale_[s]) until = std::max(until, std::log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
+      if (stale_[s]) until = std::max(until, log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
     const double n_stages = std::ceil((scale_ - until) / kStage);
     scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
     std::vector<std::uint32_t> waiting;
@@ -307,7 +309,7 @@ std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
   for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
     const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + k - at_.first_feature(g);
     const double low = at_.exponent(k, at_.low_number(cell)), high = at_.exponent(k, at_.high_number(cell));
-    const double expected = mass_[s] > 0 ? excess_[cell] / -std::expm1(-losses_[s]) : 0;
+    const double expected = mass_[s] > 0 ? excess_[cell] / -expm1(-losses_[s]) : 0;
     out.push_back({s, low, high, low < high ? (high - expected) / (high - low) : 0});
   }
   return out;
@@ -320,14 +322,14 @@ Booster::Range Booster::range(std::size_t k) const {
 
 double Booster::loose_bound(std::size_t k, double step) const {
   const Range r = range(k);
-  return r.s * std::exp(step * r.low) + (1 - r.s) * std::exp(step * r.high);
+  return r.s * exp(step * r.low) + (1 - r.s) * exp(step * r.high);
 }
 
 double Booster::tight_bound(std::size_t k, double step) const {
   double sum = 0;
   for (const Meeting& m : meetings(k))
     if (m.low < m.high)
-      sum += mass_[m.sentence] * (m.s * std::expm1(step * m.low) + (1 - m.s) * std::expm1(step * m.high));
+      sum += mass_[m.sentence] * (m.s * expm1(step * m.low) + (1 - m.s) * expm1(step * m.high));
   return 1 + sum / total();
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 
 struct ExponentialSum {
@@ -22,7 +24,7 @@ struct ExponentialSum {
 inline double value_at(const ExponentialSum& f, double w) {
   double sum = 0;
   for (std::size_t j = 0; j < f.n; ++j)
-    if (f.coefficients[j] > 0) sum += f.coefficients[j] * std::expm1(f.exponent(j) * w);
+    if (f.coefficients[j] > 0) sum += f.coefficients[j] * expm1(f.exponent(j) * w);
   return sum;
 }
 
@@ -42,14 +44,14 @@ inline SlopeParts slope_at(const ExponentialSum& f, double w) {
     for (std::size_t j = 0; j < f.n; ++j) {
       const double x = f.exponents[j];
       if (f.coefficients[j] <= 0 || x == 0) continue;
-      const double term = f.coefficients[j] * std::exp(x * w);
+      const double term = f.coefficients[j] * exp(x * w);
       x > 0 ? add(x, term, s.up, s.up_growth) : add(-x, term, s.down, s.down_growth);
     }
     return s;
   }
   // Powers go outwards from exponent 0: far ones may overflow or vanish without harm to near ones.
   const auto zero = static_cast<std::size_t>(-f.low);
-  const double up = std::exp(w), down = std::exp(-w);
+  const double up = exp(w), down = exp(-w);
   double power = 1;
   for (std::size_t j = zero + 1; j < f.n; ++j) {
     power *= up;
@@ -78,7 +80,7 @@ inline Step least(const ExponentialSum& f, double limit) {
   double low = forward ? 0 : -limit, high = forward ? limit : 0, w = 0;
   SlopeParts s = at_0;
   for (int i = 0; i < 200; ++i) {
-    const double above = std::log(s.up) - std::log(s.down);
+    const double above = log(s.up) - log(s.down);
     (above < 0 ? low : high) = w;
     double next = w - above / (s.up_growth / s.up + s.down_growth / s.down);
     if (!(next > low && next < high)) next = low + (high - low) / 2;
