@@ -1,6 +1,6 @@
 #include "engine/forward_backward.hpp"
 
-#include "engine/ngram_tables.hpp"
+#include "engine/history_sums.hpp"
 
 namespace trellis {
 

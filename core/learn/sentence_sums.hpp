@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/forward_backward.hpp"
-#include "engine/ngram_tables.hpp"
+#include "engine/history_sums.hpp"
 #include "engine/segments.hpp"
 #include "weights/label_filter.hpp"
 #include "weights/layout.hpp"
