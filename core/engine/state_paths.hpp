@@ -46,7 +46,7 @@ struct StateTable {
 
 template <class Real>
 Real end_score(const ChainView<Real>& chain, std::uint32_t ngram, Real score) {
-  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(ngram)] : score;
+  return chain.end ? score + chain.end[chain.ngrams ? chain.ngrams->ngrams->label(ngram) : ngram - 1] : score;
 }
 
 template <class States>

@@ -42,7 +42,7 @@ class SentenceSums {
       std::vector<double> of_node;            // [n_nodes] of those of a token
     } slow;
     Tables<double> tables;  // by logarithms
-    PassScratch<double> log_passes;
+    StateTable<double> states;
     HistorySumsWorkspace histories;
     TokenRuns<double> runs;  // what attributes give to n-grams
     TokenSets known;         // where labels are partial
