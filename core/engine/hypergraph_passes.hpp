@@ -122,7 +122,6 @@ inline void check_length(std::size_t n_edges) {
 struct HypergraphWorkspace {
   std::vector<double> in, mass;       // [n_nodes]
   std::vector<double> terms, shares;  // [edges into a node], [n_edges]
-  std::vector<float> in_float, terms_float;
   std::vector<Expected> expected, expected_terms;
   std::vector<std::size_t> open;  // nodes still to be derived
   BestListsScratch<double> lists;
@@ -131,13 +130,11 @@ struct HypergraphWorkspace {
 // The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from the first to the last
 // one. Gives its score; minus infinity and no edges where every derivation is forbidden. Ties: the first edge wins, decided
 // from the goal down.
-template <class Real>
-Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
-                     std::vector<std::int64_t>& edges);
+double best_derivation(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work,
+                       std::vector<std::int64_t>& edges);
 
 // in [n_nodes]: the scores of the best derivations of all nodes.
-template <class Real>
-Real* best_scores(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work);
+double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
 // log Z over all derivations; in work.in the log sum of every node, in work.shares what part of its head's comes by an edge.
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);

@@ -3,7 +3,7 @@
 //
 //   MaxPlus      max, +      the best score
 //   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
-//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size
+//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size; of numbers alone
 #pragma once
 #include <algorithm>
 

@@ -268,8 +268,7 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
     w.tables.edge.assign(edge_.begin(), edge_.end());
     w.tables.tri.assign(tri_.begin(), tri_.end());
     w.tables.end.assign(end_.begin(), end_.end());
-    w.tables.turn();
-    log_z = exact_sums(w.tables, emit.data(), n, token_edge, w.log_passes, wanted);
+    log_z = exact_sums(w.tables.view(n, emit.data(), token_edge), w.states, wanted);
   }
   if (!with_gradient) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)
