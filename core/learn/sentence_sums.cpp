@@ -13,16 +13,13 @@ namespace {
     rows.emissions(begin, end, emit);                                                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
-void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
-  rows.emissions(begin, end, emit);
-}
 
 }  // namespace
 
-template <class Real, class AnyRows>
-SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                          std::size_t n_sentences, const Gold& gold, bool local)
-    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
+template <class Real>
+SentenceSums<Real>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
+                                 std::size_t n_sentences, const Gold& gold, bool local, bool few_rows)
+    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0, few_rows), layout_(layout), data_(data),
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
@@ -32,8 +29,8 @@ SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData&
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set(const double* parameters) {
+template <class Real>
+void SentenceSums<Real>::set(const double* parameters) {
   rows.set(parameters);
   const double* edge_slots = parameters + layout_.row_labels.size();
   const double* pairs = edge_slots + n_edge_slots();
@@ -46,8 +43,8 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
   set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set_factors(bool all) {
+template <class Real>
+void SentenceSums<Real>::set_factors(bool all) {
   if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
   if (local_ || !(layout_.ngrams || pairs_alone_)) return;
   const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
@@ -56,26 +53,21 @@ void SentenceSums<Real, AnyRows>::set_factors(bool all) {
   else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
-  requires std::same_as<AnyRows, FewRows>
-{
+template <class Real>
+void SentenceSums<Real>::change(std::size_t k, double value) {
   const std::size_t first_edge_slot = layout_.row_labels.size(), first_pair = first_edge_slot + n_edge_slots();
   const std::size_t first_triple = first_pair + layout_.edge_places.size();
-  if (k < first_edge_slot) {  // the test of the type is for clang 14, which compiles what `requires` rules out
-    if constexpr (std::same_as<AnyRows, FewRows>) rows.change(k, value);
-    return;
-  }
+  if (k < first_edge_slot) return rows.change(k, static_cast<Real>(value));
   if (k < first_pair) {
     edge_weights[k - first_edge_slot] = static_cast<Real>(value);
     return;
   }
   k < first_triple ? set_pair(k - first_pair, value) : set_triple(k - first_triple, value);
-  set_factors();
+  set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::begin_piece(Scratch& w, Piece& piece) const {
   piece.pairs.assign(n_pairs(), 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
@@ -85,8 +77,8 @@ void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
 }
 
 // P(y, z) = product · E[y][z]; the same for triples
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::end_piece(const Scratch& w, Piece& piece) const {
   if (local_ || layout_.ngrams) return;
   for (std::size_t i = 0; i < pair_cells_; ++i)
     piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
@@ -94,8 +86,8 @@ void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) cons
     piece.triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+template <class Real>
+double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
                                         bool with_gradient) const {
   if (starts_[s] == starts_[s + 1]) return 0;
   potentials(s, w);
@@ -108,8 +100,8 @@ double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w
 // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids (where
 // n-grams are sparse, paths go by lists of allowed labels instead)
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
+template <class Real>
+void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
@@ -127,8 +119,8 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
 }
 
 // loss_i = log Z - score(gold)
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+template <class Real>
+double SentenceSums<Real>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
                                              bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const std::int32_t* gold = gold_.labels + begin;
@@ -153,8 +145,8 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
   return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
                                               Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   double score = 0;
@@ -176,8 +168,8 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
 }
 
 // What label n-grams of the gold path give, of their own and with edge attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
                                                 bool with_gradient) const {
   const Ngrams& ngrams = *layout_.ngrams;
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
@@ -205,8 +197,8 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
 }
 
 // Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
-template <class Real, class AnyRows>
-bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size_t n) const {
+template <class Real>
+bool SentenceSums<Real>::sums_lists(const LabelSets* allowed, std::size_t n) const {
   constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
   if (!pairs_alone_ || !allowed) return false;
   std::size_t pairs = 0, triples = 0, x = 1, y = 1;
@@ -221,8 +213,8 @@ bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
 // expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
 // logarithms in double: slow, and right.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
+template <class Real>
+double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
                                               Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
@@ -288,8 +280,8 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
 }
 
 // Sums over all segmentations; `slots` take the gradient of what segments have by their attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
+template <class Real>
+double SentenceSums<Real>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
   const SegmentSites& sites = *data_.segments;
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, longest = sites.rules->longest, first = first_segment_slot();
   // Calls visit(cell, value, slot) for the features of all segments.
@@ -334,8 +326,8 @@ double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, cons
 }
 
 // Maximum entropy: -log P(z | gold labels before it, observations) of every token.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
                                                    Real* residual_of, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
@@ -375,26 +367,7 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
   return loss;
 }
 
-void FewRows::set(const double* parameters) {
-  std::copy_n(parameters, weights_.size(), weights_.data());
-  for (std::size_t a = 0; a < has_weight_.size(); ++a)
-    has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
-                                 [](double weight) { return weight != 0; });
-}
-
-void FewRows::change(std::size_t slot, double value) {
-  weights_[slot] = value;
-  has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
-}
-
-void FewRows::emissions(std::size_t begin, std::size_t end, double* emit) const {
-  const std::size_t stride = padded(layout_.n_columns());
-  std::fill_n(emit, (end - begin) * stride, 0.0);
-  add_rows(*this, at_, begin, end, stride, emit);
-}
-
 template class SentenceSums<float>;
 template class SentenceSums<double>;
-template class SentenceSums<double, FewRows>;
 
 }  // namespace trellis
