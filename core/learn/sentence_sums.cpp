@@ -23,7 +23,6 @@ SentenceSums<Real>::SentenceSums(const Layout& layout, const ChainData& data, co
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
-  if (data.sets.starts && !layout_.ngrams && !local_ && !triple_cells_ && !data.segments && !edges_by_token()) pairs_alone_.emplace(L_, 2);
   if (!layout_.ngrams || local_) return;
   places_.assign(pair_cells_, -1);
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
@@ -46,11 +45,9 @@ void SentenceSums<Real>::set(const double* parameters) {
 template <class Real>
 void SentenceSums<Real>::set_factors(bool all) {
   if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
-  if (local_ || !(layout_.ngrams || pairs_alone_)) return;
-  const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
-  const std::vector<Real>& scores = layout_.ngrams ? tri_ : std::vector<Real>(ngrams.size());
-  if (all) histories_.set(ngrams, edge_, scores, end_);
-  else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
+  if (local_ || !layout_.ngrams) return;
+  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
+  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
 }
 
 template <class Real>
@@ -97,8 +94,8 @@ double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Piece& 
   return loss;
 }
 
-// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids (where
-// n-grams are sparse, paths go by lists of allowed labels instead)
+// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], in local decisions minus infinity for labels the dictionary
+// forbids
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
 template <class Real>
 void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
@@ -106,7 +103,7 @@ void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
   layout_.parts.fold(n, w.emit.data());
-  for (std::size_t t = 0; t < n && data_.sets.starts && (local_ || !layout_.ngrams); ++t)
+  for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
   if (data_.histories) {
@@ -139,7 +136,6 @@ double SentenceSums<Real>::sentence(std::size_t s, double weight, Scratch& w, Pi
     for (std::size_t i = 0; i < listed.size(); ++i)
       if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
     w.known.end_token();
-    if (!layout_.ngrams) forbid_others(listed, L_, w.emit.data() + (t - begin) * stride_);
   }
   sets = w.known.view();
   return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
@@ -196,18 +192,28 @@ double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scrat
   return score;
 }
 
-// Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
+// Sums over what is listed, where that is little: false if it is not, or if products vanish.
 template <class Real>
-bool SentenceSums<Real>::sums_lists(const LabelSets* allowed, std::size_t n) const {
-  constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
-  if (!pairs_alone_ || !allowed) return false;
-  std::size_t pairs = 0, triples = 0, x = 1, y = 1;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t z = labels_of(*allowed, t).n;
-    pairs += y * z, triples += x * y * z;
-    x = y, y = z;
-  }
-  return kLessWork * pairs <= n * L_ * L_ && triples <= kMostTriples * n;
+bool SentenceSums<Real>::listed_paths(std::size_t s, double weight, int sign, const LabelSets& allowed, Scratch& w, Piece& piece,
+                                      Real* residual, bool with_gradient, double& log_z) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()},
+                              n, w.emit.data(), nullptr, &allowed);
+  if (!w.listed.is_worth(chain)) return false;
+  log_z = w.listed.sum(chain);
+  if (!std::isfinite(log_z)) return false;
+  for (std::size_t t = 0; t < n; ++t)
+    if (const std::int32_t gold = gold_.labels[begin + t]; gold >= 0 && !allows(allowed, t, static_cast<std::size_t>(gold)))
+      w.emit[t * stride_ + static_cast<std::size_t>(gold)] = kForbidden<Real>;
+  if (!with_gradient) return true;
+  if (sign > 0) std::fill_n(residual, n * stride_, Real(0));
+  w.listed.each_step([&](std::size_t t, std::size_t x, std::size_t y, std::size_t z, double p) TRELLIS_INLINE_LAMBDA {
+    p *= sign * weight;
+    residual[t * stride_ + z] += static_cast<Real>(p);
+    piece.pairs[y * stride_ + z] += p;
+    if (triple_cells_) piece.triples[(x * (L_ + 1) + y) * stride_ + z] += p;
+  });
+  return true;
 }
 
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
@@ -217,16 +223,20 @@ template <class Real>
 double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
                                               Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
-  if (!by_states && !data_.segments) {
+  const bool by_token = edges_by_token(), dense = !layout_.ngrams && !data_.segments;
+  double log_z = 0;
+  if (dense && allowed && !by_token && listed_paths(s, weight, sign, *allowed, w, piece, residual, with_gradient, log_z)) return log_z;
+  for (std::size_t t = 0; t < n && allowed && !layout_.ngrams; ++t)
+    forbid_others(labels_of(*allowed, t), L_, w.emit.data() + t * stride_);
+  if (dense) {
     const auto signed_weight = static_cast<Real>(sign * weight);
     // The first sums over a sentence set its residual, the second (of partial labels) are added.
     Expectations<Real> x{.node = residual, .add = sign < 0};
     if (with_gradient && triple_cells_) x.triples = w.triples.data();
     if (with_gradient && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
     else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
-    const double log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
-                                     w.passes, with_gradient ? &x : nullptr);
+    log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
+                        w.passes, with_gradient ? &x : nullptr);
     for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
       const Real* pairs = w.token_pairs.data() + t * pair_cells_;
       for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
@@ -249,10 +259,9 @@ double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, con
     wanted = {node.data(), by_token ? token_pairs.data() : nullptr, piece.pairs.data(), piece.triples.data(),
               data_.histories ? token_ngrams.data() : nullptr, sign * weight, places_.empty() ? nullptr : places_.data()};
   }
-  double log_z = 0;
   if (data_.segments) {
     log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
-  } else if (by_states) {
+  } else if (layout_.ngrams) {
     log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
   } else {
     w.tables.n_labels = L_, w.tables.stride = stride_;

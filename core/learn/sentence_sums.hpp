@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/forward_backward.hpp"
+#include "engine/listed_sums.hpp"
 #include "engine/ngram_tables.hpp"
 #include "engine/segments.hpp"
 #include "weights/label_filter.hpp"
@@ -28,6 +29,7 @@ class SentenceSums {
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
     std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
     PassScratch<Real> passes;
+    ListedSums<Real> listed;
     std::vector<Real> longer;                     // [stride] what n-grams give after the gold labels
     std::vector<Real> of_segments;                // [n * longest, stride] what segments give by their attributes
     // Sums other than the fast ones are in double.
@@ -90,7 +92,8 @@ class SentenceSums {
   double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
                    bool with_gradient) const;
-  bool sums_lists(const LabelSets* allowed, std::size_t n) const;
+  bool listed_paths(std::size_t s, double weight, int sign, const LabelSets& allowed, Scratch& w, Piece& piece, Real* residual,
+                    bool with_gradient, double& log_z) const;
   double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
   double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
   double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
@@ -107,8 +110,7 @@ class SentenceSums {
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
   Factors<Real> factors_;
-  NgramTables histories_;  // in place of factors where label n-grams are sparse, and where tokens have lists of few labels
-  std::optional<Ngrams> pairs_alone_;  // of order 2 and without triples, for lists at order 1
+  NgramTables histories_;               // in place of factors where label n-grams are sparse
 };
 
 template <class Real>
