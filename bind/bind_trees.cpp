@@ -171,7 +171,7 @@ struct PyTreeObjective : PyObjective {
   explicit PyTreeObjective(const PyTreeVector& vector) {
     n_sentences = vector.examples->size(), n_parameters = vector.n_weights;
     core = without_gil([&] {
-      return std::make_unique<TreeObjective>(vector.plan(), vector.attributes, vector.examples->core, vector.examples->projective);
+      return tree_objective(vector.plan(), vector.attributes, vector.examples->core, vector.examples->projective);
     });
   }
 };
