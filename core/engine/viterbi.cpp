@@ -116,5 +116,6 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
   template Real* best_prefixes(const ChainView<Real>&, Workspace<Real>&); \
   template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis
