@@ -18,12 +18,10 @@ constexpr double kRounding = 3e-5;         // what rounding may have made of the
 
 }  // namespace
 
-Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                 const std::int32_t* gold, const double* weights, Bound bound, double max_step)
-    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
-      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold),
-      sums_(layout, data, starts, n_sentences, {gold, {}}, false, true),
-      losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
+Booster::Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step)
+    : layout_(layout), starts_(examples.starts), n_sentences_(examples.n_sentences), weights_(examples.weights),
+      bound_(bound), max_step_(max_step), at_(layout, examples), sums_(layout, examples, false, true),
+      losses_(n_sentences_), most_(n_sentences_), mass_(n_sentences_), pull_(n_sentences_), stale_(n_sentences_),
       excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
       nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
@@ -50,8 +48,8 @@ double Booster::run_one(std::size_t s, Scratch& scratch) const {
   scratch.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
   scratch.piece.edge_slots.resize(sums_.n_edge_slots());
   sums_.begin_piece(scratch.chain, scratch.piece);
-  const double loss = sums_.run(s, 1.0, scratch.chain, scratch.piece, scratch.residual.data(), true);
-  sums_.end_piece(scratch.chain, scratch.piece);
+  const double loss = sums_.run(s, 1.0, scratch.chain, scratch.residual.data());
+  sums_.end_piece(scratch.chain);
   return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
 }
 

@@ -17,7 +17,7 @@ struct Sample : testing::RandomProblem {
       : RandomProblem(n_labels, order, edges, with_sets, with_values, with_base, seed, std::move(starts_)) {}
 
   Booster booster(Bound bound) const {
-    return Booster(layout, data, starts.data(), starts.size() - 1, gold.data(), nullptr, bound, 2.0);
+    return Booster(layout, {.data = data, .starts = starts.data(), .gold = gold.data(), .n_sentences = starts.size() - 1}, bound, 2.0);
   }
 };
 
