@@ -144,7 +144,8 @@ class ChainObjective final : public Objective {
     const std::size_t block_bytes = of_segments ? 32 << 20 : 4 << 20, most_pieces = of_segments ? 16 : 64;
     constexpr std::size_t kLeastTokens = 1024, kRoom = 256 << 20;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
-                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))));
+                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))),
+                                                  SentenceSums<Real>::lists(layout_, data_));
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);

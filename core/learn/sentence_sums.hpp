@@ -56,6 +56,10 @@ class SentenceSums {
 
   SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows = false);
 
+  // The lists of labels that tokens may have, if residuals of others are zero.
+  static LabelSets lists(const Layout& layout, const ChainData& data) {
+    return layout.ngrams || layout.parts.any() ? LabelSets{} : data.sets;
+  }
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
   // Parameters of segments are the last slots of rows.
   std::size_t first_segment_slot() const {

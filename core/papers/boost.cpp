@@ -164,7 +164,7 @@ double Booster::pulled(std::size_t k) const {
 }
 
 // The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
-Step Booster::tight_step(std::size_t k) {
+LineStep Booster::tight_step(std::size_t k) {
   coefficients_.assign(at_.exponents(k).size(), 0.0);
   each_meeting(k, [&](std::size_t s, std::size_t place) {
     if (mass_[s] == 0) return;
@@ -176,7 +176,7 @@ Step Booster::tight_step(std::size_t k) {
 }
 
 // w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
-Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
+LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
   const double low = at_.exponents(k).front(), high = at_.exponents(k).back();
   if (low == high) return {0, 0};
   const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
@@ -192,7 +192,7 @@ Chosen Booster::choose(std::size_t n_threads) {
   Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
   if (chosen.feature < 0) return chosen;
   if (bound_ == Bound::exact) {
-    const Step exact = exact_step(chosen.feature, n_threads);
+    const LineStep exact = exact_step(chosen.feature, n_threads);
     if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
       chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
@@ -214,7 +214,7 @@ Chosen Booster::choose_loose() {
   double least = -kNothing;
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
     if (gains_[k] > best + slack) continue;
-    const Step step = loose_step(k, pulled(k), risk);
+    const LineStep step = loose_step(k, pulled(k), risk);
     if (step.gain < least) {
       least = step.gain;
       chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
@@ -234,7 +234,7 @@ Chosen Booster::choose_tight() {
   double best = -kNothing * risk;
   const auto solve = [&](std::size_t k) {
     if (!solved_[k]) {
-      const Step step = tight_step(k);
+      const LineStep step = tight_step(k);
       gains_[k] = step.gain;
       steps_[k] = step.size;
       solved_[k] = 1;
@@ -350,7 +350,7 @@ double Booster::exact(std::size_t k, double step, std::size_t n_threads) {
 }
 
 // R is convex in w: from the tight step on by secants of the slope, within what is known to hold its root.
-Step Booster::exact_step(std::size_t k, std::size_t n_threads) {
+LineStep Booster::exact_step(std::size_t k, std::size_t n_threads) {
   constexpr int kMost = 60;
   const double slope = pulled(k), end = slope < 0 ? max_step_ : -max_step_;
   double before = 0, slope_before = slope, low = 0, high = end, w = tight_step(k).size;

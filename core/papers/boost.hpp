@@ -72,7 +72,7 @@ class Booster {
   std::vector<Meeting> meetings(std::size_t feature) const;
   // The truth about a step: what it multiplies R by; and the best one.
   double exact(std::size_t feature, double step, std::size_t n_threads);
-  Step exact_step(std::size_t feature, std::size_t n_threads);
+  LineStep exact_step(std::size_t feature, std::size_t n_threads);
 
  private:
   struct Scratch {
@@ -97,8 +97,8 @@ class Booster {
   void tally_all(std::size_t n_threads);
   double total() const;
   double pulled(std::size_t k) const;
-  Step tight_step(std::size_t k);
-  Step loose_step(std::size_t k, double drawn, double risk) const;
+  LineStep tight_step(std::size_t k);
+  LineStep loose_step(std::size_t k, double drawn, double risk) const;
   Chosen choose_loose();
   Chosen choose_tight();
   struct Slope {  // (Z(w) - 1) R / exp(scale) along one feature, its slope, and what rounding may have made of the slope

@@ -99,7 +99,7 @@ TEST(exponential_sums) {
       x[j] = static_cast<double>(j) - static_cast<double>(zero);
     }
     const ExponentialSum f{c, x};
-    const Step step = least(f, 4);
+    const LineStep step = least(f, 4);
     CHECK(step.gain <= 0);
     for (double aside : {-1e-4, 1e-4}) CHECK(step.gain <= value_at(f, std::clamp(step.size + aside, -4.0, 4.0)));
   }
