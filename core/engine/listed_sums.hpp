@@ -12,7 +12,7 @@
 
 namespace trellis {
 
-// values [n], padded to whole vectors, become exp of them
+// values [n], with room for whole vectors, become exp of them
 void exp_values(double* values, std::size_t n);
 
 // Scratch of one thread.
@@ -35,11 +35,14 @@ class ListedSums {
   double sum(const ChainView<Real>& chain) {
     chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
     const std::size_t T = chain.n_tokens;
-    steps_.assign(1, 0), states_.assign(1, 0), weights_.clear();
+    steps_.assign(1, 0), states_.assign(1, 0);
     sums_.ranges.assign(T + 1, {1, 1});
     double tops = 0;
     for (std::size_t t = 0; t < T; ++t) {
-      const Step at(*this, t);
+      const TokenSteps at(*this, t);
+      const std::size_t n_steps = at.xs.n * at.n_middles * at.zs.n;
+      if (weights_.size() < padded(steps_[t] + n_steps)) weights_.resize(2 * padded(steps_[t] + n_steps));
+      double *const first = weights_.data() + steps_[t], *weight = first;
       double top = kForbidden<double>, least = 0;
       at.each_from([&](std::size_t, std::size_t, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
         const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *tri = chain.tri ? chain.tri_at(x, y) : nullptr;
@@ -47,19 +50,17 @@ class ListedSums {
           double score = static_cast<double>(edge[at.zs[k]]) + emit[at.zs[k]];
           if (tri) score += tri[at.zs[k]];
           if (chain.end && t + 1 == T) score += chain.end[at.zs[k]];
-          top = std::max(top, score);
-          weights_.push_back(score);
+          top = std::max(top, *weight++ = score);
         }
       });
       if (top == kForbidden<double>) return top;
-      for (std::size_t i = steps_[t]; i < weights_.size(); ++i)
-        if ((weights_[i] -= top) < least && weights_[i] > kForbidden<double>) least = weights_[i];
+      for (weight = first; weight < first + n_steps; ++weight)
+        if ((*weight -= top) < least && *weight > kForbidden<double>) least = *weight;
       tops += top;
       sums_.ranges[t].least = least > kLow ? kLowFactor : 0;
-      steps_.push_back(weights_.size()), states_.push_back(states_[t] + at.n_middles * at.zs.n);
+      steps_.push_back(steps_[t] + n_steps), states_.push_back(states_[t] + at.n_middles * at.zs.n);
     }
-    weights_.resize(padded(weights_.size()), 0);
-    exp_values(weights_.data(), weights_.size());
+    exp_values(weights_.data(), steps_[T]);
     alpha_.assign(states_[T], 0);
     const double log_z = sum_forward(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });
     return log_z + tops;
@@ -69,7 +70,7 @@ class ListedSums {
   template <class Visit>
   void each_step(Visit visit) {
     for (std::size_t t = chain_.n_tokens; t-- > 0;) {
-      const Step at(*this, t);
+      const TokenSteps at(*this, t);
       const double* alpha = t ? alpha_.data() + states_[t - 1] : &kOne;
       const double* weight = weights_.data() + steps_[t];
       for (double& beta : sums_.beta) beta *= sums_.scales[t];
@@ -93,12 +94,12 @@ class ListedSums {
   static constexpr double kLow = -300, kLowFactor = 1e-131;  // below exp(kLow); what is less may vanish
 
   // The steps of one token: of all labels x that leave a state, with each middle y at order 2 and alone at order 1, to labels z.
-  struct Step {
+  struct TokenSteps {
     ListedLabels xs, ys, zs;
     std::size_t n_middles;
     bool second;
 
-    Step(const ListedSums& of, std::size_t t)
+    TokenSteps(const ListedSums& of, std::size_t t)
         : xs(of.listed(t, of.chain_.tri ? 2 : 1)), ys(of.listed(t, 1)), zs(of.listed(t, 0)),
           n_middles(of.chain_.tri ? ys.n : 1), second(of.chain_.tri != nullptr) {}
     // Calls visit(state before, the first state after it, x, y).
@@ -114,7 +115,7 @@ class ListedSums {
     return t < back ? ListedLabels{&null_, 1} : labels_of(*chain_.allowed, t - back);
   }
   std::span<double> forward(std::size_t t) {
-    const Step at(*this, t);
+    const TokenSteps at(*this, t);
     const double *before = t ? alpha_.data() + states_[t - 1] : &kOne, *weight = weights_.data() + steps_[t];
     double* alpha = alpha_.data() + states_[t];
     at.each_from([&](std::size_t from, std::size_t to, std::size_t, std::size_t) TRELLIS_INLINE_LAMBDA {

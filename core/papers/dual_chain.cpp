@@ -16,7 +16,7 @@ TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_
 
 DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
     : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
-      gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
+      gram_(kernel, problem, problem.n_attributes, given, memory),
       now_(weights(false)), products_(problem.n_sentences) {
   if (problem.end) end_.assign(problem.end, problem.end + stride_);
 }

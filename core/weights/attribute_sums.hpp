@@ -17,16 +17,18 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
+  // `lists` of labels that sites may have: residuals of others are zero. Starts null: there are none.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
-                std::size_t block_sites)
-      : layout_(layout), stride_(padded(layout.n_columns())), examples_(1, 0) {
+                std::size_t block_sites, const LabelSets& lists = {})
+      : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
     std::vector<std::uint32_t> next(layout.n_attributes + 1);
     for (std::size_t b = 0; b < n_blocks(); ++b)
-      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr);
+      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr,
+                           static_cast<std::size_t>(starts[examples_[b]]));
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -56,8 +58,9 @@ class AttributeSums {
     std::vector<std::uint32_t> wide;        // else
     std::vector<float> values;              // as long, or empty where all are one
     std::vector<Cut> cuts;                  // and the end
+    std::size_t first_site;
 
-    Block(const std::vector<Item>& items, bool valued) {
+    Block(const std::vector<Item>& items, bool valued, std::size_t first) : first_site(first) {
       constexpr std::uint32_t kPiece = 4096, kMost = std::numeric_limits<std::uint16_t>::max();  // items
       const auto far = [](const Item& item) { return item.site > kMost; };
       const bool is_wide = std::any_of(items.begin(), items.end(), far);
@@ -124,6 +127,12 @@ class AttributeSums {
                                const Real* residual, double* sums) const {
     constexpr std::uint32_t kSome = 32;
     std::fill_n(sums, stride_, 0.0);
+    for (std::uint32_t i = first; lists_.starts && i < last; ++i) {
+      const ListedLabels labels = labels_of(lists_, b.first_site + sites[i]);
+      const Real* r = residual + sites[i] * stride_;
+      for (std::size_t k = 0; k < labels.n; ++k) sums[labels[k]] += b.values.empty() ? r[labels[k]] : b.values[i] * r[labels[k]];
+    }
+    if (lists_.starts) return;
     for (std::uint32_t i = first; i < last; i += kSome)
       each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
         Vector<Real> some[chunks] = {};
@@ -135,6 +144,7 @@ class AttributeSums {
   }
 
   const Layout layout_;
+  const LabelSets lists_;
   const std::size_t stride_;
   std::vector<std::size_t> examples_;  // [n_blocks + 1] where blocks begin
   std::vector<Block> blocks_;
