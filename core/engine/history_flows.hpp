@@ -121,7 +121,7 @@ class FlowPasses {
     double* products = values_.data();
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(products + y * p.stride + z) = lanes(flows_.data() + y * p.stride + z) * lanes(pairs_.data() + y * p.stride + z);
+        lanes_at(products + y * p.stride + z) = lanes(flows_.data() + y * p.stride + z) * lanes(pairs_.data() + y * p.stride + z);
     });
     for (const auto& [place, context] : p.pair_states)
       if (mass_[p.n_long + place / p.stride] != 0) {
@@ -130,7 +130,7 @@ class FlowPasses {
       }
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(arrived_.data() + z) += lanes(products + y * p.stride + z);
+        lanes_at(arrived_.data() + z) += lanes(products + y * p.stride + z);
     });
     for (std::size_t z = 0; z < p.n_labels; ++z) to[p.single(z)] += arrived_[z];
   }
@@ -148,7 +148,7 @@ class FlowPasses {
     std::fill(arrived_.begin() + static_cast<std::ptrdiff_t>(p.n_labels), arrived_.end(), 0.0);
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(values_.data() + y * p.stride + z) = lanes(pairs_.data() + y * p.stride + z) * lanes(arrived_.data() + z);
+        lanes_at(values_.data() + y * p.stride + z) = lanes(pairs_.data() + y * p.stride + z) * lanes(arrived_.data() + z);
     });
     for (const auto& [place, context] : p.pair_states)
       if (mass_[p.n_long + place / p.stride] != 0) values_[place] = pairs_[place] * beta[context];
@@ -171,7 +171,7 @@ class FlowPasses {
     // expectation[g] = flow[g] · value[g] + sum over h one label longer of expectation[h]
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
+        lanes_at(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
     });
     for (std::size_t i = 0; i < p.n_long; ++i)
       if (mass_[i] != 0)
@@ -203,7 +203,7 @@ class FlowPasses {
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       const double* edge = chain.edge_at(t, y);
       double* to = pairs_.data() + y * p.stride;
-      for (std::size_t z = 0; z < p.stride; z += kLanes<double>) lanes(to + z) = lanes(edge + z) * lanes(emit + z);
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>) lanes_at(to + z) = lanes(edge + z) * lanes(emit + z);
       std::fill(to + p.n_labels, to + p.stride, 0.0);
     });
     factors_ = totals_;

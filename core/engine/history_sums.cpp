@@ -1,5 +1,7 @@
 #include "engine/history_sums.hpp"
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 namespace {
 
@@ -15,11 +17,11 @@ double exp_listed(const double* scores, const Labels& labels, const double* most
   if (top == kForbidden<double>) top = 0;
   for (std::size_t j = 0; j < labels.size(); ++j) {
     const double score = scores[labels[j]] - top;
-    out[labels[j]] = std::exp(score);
+    out[labels[j]] = exp(score);
     most = std::max(most, score + most_beside[labels[j]]);
     if (score > kForbidden<double>) least = std::min(least, score);
   }
-  range = {std::exp(most + added), std::exp(least + least_beside)};
+  range = {exp(most + added), exp(least + least_beside)};
   return top;
 }
 
@@ -30,7 +32,7 @@ FactorRange range_of(const double* scores, std::size_t n) {
     most = std::max(most, scores[i]);
     if (scores[i] > kForbidden<double>) least = std::min(least, scores[i]);
   }
-  return {std::exp(most), std::exp(least)};
+  return {exp(most), exp(least)};
 }
 
 TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work) {
@@ -95,7 +97,7 @@ double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWork
     work.tops.assign(T * stride, kForbidden<double>);
     edges = {};
     for (std::size_t i = 0, z = 0, row = 0; i < size; ++i) {
-      work.edge[i] = std::exp(chain.edge[i]);
+      work.edge[i] = exp(chain.edge[i]);
       if (z < L) edges.add(chain.edge[i], work.tops[row / (L + 1) * stride + z]);
       if (++z == stride) z = 0, ++row;
     }
@@ -114,7 +116,7 @@ double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWork
     for (std::size_t i = scored.by_token ? work.by_token.starts[t] : 0; scored.by_token && i < work.by_token.starts[t + 1]; ++i) {
       double& score = work.by_token.scores[i];
       if (score > kForbidden<double>) (score > 0 ? added : taken) += score;
-      score = std::exp(score);
+      score = exp(score);
     }
     top = std::max(top, added);
     const auto over = [&](const auto& labels) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine/elementary.hpp"
 #include "engine/history_flows.hpp"
 #include "engine/history_states.hpp"
 #include "engine/lattice.hpp"
@@ -100,7 +101,7 @@ class NgramTables {
       edges_.add(edge_[place], edge_tops_[place % stride]);
     }
   }
-  static double factor(double score) { return score == 0 ? 1 : std::exp(score); }
+  static double factor(double score) { return score == 0 ? 1 : exp(score); }
   static void exp_all(const std::vector<double>& from, std::vector<double>& to) {
     to.resize(from.size());
     for (std::size_t i = 0; i < from.size(); ++i) to[i] = factor(from[i]);

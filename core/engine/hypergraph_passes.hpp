@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "engine/best_lists.hpp"
+#include "engine/elementary.hpp"
 #include "engine/hypergraph.hpp"
 #include "engine/semiring.hpp"
 
@@ -76,7 +77,7 @@ struct LogSumOf : LogSum {
     }
     Vector<double> totals{};
     std::size_t i = 0;
-    for (; i + 4 <= n; i += 4) totals += lanes(terms + i) = exp_lanes(lanes(terms + i) - top);
+    for (; i + 4 <= n; i += 4) totals += lanes_at(terms + i) = exp_lanes(lanes(terms + i) - top);
     if (i < n) {
       Vector<double> left = Vector<double>{} + zero<double>;
       for (std::size_t j = i; j < n; ++j) left[j - i] = terms[j] - top;
@@ -85,7 +86,7 @@ struct LogSumOf : LogSum {
     }
     const double total = (totals[0] + totals[1]) + (totals[2] + totals[3]), scale = 1 / total;
     for (std::size_t j = 0; j < n; ++j) terms[j] *= scale;
-    return top + std::log(total);
+    return top + log(total);
   }
 };
 // The first-order expectation semiring (Eisner 2002), with means in place of sums: the log of a probability, and the mean
@@ -102,11 +103,11 @@ struct ExpectationOf {
     for (std::size_t i = 0; i < n; ++i) top = std::max(top, terms[i].log);
     if (top == kForbidden<double>) return {top, 0};
     for (std::size_t i = 0; i < n; ++i) {
-      const double part = std::exp(terms[i].log - top);
+      const double part = exp(terms[i].log - top);
       total += part;
       if (part > 0) mean += part * terms[i].mean;
     }
-    return {top + std::log(total), mean / total};
+    return {top + log(total), mean / total};
   }
 };
 

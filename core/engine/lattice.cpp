@@ -1,5 +1,6 @@
 #include "engine/lattice.hpp"
 
+#include "engine/elementary.hpp"
 #include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
@@ -14,7 +15,7 @@ void forward_best(LatticeWorkspace<Real>& w) {
 }
 
 TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(numbers + i) = exp_lanes(lanes(numbers + i));
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes_at(numbers + i) = exp_lanes(lanes(numbers + i));
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ void share_steps(StateTable<double>& w, std::size_t t, std::span<const StateStep
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (shares[i] > 0) shares[i] /= w.sums[steps[i].to];
   for (std::size_t s = first; s < last; ++s)
-    if (w.sums[s] > 1) w.alpha[s] += std::log(w.sums[s]);
+    if (w.sums[s] > 1) w.alpha[s] += log(w.sums[s]);
 }
 
 double share_ends(const ChainView<double>& chain, StateTable<double>& w) {

@@ -54,7 +54,7 @@ TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::
     for (std::size_t c = 0; c < N; ++c) {
       if (row.edge) sum[c] = S::times(sum[c], lanes(row.edge + z + c * step));
       if (row.emit) sum[c] = S::times(sum[c], lanes(row.emit + z + c * step));
-      lanes(row.out + z + c * step) = sum[c];
+      lanes_at(row.out + z + c * step) = sum[c];
     }
   });
 }
@@ -87,7 +87,7 @@ TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t b_ste
         for (std::size_t r = 0; r < kRows; ++r)
           for (std::size_t c = 0; c < N; ++c) sum[r][c] += a[t * stride + y + r] * lanes(b + t * b_step + z + c * step);
       for (std::size_t r = 0; r < kRows; ++r)
-        for (std::size_t c = 0; c < N; ++c) lanes(to + (y + r) * to_step + z + c * step) += weight * sum[r][c];
+        for (std::size_t c = 0; c < N; ++c) lanes_at(to + (y + r) * to_step + z + c * step) += weight * sum[r][c];
     });
 }
 
@@ -114,7 +114,7 @@ TRELLIS_INLINE void transpose(const Real* from, std::size_t from_step, std::size
         }
       };
       exchange(Size<1>{}), exchange(Size<2>{}), exchange(Size<4>{});
-      for (std::size_t i = 0; i < N && c + i < n_columns; ++i) lanes(to + (c + i) * to_step + r) = square[i];
+      for (std::size_t i = 0; i < N && c + i < n_columns; ++i) lanes_at(to + (c + i) * to_step + r) = square[i];
     }
 }
 

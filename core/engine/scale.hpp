@@ -9,10 +9,10 @@
 //
 // Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
 #pragma once
-#include <cmath>
 #include <span>
 #include <vector>
 
+#include "engine/elementary.hpp"
 #include "engine/semiring.hpp"
 
 namespace trellis {
@@ -31,7 +31,7 @@ class Scaling {
   bool take(double c, const FactorRange& range) {
     if (!(c > kLeastSum)) return false;
     lost_ = (lost_ * range.most + (least_ * range.least > kVanished ? 0 : kVanished)) / c;
-    log_z_ += std::log(c);
+    log_z_ += log(c);
     return lost_ < kNothing;
   }
   // The same of alpha at a token, which is made to sum to one by the factor `by`.

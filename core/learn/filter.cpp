@@ -2,20 +2,16 @@
 
 #include <cmath>
 
-#include "engine/exponential.hpp"
+#include "engine/factors.hpp"
 
 namespace trellis {
 namespace {
 
 // p[z] = exp(score[z] - max) / sum, in place; lanes from n_labels on become 0.
 TRELLIS_CLONES void normalize(float* scores, std::size_t n_labels, std::size_t stride) {
-  float best = kForbidden<float>, total = 0;
-  for (std::size_t z = 0; z < n_labels; ++z) best = std::max(best, scores[z]);
-  for (std::size_t z = n_labels; z < stride; ++z) scores[z] = kForbidden<float>;
-  Vector<float> sum{};
-  for (std::size_t z = 0; z < stride; z += kLanes<float>) sum += lanes(scores + z) = exp_lanes(lanes(scores + z) - best);
-  for (std::size_t lane = 0; lane < kLanes<float>; ++lane) total += sum[lane];
-  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes(scores + z) /= total;
+  exp_row(scores, n_labels, stride, scores);
+  const float total = sum_lanes(scores, stride);
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes_at(scores + z) = lanes(scores + z) / total;
 }
 
 // Calls visit(token, gold label) for all tokens of some sentences.

@@ -1,6 +1,7 @@
 #include "learn/sentence_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
@@ -13,27 +14,23 @@ namespace {
     rows.emissions(begin, end, emit);                                                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
-void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
-  rows.emissions(begin, end, emit);
-}
 
 }  // namespace
 
-template <class Real, class AnyRows>
-SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                          std::size_t n_sentences, const Gold& gold, bool local)
-    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
+template <class Real>
+SentenceSums<Real>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
+                                 std::size_t n_sentences, const Gold& gold, bool local, bool few_rows)
+    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0, few_rows), layout_(layout), data_(data),
       starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
-  if (data.sets.starts && !layout_.ngrams && !local_ && !triple_cells_ && !data.segments && !edges_by_token()) pairs_alone_.emplace(L_, 2);
   if (!layout_.ngrams || local_) return;
   places_.assign(pair_cells_, -1);
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set(const double* parameters) {
+template <class Real>
+void SentenceSums<Real>::set(const double* parameters) {
   rows.set(parameters);
   const double* edge_slots = parameters + layout_.row_labels.size();
   const double* pairs = edge_slots + n_edge_slots();
@@ -46,36 +43,29 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
   set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set_factors(bool all) {
+template <class Real>
+void SentenceSums<Real>::set_factors(bool all) {
   if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
-  if (local_ || !(layout_.ngrams || pairs_alone_)) return;
-  const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
-  const std::vector<Real>& scores = layout_.ngrams ? tri_ : std::vector<Real>(ngrams.size());
-  if (all) histories_.set(ngrams, edge_, scores, end_);
-  else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
+  if (local_ || !layout_.ngrams) return;
+  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
+  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
-  requires std::same_as<AnyRows, FewRows>
-{
+template <class Real>
+void SentenceSums<Real>::change(std::size_t k, double value) {
   const std::size_t first_edge_slot = layout_.row_labels.size(), first_pair = first_edge_slot + n_edge_slots();
   const std::size_t first_triple = first_pair + layout_.edge_places.size();
-  if (k < first_edge_slot) {  // the test of the type is for clang 14, which compiles what `requires` rules out
-    if constexpr (std::same_as<AnyRows, FewRows>) rows.change(k, value);
-    return;
-  }
+  if (k < first_edge_slot) return rows.change(k, static_cast<Real>(value));
   if (k < first_pair) {
     edge_weights[k - first_edge_slot] = static_cast<Real>(value);
     return;
   }
   k < first_triple ? set_pair(k - first_pair, value) : set_triple(k - first_triple, value);
-  set_factors();
+  set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::begin_piece(Scratch& w, Piece& piece) const {
   piece.pairs.assign(n_pairs(), 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
@@ -85,8 +75,8 @@ void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
 }
 
 // P(y, z) = product · E[y][z]; the same for triples
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::end_piece(const Scratch& w, Piece& piece) const {
   if (local_ || layout_.ngrams) return;
   for (std::size_t i = 0; i < pair_cells_; ++i)
     piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
@@ -94,8 +84,8 @@ void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) cons
     piece.triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+template <class Real>
+double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
                                         bool with_gradient) const {
   if (starts_[s] == starts_[s + 1]) return 0;
   potentials(s, w);
@@ -105,16 +95,16 @@ double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w
   return loss;
 }
 
-// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids (where
-// n-grams are sparse, paths go by lists of allowed labels instead)
+// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], in local decisions minus infinity for labels the dictionary
+// forbids
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
+template <class Real>
+void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
   layout_.parts.fold(n, w.emit.data());
-  for (std::size_t t = 0; t < n && data_.sets.starts && (local_ || !layout_.ngrams); ++t)
+  for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
   if (data_.histories) {
@@ -127,8 +117,8 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
 }
 
 // loss_i = log Z - score(gold)
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
+template <class Real>
+double SentenceSums<Real>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
                                              bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const std::int32_t* gold = gold_.labels + begin;
@@ -147,14 +137,13 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
     for (std::size_t i = 0; i < listed.size(); ++i)
       if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
     w.known.end_token();
-    if (!layout_.ngrams) forbid_others(listed, L_, w.emit.data() + (t - begin) * stride_);
   }
   sets = w.known.view();
   return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
                                               Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   double score = 0;
@@ -176,8 +165,8 @@ double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, cons
 }
 
 // What label n-grams of the gold path give, of their own and with edge attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
                                                 bool with_gradient) const {
   const Ngrams& ngrams = *layout_.ngrams;
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
@@ -204,37 +193,51 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
   return score;
 }
 
-// Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
-template <class Real, class AnyRows>
-bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size_t n) const {
-  constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
-  if (!pairs_alone_ || !allowed) return false;
-  std::size_t pairs = 0, triples = 0, x = 1, y = 1;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t z = labels_of(*allowed, t).n;
-    pairs += y * z, triples += x * y * z;
-    x = y, y = z;
-  }
-  return kLessWork * pairs <= n * L_ * L_ && triples <= kMostTriples * n;
+// Sums over what is listed, where that is little: false if it is not, or if products vanish.
+template <class Real>
+bool SentenceSums<Real>::listed_paths(std::size_t s, double weight, int sign, const LabelSets& allowed, Scratch& w, Piece& piece,
+                                      Real* residual, bool with_gradient, double& log_z) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()},
+                              n, w.emit.data(), nullptr, &allowed);
+  if (!w.listed.is_worth(chain)) return false;
+  log_z = w.listed.sum(chain);
+  if (!std::isfinite(log_z)) return false;
+  for (std::size_t t = 0; t < n; ++t)
+    if (const std::int32_t gold = gold_.labels[begin + t]; gold >= 0 && !allows(allowed, t, static_cast<std::size_t>(gold)))
+      w.emit[t * stride_ + static_cast<std::size_t>(gold)] = kForbidden<Real>;
+  if (!with_gradient) return true;
+  if (sign > 0) std::fill_n(residual, n * stride_, Real(0));
+  w.listed.each_step([&](std::size_t t, std::size_t x, std::size_t y, std::size_t z, double p) TRELLIS_INLINE_LAMBDA {
+    p *= sign * weight;
+    residual[t * stride_ + z] += static_cast<Real>(p);
+    piece.pairs[y * stride_ + z] += p;
+    if (triple_cells_) piece.triples[(x * (L_ + 1) + y) * stride_ + z] += p;
+  });
+  return true;
 }
 
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
 // expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
 // logarithms in double: slow, and right.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
+template <class Real>
+double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
                                               Piece& piece, Real* residual, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
-  if (!by_states && !data_.segments) {
+  const bool by_token = edges_by_token(), dense = !layout_.ngrams && !data_.segments;
+  double log_z = 0;
+  if (dense && allowed && !by_token && listed_paths(s, weight, sign, *allowed, w, piece, residual, with_gradient, log_z)) return log_z;
+  for (std::size_t t = 0; t < n && allowed && !layout_.ngrams; ++t)
+    forbid_others(labels_of(*allowed, t), L_, w.emit.data() + t * stride_);
+  if (dense) {
     const auto signed_weight = static_cast<Real>(sign * weight);
     // The first sums over a sentence set its residual, the second (of partial labels) are added.
     Expectations<Real> x{.node = residual, .add = sign < 0};
     if (with_gradient && triple_cells_) x.triples = w.triples.data();
     if (with_gradient && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
     else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
-    const double log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
-                                     w.passes, with_gradient ? &x : nullptr);
+    log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
+                        w.passes, with_gradient ? &x : nullptr);
     for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
       const Real* pairs = w.token_pairs.data() + t * pair_cells_;
       for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
@@ -257,10 +260,9 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
     wanted = {node.data(), by_token ? token_pairs.data() : nullptr, piece.pairs.data(), piece.triples.data(),
               data_.histories ? token_ngrams.data() : nullptr, sign * weight, places_.empty() ? nullptr : places_.data()};
   }
-  double log_z = 0;
   if (data_.segments) {
     log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
-  } else if (by_states) {
+  } else if (layout_.ngrams) {
     log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
   } else {
     w.tables.n_labels = L_, w.tables.stride = stride_;
@@ -287,8 +289,8 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
 }
 
 // Sums over all segmentations; `slots` take the gradient of what segments have by their attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
+template <class Real>
+double SentenceSums<Real>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
   const SegmentSites& sites = *data_.segments;
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, longest = sites.rules->longest, first = first_segment_slot();
   // Calls visit(cell, value, slot) for the features of all segments.
@@ -333,8 +335,8 @@ double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, cons
 }
 
 // Maximum entropy: -log P(z | gold labels before it, observations) of every token.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
+template <class Real>
+double SentenceSums<Real>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
                                                    Real* residual_of, bool with_gradient) const {
   const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
@@ -374,26 +376,7 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
   return loss;
 }
 
-void FewRows::set(const double* parameters) {
-  std::copy_n(parameters, weights_.size(), weights_.data());
-  for (std::size_t a = 0; a < has_weight_.size(); ++a)
-    has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
-                                 [](double weight) { return weight != 0; });
-}
-
-void FewRows::change(std::size_t slot, double value) {
-  weights_[slot] = value;
-  has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
-}
-
-void FewRows::emissions(std::size_t begin, std::size_t end, double* emit) const {
-  const std::size_t stride = padded(layout_.n_columns());
-  std::fill_n(emit, (end - begin) * stride, 0.0);
-  add_rows(*this, at_, begin, end, stride, emit);
-}
-
 template class SentenceSums<float>;
 template class SentenceSums<double>;
-template class SentenceSums<double, FewRows>;
 
 }  // namespace trellis

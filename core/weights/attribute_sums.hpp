@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "weights/layout.hpp"
@@ -23,9 +24,9 @@ class AttributeSums {
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
-    Sorter sorter(layout.n_attributes);
+    std::vector<std::uint32_t> next(layout.n_attributes + 1);
     for (std::size_t b = 0; b < n_blocks(); ++b)
-      blocks_.emplace_back(sorter.items(at, starts[examples_[b]], starts[examples_[b + 1]]), at.values != nullptr);
+      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr);
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -80,36 +81,17 @@ class AttributeSums {
     }
   };
 
-  // The items of a block by attribute, and of an attribute in the order of their sites.
-  class Sorter {
-   public:
-    explicit Sorter(std::size_t n_attributes) : n_attributes_(n_attributes) {}
-
-    const std::vector<Item>& items(const Sites& at, std::int64_t begin, std::int64_t end) {
-      items_.clear();
-      for (std::int64_t s = begin; s < end; ++s)
-        for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
-          items_.push_back({static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)});
-      for (std::uint32_t shift = 0; shift < 32 && (n_attributes_ - 1) >> shift; shift += kBits) sort_by_digit(shift);
-      return items_;
-    }
-
-   private:
-    static constexpr std::uint32_t kBits = 11;
-
-    void sort_by_digit(std::uint32_t shift) {
-      const auto digit = [shift](const Item& item) { return item.attribute >> shift & ((1u << kBits) - 1); };
-      std::vector<std::uint32_t> next((1u << kBits) + 1, 0);
-      for (const Item& item : items_) ++next[digit(item) + 1];
-      for (std::size_t d = 0; d < 1u << kBits; ++d) next[d + 1] += next[d];
-      sorted_.resize(items_.size());
-      for (const Item& item : items_) sorted_[next[digit(item)]++] = item;
-      items_.swap(sorted_);
-    }
-
-    const std::size_t n_attributes_;
-    std::vector<Item> items_, sorted_;
-  };
+  // The items of a block by attribute, and of an attribute in the order of their sites; `next` [n_attributes + 1] is scratch.
+  static std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) {
+    std::fill(next.begin(), next.end(), 0);
+    for (std::int64_t i = at.starts[begin]; i < at.starts[end]; ++i) ++next[static_cast<std::size_t>(at.ids[i]) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<Item> items(next.back());
+    for (std::int64_t s = begin; s < end; ++s)
+      for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
+        items[next[static_cast<std::size_t>(at.ids[i])]++] = {static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)};
+    return items;
+  }
 
   template <class Site>
   TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, double* sums,
