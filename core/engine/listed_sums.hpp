@@ -1,5 +1,6 @@
-// Sums over the paths of a chain of order 1 or 2 with dense tables, whose tokens have lists of few labels: step by step over what is
-// listed. A state is a listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next:
+// Sums over the paths of a chain of order 1 or 2 whose tokens have lists of few labels: step by step over what is listed. A state is a
+// listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next. Label triples stand in a
+// dense table, or are sparse n-grams; of those the ones that exist are looked up.
 //
 //   w(step) = exp(tri[x][y][z] + edge_t[y][z] + emit_t[z] - top_t),   top_t the greatest of the token
 //   alpha_t[to] = sum over steps into it of alpha_{t-1}[from] · w(step),   P(step) = alpha_{t-1}[from] · w(step) · beta_t[to]
@@ -7,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/chain.hpp"
+#include "engine/ngram_scores.hpp"
 #include "engine/scale.hpp"
 
 namespace trellis {
@@ -19,15 +20,17 @@ void exp_values(double* values, std::size_t n);
 template <class Real>
 class ListedSums {
  public:
-  // Whether that takes less than dense passes do: so many steps of a dense table cost as much as one of these.
+  // Whether a chain has lists of which so many steps, or a step per so many of a dense table, are worth going through.
   static bool is_worth(const ChainView<Real>& chain) {
-    constexpr std::size_t kLessWork = 24;
+    constexpr std::size_t kMostTriples = 4096, kLessWork = 24;  // per token on average, faster than flows; of dense passes
+    if (!chain.allowed || (chain.ngrams && (chain.ngrams->ngrams->order() != 2 || chain.ngrams->by_token))) return false;
     std::size_t steps = 0, dense = chain.n_tokens * chain.n_labels * chain.n_labels, x = 1, y = 1;
     for (std::size_t t = 0; t < chain.n_tokens; ++t) {
       const std::size_t z = labels_of(*chain.allowed, t).n;
-      steps += chain.tri ? x * y * z : y * z;
+      steps += chain.tri || chain.ngrams ? x * y * z : y * z;
       x = y, y = z;
     }
+    if (chain.ngrams) return steps <= kMostTriples * chain.n_tokens;
     return kLessWork * steps <= (chain.tri ? dense * chain.n_labels : dense);
   }
 
@@ -35,11 +38,12 @@ class ListedSums {
   double sum(const ChainView<Real>& chain) {
     chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
     const std::size_t T = chain.n_tokens;
-    steps_.assign(1, 0), states_.assign(1, 0), weights_.clear();
+    steps_.assign(1, 0), states_.assign(1, 0), weights_.clear(), triples_.clear();
+    if (chain.ngrams && place_.size() < chain.n_labels) place_.resize(chain.n_labels, -1);
     sums_.ranges.assign(T + 1, {1, 1});
     double tops = 0;
     for (std::size_t t = 0; t < T; ++t) {
-      const Step at(*this, t);
+      const TokenSteps at(*this, t);
       double top = kForbidden<double>, least = 0;
       at.each_from([&](std::size_t, std::size_t, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
         const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *tri = chain.tri ? chain.tri_at(x, y) : nullptr;
@@ -47,10 +51,11 @@ class ListedSums {
           double score = static_cast<double>(edge[at.zs[k]]) + emit[at.zs[k]];
           if (tri) score += tri[at.zs[k]];
           if (chain.end && t + 1 == T) score += chain.end[at.zs[k]];
-          top = std::max(top, score);
           weights_.push_back(score);
         }
       });
+      if (chain.ngrams && t) add_triples(at, t);
+      for (std::size_t i = steps_[t]; i < weights_.size(); ++i) top = std::max(top, weights_[i]);
       if (top == kForbidden<double>) return top;
       for (std::size_t i = steps_[t]; i < weights_.size(); ++i)
         if ((weights_[i] -= top) < least && weights_[i] > kForbidden<double>) least = weights_[i];
@@ -69,9 +74,9 @@ class ListedSums {
   template <class Visit>
   void each_step(Visit visit) {
     for (std::size_t t = chain_.n_tokens; t-- > 0;) {
-      const Step at(*this, t);
+      const TokenSteps at(*this, t);
       const double* alpha = t ? alpha_.data() + states_[t - 1] : &kOne;
-      const double* weight = weights_.data() + steps_[t];
+      double* weight = weights_.data() + steps_[t];  // becomes P
       for (double& beta : sums_.beta) beta *= sums_.scales[t];
       before_.resize(at.xs.n * at.n_middles);
       at.each_from([&](std::size_t from, std::size_t to, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
@@ -79,7 +84,7 @@ class ListedSums {
         double sum = 0;
         for (std::size_t k = 0; k < at.zs.n; ++k, ++weight) {
           const double after = *weight * beta[k];
-          visit(t, x, y, at.zs[k], alpha[from] * after);
+          visit(t, x, y, at.zs[k], *weight = alpha[from] * after);
           sum += after;
         }
         before_[from] = alpha[from] > 0 ? sum : 0;  // of what is never met it may be too large for a number
@@ -88,19 +93,26 @@ class ListedSums {
     }
   }
 
+  // After that: calls visit(node, P) for the sparse triples of steps.
+  template <class Visit>
+  void each_triple(Visit visit) const {
+    for (const Triple& triple : triples_) visit(triple.node, weights_[triple.step]);
+  }
+
  private:
   static constexpr double kOne = 1;
   static constexpr double kLow = -300, kLowFactor = 1e-131;  // below exp(kLow); what is less may vanish
 
   // The steps of one token: of all labels x that leave a state, with each middle y at order 2 and alone at order 1, to labels z.
-  struct Step {
+  struct TokenSteps {
     ListedLabels xs, ys, zs;
     std::size_t n_middles;
     bool second;
 
-    Step(const ListedSums& of, std::size_t t)
-        : xs(of.listed(t, of.chain_.tri ? 2 : 1)), ys(of.listed(t, 1)), zs(of.listed(t, 0)),
-          n_middles(of.chain_.tri ? ys.n : 1), second(of.chain_.tri != nullptr) {}
+    TokenSteps(const ListedSums& of, std::size_t t)
+        : ys(of.listed(t, 1)), zs(of.listed(t, 0)), second(of.chain_.tri || of.chain_.ngrams) {
+      xs = of.listed(t, second ? 2 : 1), n_middles = second ? ys.n : 1;
+    }
     // Calls visit(state before, the first state after it, x, y).
     template <class Visit>
     TRELLIS_INLINE void each_from(Visit visit) const {
@@ -109,12 +121,40 @@ class ListedSums {
     }
   };
 
+  struct Triple {
+    std::size_t step;
+    std::uint32_t node;
+  };
+  // The scores of triples, to those of the steps of token t.
+  void add_triples(const TokenSteps& at, std::size_t t) {
+    const Ngrams& ngrams = *chain_.ngrams->ngrams;
+    for (std::size_t k = 0; k < at.zs.n; ++k) place_[at.zs[k]] = static_cast<std::int32_t>(k);
+    at.each_from([&, first = steps_[t]](std::size_t, std::size_t, std::size_t x, std::size_t y) mutable {
+      const std::uint32_t pair = ngrams.find(static_cast<std::uint32_t>(1 + x), y);
+      const auto add = [&](std::uint32_t node, std::size_t k) {
+        weights_[first + k] += chain_.ngrams->scores[node];
+        triples_.push_back({first + k, node});
+      };
+      if (pair == Ngrams::kNone) {
+      } else if (ngrams.n_children(pair) <= at.zs.n) {
+        ngrams.each_child(pair, [&](std::uint32_t node) {
+          if (const std::int32_t k = place_[ngrams.label(node)]; k >= 0) add(node, static_cast<std::size_t>(k));
+        });
+      } else {
+        for (std::size_t k = 0; k < at.zs.n; ++k)
+          if (const std::uint32_t node = ngrams.find(pair, at.zs[k]); node != Ngrams::kNone) add(node, k);
+      }
+      first += at.zs.n;
+    });
+    for (std::size_t k = 0; k < at.zs.n; ++k) place_[at.zs[k]] = -1;
+  }
+
   // The labels at t - back, or NULL before the sentence.
   ListedLabels listed(std::size_t t, std::size_t back) const {
     return t < back ? ListedLabels{&null_, 1} : labels_of(*chain_.allowed, t - back);
   }
   std::span<double> forward(std::size_t t) {
-    const Step at(*this, t);
+    const TokenSteps at(*this, t);
     const double *before = t ? alpha_.data() + states_[t - 1] : &kOne, *weight = weights_.data() + steps_[t];
     double* alpha = alpha_.data() + states_[t];
     at.each_from([&](std::size_t from, std::size_t to, std::size_t, std::size_t) TRELLIS_INLINE_LAMBDA {
@@ -128,6 +168,8 @@ class ListedSums {
   std::vector<std::size_t> steps_, states_;   // [T + 1] where those of a token begin
   std::vector<double> weights_, alpha_;       // of all steps; of all states, each token's sum to one
   std::vector<double> before_;                // beta of the token before
+  std::vector<Triple> triples_;
+  std::vector<std::int32_t> place_;           // [n_labels] in the list of a token, -1: not there
   ForwardSums sums_;
 };
 
