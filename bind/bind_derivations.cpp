@@ -1,7 +1,7 @@
 // Learning over hypergraphs: examples with features on edges, online learners, Frank-Wolfe, losses and gradients.
 #include "growing.hpp"
 #include "hypergraphs.hpp"
-#include "learn/derivation_sums.hpp"
+#include "learn/derivations.hpp"
 #include "learn/mixture_steps.hpp"
 #include "objective.hpp"
 #include "rule.hpp"
@@ -153,7 +153,7 @@ Numpy<double> hinge_losses(const PyDerivationExamples& examples, const Floats& g
 struct PyDerivationObjective : PyObjective {
   explicit PyDerivationObjective(const PyDerivationExamples& examples) {
     n_sentences = examples.size(), n_parameters = examples.n_features;
-    core = std::make_unique<DerivationObjective>(examples.core, examples.n_features);
+    core = derivation_objective(examples.core, examples.n_features);
   }
 };
 

@@ -12,7 +12,7 @@ struct PyPhraseDecoder {
   RuleColumnArray columns;
   std::vector<float> base;
   std::tuple<RowArrays<std::uint32_t>, TableArrays, TableArrays, TableArrays> kept;
-  MixedRows<std::uint32_t> rows;
+  Rows<std::uint32_t> rows;
   HeavyRows<float> heavy;
   SpanPlan plan;
   FrozenSpans tables;
@@ -21,9 +21,10 @@ struct PyPhraseDecoder {
                   const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
                   const TableArrays& outlines)
       : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
-        kept(rows_, tables_, folds, outlines), rows{rows_from(rows_, n_columns), &heavy, padded(n_columns)},
-        heavy(rows.rows.starts, rows_.starts.size() - 1, padded(n_columns)), plan(span_plan_from(plan_)) {
-    heavy.set(rows.rows.labels, rows.rows.weights);
+        kept(rows_, tables_, folds, outlines), rows(rows_from(rows_, n_columns)),
+        heavy(rows.starts, rows_.starts.size() - 1, padded(n_columns)), plan(span_plan_from(plan_)) {
+    heavy.set(rows.labels, rows.weights);
+    rows.heavy = &heavy;
     const std::size_t n = plan.plan.templates.size();
     check_finite(rows_.weights, "weights must be finite numbers");
     tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(rows_.starts.size()) - 1));

@@ -92,21 +92,21 @@ struct PyPhraseObjective : PyObjective {
   std::shared_ptr<PyPhraseExamples> examples;
   RuleColumnArray columns;
   std::vector<float> base;
+  PhraseParameters parameters;
 
   PyPhraseObjective(std::shared_ptr<PyPhraseExamples> examples_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_)
-      : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core), base(base_from(base_, examples->pruner->fine->core)) {
-    auto made = without_gil([&] { return std::make_unique<PhraseObjective>(*examples->core, columns.core, base.data()); });
-    n_sentences = examples->core->size(), n_parameters = made->n_parameters();
-    core = std::move(made);
+      : examples(std::move(examples_)), columns(columns_, n_columns, examples->pruner->fine->core), base(base_from(base_, examples->pruner->fine->core)),
+        parameters(without_gil([&] { return PhraseParameters(*examples->core, columns.core); })) {
+    n_sentences = examples->core->size(), n_parameters = parameters.columns.size();
+    core = without_gil([&] { return phrase_objective(*examples->core, columns.core, base.data(), parameters); });
   }
   // Rows of attributes by a vector of parameters.
   NamedArrays rows(const Doubles& x) const {
     require(x.size() == n_parameters, "one number per parameter");
-    const auto& of = static_cast<const PhraseObjective&>(*core);
     RowsOut to{{0}, {}, {}};
-    for (std::size_t a = 0; a + 1 < of.starts().size(); ++a) {
-      for (std::uint32_t p = of.starts()[a]; p < of.starts()[a + 1]; ++p)
-        if (const auto weight = static_cast<float>(x(p)); weight != 0) to.labels.push_back(of.columns_of()[p]), to.weights.push_back(weight);
+    for (std::size_t a = 0; a + 1 < parameters.starts.size(); ++a) {
+      for (std::uint32_t p = parameters.starts[a]; p < parameters.starts[a + 1]; ++p)
+        if (const auto weight = static_cast<float>(x(p)); weight != 0) to.labels.push_back(parameters.columns[p]), to.weights.push_back(weight);
       to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
     }
     return flat(LearntRows{std::move(to)});
