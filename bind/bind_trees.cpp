@@ -1,4 +1,5 @@
 // Dependency trees: training, the parser's runtime, and checks of trees.
+#include "engine/elementary.hpp"
 #include "engine/spanning_sums.hpp"
 #include "features.hpp"
 #include "growing.hpp"
@@ -270,7 +271,7 @@ struct PyTreeModel {
         work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, own.data());
         const double most = *std::max_element(own.begin(), own.end());
         double all = 0;
-        for (double& one : own) all += one = std::exp(one - most);
+        for (double& one : own) all += one = trellis::exp(one - most);
         for (double& one : own) one /= all;
       }
       return total;

@@ -4,6 +4,8 @@
 
 #include "bind.hpp"
 
+void bind_elementary(nb::module_& module);
+
 namespace {
 
 // in_python() in bind.hpp holds the threads that an ending interpreter unwinds in our code. In nanobind's own code, as where
@@ -34,6 +36,7 @@ NB_MODULE(_core, module) {
   // A tagger still alive when the interpreter ends is nobody's mistake.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of trellis: arrays in, arrays out.";
+  bind_elementary(module);  // exp and log of arrays
   bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2
   bind_hypergraphs(module);  // the same of hypergraphs and lattices
   bind_segments(module);    // the same of semi-Markov chains, and attributes of segments

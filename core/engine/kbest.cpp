@@ -3,7 +3,6 @@
 #include <array>
 
 #include "engine/chain_passes.hpp"
-#include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {

@@ -68,7 +68,7 @@ class ListedPasses {
   double sum(const ChainView<Real>& chain, ForwardSums& sums) {
     begin(chain);
     const ListedLabels last = listed(chain.n_tokens - 1, 0);
-    return sum_forward<SumProduct>(
+    return sum_forward(
         chain.n_tokens, sums, [&](std::size_t t) { return forward<SumProduct>(chain, t); },
         [&](std::size_t i) { return chain.end ? chain.end[last[i % last.n]] : 1; });
   }

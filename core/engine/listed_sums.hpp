@@ -62,7 +62,7 @@ class ListedSums {
     }
     exp_values(weights_.data(), steps_[T]);
     alpha_.assign(states_[T], 0);
-    const double log_z = sum_forward<SumProduct>(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });
+    const double log_z = sum_forward(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });
     return log_z + tops;
   }
 

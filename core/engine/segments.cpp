@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 
 SegmentLattice::SegmentLattice(const SegmentRules& rules) : rules_(rules) {
@@ -180,20 +182,20 @@ double SegmentLattice::sum() {
     factors_.resize(n_steps(1)), x_.resize(E);
     for (std::size_t i = 0; i < factors_.size(); ++i) greatest = std::max(greatest, scores_[first_step(1) + i]);
     for (std::size_t i = 0; i < factors_.size(); ++i)
-      factors_[i] = greatest == kForbidden<double> ? 0 : std::exp(scores_[first_step(1) + i] - greatest);
+      factors_[i] = greatest == kForbidden<double> ? 0 : exp(scores_[first_step(1) + i] - greatest);
   }
   for (std::size_t v = 1, t = 0; t < n_; ++t) {
     double top = kForbidden<double>;
     if (by_factors && t) {
       const double* after = in + v - 1 - E;
       top = *std::max_element(after, after + E);
-      for (std::size_t e = 0; e < E; ++e) x_[e] = top == kForbidden<double> ? 0 : std::exp(after[e] - top);
+      for (std::size_t e = 0; e < E; ++e) x_[e] = top == kForbidden<double> ? 0 : exp(after[e] - top);
     }
     for (const std::size_t last = 1 + (t + 1) * size(), steps = v + begins_.size(); v < last; ++v) {
       const auto e = static_cast<std::size_t>(in_starts_[v]), n = view_.n_in(v);
       if (by_factors && t && v < steps) {
         const double total = sum_of_products(x_.data(), factors_.data() + (e - first_step(t)), n, shares + e);
-        in[v] = top + greatest + std::log(total);
+        in[v] = top + greatest + log(total);
         if (total > kLeastTotal) continue;
       }
       in[v] = log_sum(scores_.data() + e, tails_.data() + e, in, n, shares + e);

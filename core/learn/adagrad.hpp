@@ -153,10 +153,10 @@ class AdaGradPass {
     const auto rate_of_all = static_cast<Real>(rule_.rate);
     for (std::size_t z = 0; z < stride_; z += kLanes<Real>) {
       const std::size_t cell = number * stride_ + z;
-      Vector<Real>& w = lanes(sums_.rows.heavy.vector(number) + z);
+      Real* weights = sums_.rows.heavy.vector(number) + z;
+      Vector<Real> w = lanes(weights);
       const Vector<Real> g = lanes(has_.data() + cell) * (times * lanes(residual + z)) + penalty * w;
-      Vector<Real>& squares = lanes(heavy_squares_.data() + cell);
-      squares += g * g;
+      const Vector<Real> squares = lanes_at(heavy_squares_.data() + cell) = lanes(heavy_squares_.data() + cell) + g * g;
       Vector<Real> root = squares;
       for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) root[lane] = std::sqrt(root[lane]);
       const Vector<Real> rate = squares > Real(0) ? rate_of_all / root : Vector<Real>{};
@@ -165,6 +165,7 @@ class AdaGradPass {
         const Vector<Real> nearer = rate * static_cast<Real>(rule_.c1 * share);
         w = w > nearer ? w - nearer : w < -nearer ? w + nearer : Vector<Real>{};
       }
+      lanes_at(weights) = w;
     }
   }
 

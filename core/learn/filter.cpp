@@ -11,7 +11,7 @@ namespace {
 TRELLIS_CLONES void normalize(float* scores, std::size_t n_labels, std::size_t stride) {
   exp_row(scores, n_labels, stride, scores);
   const float total = sum_lanes(scores, stride);
-  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes(scores + z) /= total;
+  for (std::size_t z = 0; z < stride; z += kLanes<float>) lanes_at(scores + z) = lanes(scores + z) / total;
 }
 
 // Calls visit(token, gold label) for all tokens of some sentences.

@@ -83,7 +83,7 @@ TRELLIS_CLONES void sum_of_block(const PastSteps& h, double factor, const double
     const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
     const auto a = static_cast<float>(step_factors[j]), b = static_cast<float>(change_factors[j]);
     std::size_t i = 0;
-    for (; i + kLanes<float> <= n; i += kLanes<float>) lanes(sums + i) += a * wide(s + i) + b * wide(y + i);
+    for (; i + kLanes<float> <= n; i += kLanes<float>) lanes_at(sums + i) += a * wide(s + i) + b * wide(y + i);
     for (; i < n; ++i) sums[i] += a * wide_one(s[i]) + b * wide_one(y[i]);
   }
   for (std::size_t i = 0; i < n; ++i) out[begin + i] = factor * g[begin + i] + sums[i];

@@ -85,29 +85,31 @@ class ChainObjective final : public Objective {
     n_threads = std::clamp<std::size_t>(n_threads, 1, kMostThreads);
     std::size_t size = 0;
     const std::size_t n_parts = rule.batch > 1 ? n_threads : 1;
-    // Calls visit(s, residual) for the sentences of block b.
+    // Calls visit(s, first) for the sentences of block b, whose residuals begin at `first`.
     const auto each_sentence = [&](std::size_t b, auto visit) {
-      Real* residual = blocks[b].residual.data();
+      std::size_t first = 0;
       for (std::size_t i = b * kBlock; i < std::min(size, (b + 1) * kBlock); ++i) {
-        visit(static_cast<std::size_t>(batch[i]), residual);
-        residual += (starts_[batch[i] + 1] - starts_[batch[i]]) * stride_;
+        visit(static_cast<std::size_t>(batch[i]), first);
+        first += (starts_[batch[i] + 1] - starts_[batch[i]]) * stride_;
       }
     };
     const auto run_block = [&](std::size_t b) {
       Block& block = blocks[b];
-      std::size_t tokens = 0;
-      each_sentence(b, [&](std::size_t s, Real*) { tokens += starts_[s + 1] - starts_[s]; });
-      block.residual.resize(std::max(block.residual.size(), tokens * stride_));
+      std::size_t last = 0;
+      each_sentence(b, [&](std::size_t s, std::size_t first) { last = first + (starts_[s + 1] - starts_[s]) * stride_; });
+      block.residual.resize(std::max(block.residual.size(), last));
       sentences_.begin_piece(block.scratch, block.piece);
-      each_sentence(b, [&](std::size_t s, Real* residual) {
-        losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, block.scratch, residual);
+      each_sentence(b, [&](std::size_t s, std::size_t first) {
+        losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, block.scratch, block.residual.data() + first);
       });
       sentences_.end_piece(block.scratch);
     };
     const auto step_part = [&](std::size_t part) {
       if (part < n_parts) {
         for (std::size_t b = 0; b * kBlock < size; ++b)
-          each_sentence(b, [&](std::size_t s, Real* residual) { step_on(steps, s, residual, part, n_parts); });
+          each_sentence(b, [&](std::size_t s, std::size_t first) {
+            step_on(steps, s, blocks[b].residual.data() + first, part, n_parts);
+          });
         return;
       }
       for (std::size_t b = 1; b * kBlock < size; ++b) add_piece(blocks[b].piece, blocks[0].piece);

@@ -1,6 +1,7 @@
 #include "learn/sentence_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
@@ -262,8 +263,7 @@ double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets*
     w.tables.edge.assign(edge_.begin(), edge_.end());
     w.tables.tri.assign(tri_.begin(), tri_.end());
     w.tables.end.assign(end_.begin(), end_.end());
-    w.tables.turn();
-    log_z = exact_sums(w.tables, emit.data(), n, token_edge, w.log_passes, wanted);
+    log_z = exact_sums(w.tables.view(n, emit.data(), token_edge), w.states, wanted);
   }
   if (!w.residual) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)

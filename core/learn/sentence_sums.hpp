@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "engine/forward_backward.hpp"
+#include "engine/history_sums.hpp"
 #include "engine/listed_sums.hpp"
-#include "engine/ngram_tables.hpp"
 #include "engine/segments.hpp"
 #include "learn/examples.hpp"
 #include "weights/label_filter.hpp"
@@ -47,7 +47,7 @@ class SentenceSums {
       std::vector<double> of_node;            // [n_nodes] of those of a token
     } slow;
     Tables<double> tables;  // by logarithms
-    PassScratch<double> log_passes;
+    StateTable<double> states;
     HistorySumsWorkspace histories;
     TokenRuns<double> runs;  // what attributes give to n-grams
     TokenSets known;         // where labels are partial

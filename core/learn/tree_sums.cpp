@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "engine/elementary.hpp"
 #include "engine/spanning_sums.hpp"
 
 namespace trellis {
@@ -83,10 +84,10 @@ double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& t
         scorer_.label_scores(x_, h, m, of_labels_.data());
         const double most = *std::max_element(of_labels_.begin(), of_labels_.end());
         double total = 0;
-        for (double one : of_labels_) total += std::exp(one - most);
+        for (double one : of_labels_) total += exp(one - most);
         const auto label = static_cast<std::size_t>(labels[m - 1]);
-        if (right) loss -= of_labels_[label] - most - std::log(total);  // of the label, given the arc
-        for (double& one : of_labels_) one = share * std::exp(one - most) / total;
+        if (right) loss -= of_labels_[label] - most - log(total);  // of the label, given the arc
+        for (double& one : of_labels_) one = share * exp(one - most) / total;
         if (right) of_labels_[label] -= 1;
         if (!to.wanted()) continue;
         scorer_.each_attribute(x_, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {

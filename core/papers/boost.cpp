@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/elementary.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -65,12 +66,12 @@ void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_thread
 }
 
 bool Booster::counts(std::size_t s, double loss) const {
-  return std::log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
+  return log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
 }
 
 void Booster::weigh(std::size_t s) {
-  pull_[s] = counts(s, most_[s]) ? std::exp(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
-  mass_[s] = pull_[s] * -std::expm1(-losses_[s]);
+  pull_[s] = counts(s, most_[s]) ? exp(log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
+  mass_[s] = pull_[s] * -expm1(-losses_[s]);
 }
 
 void Booster::refresh(std::size_t n_threads) {
@@ -86,13 +87,13 @@ double Booster::log_risk() const {
   std::vector<double> logs;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
     if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
-    logs.push_back(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] + std::log(-std::expm1(-losses_[s])));
+    logs.push_back(log(weights_ ? weights_[s] : 1.0) + losses_[s] + log(-expm1(-losses_[s])));
     top = std::max(top, logs.back());
   }
   if (!std::isfinite(top)) return top;
   double sum = 0;
-  for (double one : logs) sum += std::exp(one - top);
-  return top + std::log(sum);
+  for (double one : logs) sum += exp(one - top);
+  return top + log(sum);
 }
 
 double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
@@ -181,9 +182,9 @@ LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
   if (low == high) return {0, 0};
   const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
   if (up == down) return {0, 0};
-  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (high - low);
+  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : log(down / up) / (high - low);
   const double size = std::clamp(step, -max_step_, max_step_);
-  return {size, s * std::expm1(size * low) + (1 - s) * std::expm1(size * high)};
+  return {size, s * expm1(size * low) + (1 - s) * expm1(size * high)};
 }
 
 Chosen Booster::choose(std::size_t n_threads) {
@@ -195,7 +196,7 @@ Chosen Booster::choose(std::size_t n_threads) {
     const LineStep exact = exact_step(chosen.feature, n_threads);
     if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
-      chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
+      chosen.log_bound = log1p(std::max(exact.gain, -1.0));
     }
   }
   return chosen;
@@ -217,7 +218,7 @@ Chosen Booster::choose_loose() {
     const LineStep step = loose_step(k, pulled(k), risk);
     if (step.gain < least) {
       least = step.gain;
-      chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
+      chosen = {static_cast<std::int64_t>(k), step.size, log1p(step.gain)};
     }
   }
   return chosen;
@@ -248,7 +249,7 @@ Chosen Booster::choose_tight() {
     if (promises[k] <= best) solve(k);
   for (std::size_t k = 0; k < n; ++k)
     if (promises[k] <= best && solved_[k] && gains_[k] == best)
-      return {static_cast<std::int64_t>(k), steps_[k], std::log1p(std::max(best / risk, -1.0))};
+      return {static_cast<std::int64_t>(k), steps_[k], log1p(std::max(best / risk, -1.0))};
   return {};
 }
 
@@ -288,7 +289,7 @@ void Booster::rescale(std::size_t n_threads) {
     constexpr double kStage = -(kVanishes + kRescale);
     double until = risk + kRescale;  // the scale is near enough, or someone joins
     for (std::size_t s = 0; s < n_sentences_; ++s)
-      if (stale_[s]) until = std::max(until, std::log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
+      if (stale_[s]) until = std::max(until, log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
     const double n_stages = std::ceil((scale_ - until) / kStage);
     scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
     std::vector<std::uint32_t> waiting;
@@ -304,7 +305,7 @@ std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
   std::vector<Meeting> out;
   each_meeting(k, [&](std::size_t s, std::size_t cell) {
     const double low = at_.exponents(k)[at_.low_number(cell)], high = at_.exponents(k)[at_.high_number(cell)];
-    const double expected = mass_[s] > 0 ? excess_[cell] / -std::expm1(-losses_[s]) : 0;
+    const double expected = mass_[s] > 0 ? excess_[cell] / -expm1(-losses_[s]) : 0;
     out.push_back({s, low, high, low < high ? (high - expected) / (high - low) : 0});
   });
   return out;
@@ -326,16 +327,16 @@ Booster::Slope Booster::slope_at(std::size_t k, double w, std::size_t n_threads)
       runs.push_back({s, place});
       return;
     }
-    out.value += c.at_low * std::expm1(c.low * w) + c.at_high * std::expm1(c.high * w);
-    out.slope += c.low * c.at_low * std::exp(c.low * w) + c.high * c.at_high * std::exp(c.high * w);
+    out.value += c.at_low * expm1(c.low * w) + c.at_high * expm1(c.high * w);
+    out.slope += c.low * c.at_low * exp(c.low * w) + c.high * c.at_high * exp(c.high * w);
   });
   if (runs.empty()) return out;
   sums_.change(k, parameters_[k] + w);
   parallel_blocks(runs.size(), 1, n_threads, [] { return Scratch{}; }, [&](Scratch& scratch, std::size_t i, std::size_t) {
     Run& run = runs[i];
     const double loss = run_one(run.sentence, scratch);
-    run.weight = std::exp(std::min(kMostLog, std::log(weights_ ? weights_[run.sentence] : 1.0) + loss - scale_));
-    run.value = run.weight * -std::expm1(-loss) - mass_[run.sentence];
+    run.weight = exp(std::min(kMostLog, log(weights_ ? weights_[run.sentence] : 1.0) + loss - scale_));
+    run.value = run.weight * -expm1(-loss) - mass_[run.sentence];
     at_.each_excess(run.sentence, scratch.residual, scratch.piece, [&](std::size_t cell, double by) {
       if (cell == run.cell) run.slope += run.weight * by;
     });

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <span>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 
 struct ExponentialSum {
@@ -18,7 +20,7 @@ struct ExponentialSum {
 inline double value_at(const ExponentialSum& f, double w) {
   double sum = 0;
   for (std::size_t j = 0; j < f.exponents.size(); ++j)
-    if (f.coefficients[j] > 0) sum += f.coefficients[j] * std::expm1(f.exponents[j] * w);
+    if (f.coefficients[j] > 0) sum += f.coefficients[j] * expm1(f.exponents[j] * w);
   return sum;
 }
 
@@ -33,7 +35,7 @@ inline SlopeParts slope_at(const ExponentialSum& f, double w) {
   for (std::size_t j = 0; j < f.exponents.size(); ++j) {
     const double x = f.exponents[j];
     if (f.coefficients[j] <= 0 || x == 0) continue;
-    const double term = std::fabs(x) * f.coefficients[j] * std::exp(x * w);
+    const double term = std::fabs(x) * f.coefficients[j] * exp(x * w);
     (x > 0 ? s.up : s.down) += term;
     (x > 0 ? s.up_growth : s.down_growth) += std::fabs(x) * term;
   }
@@ -55,7 +57,7 @@ inline LineStep least(const ExponentialSum& f, double limit) {
   double low = forward ? 0 : -limit, high = forward ? limit : 0, w = 0;
   SlopeParts s = at_0;
   for (int i = 0; i < 200; ++i) {
-    const double above = std::log(s.up) - std::log(s.down);
+    const double above = log(s.up) - log(s.down);
     (above < 0 ? low : high) = w;
     double next = w - above / (s.up_growth / s.up + s.down_growth / s.down);
     if (!(next > low && next < high)) next = low + (high - low) / 2;

@@ -73,7 +73,7 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& row
       sum_heavy<float>(0, sum.n_looks, [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
         return sum.vectors[sum.look_at[k] + t] + sum.look_offset[k];
       }, static_cast<const float*>(nullptr), z, total);
-      for (std::size_t c = 0; c < chunks; ++c) lanes(here + z + c * kLanes<float>) = total[c];
+      for (std::size_t c = 0; c < chunks; ++c) lanes_at(here + z + c * kLanes<float>) = total[c];
     });
     for (std::size_t j = 0; j < sum.n_joint; ++j)
       if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) rows.add_to(id, 1, here);

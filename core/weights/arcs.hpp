@@ -5,8 +5,7 @@
 //
 // Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
-#include <cmath>
-
+#include "engine/elementary.hpp"
 #include "engine/trees.hpp"
 #include "weights/folded_arcs.hpp"
 #include "weights/placed_weights.hpp"
@@ -134,8 +133,8 @@ class ArcScorer {
         scores.arc(h, m) += *best;
         if (!sums_labels_) continue;
         double total = 0;
-        for (double one : own) total += std::exp(one - *best);
-        scores.arc(h, m) += std::log(total);
+        for (double one : own) total += exp(one - *best);
+        scores.arc(h, m) += log(total);
       }
       arcs.clear(), asked_.clear();
     };

@@ -1,7 +1,6 @@
 #include "weights/local_chain.hpp"
 
-#include <cmath>
-
+#include "engine/elementary.hpp"
 #include "engine/factors.hpp"
 
 namespace trellis {
@@ -19,7 +18,7 @@ TRELLIS_INLINE void score_labels(const ChainView<Real>& chain, std::size_t t, st
       scores[labels[i]] = (tri ? tri[labels[i]] + edge[labels[i]] : edge[labels[i]]) + emit[labels[i]];
   } else {
     for (std::size_t z = 0; z < stride; z += kLanes<Real>)
-      lanes(scores + z) = (tri ? lanes(tri + z) + lanes(edge + z) : lanes(edge + z)) + lanes(emit + z);
+      lanes_at(scores + z) = (tri ? lanes(tri + z) + lanes(edge + z) : lanes(edge + z)) + lanes(emit + z);
   }
 }
 
@@ -29,7 +28,7 @@ struct Normalization {
   Real top, sum;
   // Minus infinity where all is forbidden.
   template <class To>
-  TRELLIS_INLINE To log() const { return To(top) + std::log(To(sum)); }
+  TRELLIS_INLINE To log() const { return To(top) + trellis::log(To(sum)); }
 };
 
 // Scores [stride] become exp(score - top).
@@ -45,7 +44,7 @@ TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part,
   const double score = probabilities[part.z];
   const Normalization<Real> z = exp_labels(chain.n_labels, chain.stride, probabilities);
   const auto by = static_cast<Real>(1 / static_cast<double>(z.sum));
-  for (std::size_t i = 0; i < chain.stride; i += kLanes<Real>) lanes(probabilities + i) *= by;
+  for (std::size_t i = 0; i < chain.stride; i += kLanes<Real>) lanes_at(probabilities + i) *= by;
   return z.template log<double>() - score;
 }
 
@@ -71,8 +70,8 @@ LocalNormalizer::LocalNormalizer(const LabelTables<float>& labels) {
   const Ngrams& ngrams = *labels.ngrams->ngrams;
   std::vector<float> totals;
   join_scores<MaxPlus>(ngrams, labels.ngrams->scores, totals);
-  safe_ *= std::exp(std::max(0.0f, *std::max_element(totals.begin(), totals.end())));
-  for (std::size_t g = 0; g < ngrams.size(); ++g) factors_.push_back(std::exp(labels.ngrams->scores[g]));
+  safe_ *= exp(std::max(0.0f, *std::max_element(totals.begin(), totals.end())));
+  for (std::size_t g = 0; g < ngrams.size(); ++g) factors_.push_back(exp(labels.ngrams->scores[g]));
 }
 
 // One sentence on its way, by the states that the labels before a token may be in: single labels, numbered from 1 on, NULL after

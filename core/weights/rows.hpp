@@ -28,7 +28,7 @@ TRELLIS_INLINE void add_light(std::uint32_t begin, std::uint32_t end, SlotAt slo
 // scores[z] += value · row[z]
 template <class Real>
 TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, Real value, Real* scores) {
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(scores + z) += value * lanes(row + z);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
 }
 
 // The same for some labels.
@@ -45,7 +45,7 @@ TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at,
   for (std::size_t i = first; i < last; ++i) {
     const Real* row = row_at(i) + z;
     for (std::size_t c = 0; c < Chunks; ++c) {
-      const Vector<Real>& part = lanes(row + c * kLanes<Real>);
+      const Vector<Real> part = lanes(row + c * kLanes<Real>);
       sum[c] += values ? static_cast<Real>(values[i]) * part : part;
     }
   }

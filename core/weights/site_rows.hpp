@@ -78,7 +78,7 @@ class SiteRows {
     each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<Real> sum[chunks] = {};
       sum_heavy<Real>(0, n, [&](std::size_t i) TRELLIS_INLINE_LAMBDA { return heavy.vector(numbers[i]); }, values, z, sum);
-      for (std::size_t c = 0; c < chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
+      for (std::size_t c = 0; c < chunks; ++c) lanes_at(emit + z + c * kLanes<Real>) = sum[c];
     });
   }
 

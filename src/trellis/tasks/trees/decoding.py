@@ -16,6 +16,7 @@ from trellis._support.arrays import Arrays, Doubles, Floats, Ints, Longs, starts
 from trellis._support.errors import CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.engine.elementary import exp
 from trellis.engine.weights import Rows
 from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
@@ -289,7 +290,7 @@ def pcfg(grammar: Grammar, coarse: Grammar, lexicon: Lexicon, prune: float) -> P
 
 def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePruner:
     """A grammar that is looked at where the coarse one gives at least that probability."""
-    factors = np.exp(coarse.log_probabilities())
+    factors = exp(coarse.log_probabilities())
     return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
 
 
