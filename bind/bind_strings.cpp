@@ -9,6 +9,7 @@
 #include "attributes.hpp"
 #include "coded.hpp"
 #include "text/bounds.hpp"
+#include "text/crfsuite_file.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -55,18 +56,6 @@ Coded intern_packed(const Bytes& data, const Longs& starts) {
       codes[i] = interner.intern({text + ends[i], static_cast<std::size_t>(ends[i + 1] - ends[i])});
   }
   return coded(std::move(codes), interner);
-}
-
-// Pieces of bytes one after the other: piece i is text[begins[i] .. begins[i] + sizes[i]).
-Numpy<std::uint8_t> gathered(const Bytes& text, const Longs& begins, const Longs& sizes) {
-  require(begins.size() == sizes.size(), "one size per piece");
-  std::vector<std::uint8_t> out;
-  const auto n = static_cast<std::int64_t>(text.size());
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    require(begins(i) >= 0 && sizes(i) >= 0 && begins(i) <= n && sizes(i) <= n - begins(i), "a piece out of the text");
-    out.insert(out.end(), text.data() + begins(i), text.data() + begins(i) + sizes(i));
-  }
-  return to_numpy(std::move(out));
 }
 
 // ---- bags of attributes
@@ -123,6 +112,17 @@ Numpy<std::int32_t> find_strings(const Bytes& data, const Longs& starts, const I
   return to_numpy(std::move(ids));
 }
 
+nb::dict crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
+  CrfsuiteModel model = read_crfsuite({file.c_str(), file.size()}, first, last);
+  nb::dict out;
+  const auto put = [&](const char* name, auto& numbers) { out[name] = to_numpy(std::move(numbers)); };
+  put("labels.data", model.labels.data), put("labels.starts", model.labels.starts);
+  put("attributes.data", model.attributes.data), put("attributes.starts", model.attributes.starts), put("slots", model.slots);
+  put("rows.starts", model.row_starts), put("rows.labels", model.row_labels), put("rows.weights", model.row_weights);
+  put("previous", model.previous), put("next", model.next), put("pair_weights", model.pair_weights);
+  return out;
+}
+
 // Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
 // result computes what is left, which is all where the system gives no thread.
 class PyDigests {
@@ -171,13 +171,13 @@ void bind_strings(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_array, "starts"_array,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
-  module.def("gathered", &gathered, "text"_array, "begins"_array, "sizes"_array, "Pieces of bytes one after the other.");
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Bytes>>(), "arrays"_array)
       .def("result", guarded(&PyDigests::result), "Waits for them.");
+  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_array, "n"_a,
              "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");

@@ -15,32 +15,27 @@ Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) 
 
 // The states that a beam keeps; where these leave no path, all of them.
 template <class Real>
-ChainView<Real> reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  const ChainView<Real> listed = keep_labels(chain, work, kForbidden<Real>);
-  look_ahead(listed, work);
-  reach_states(listed, work, kForbidden<Real>, chain.ngrams->beam);
-  if (best_end(listed, work) == kForbidden<Real>) reach_all(listed, work);
-  return listed;
+void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  keep_pairs(chain, work, kForbidden<Real>);
+  look_ahead(chain, work);
+  reach_states(chain, work, kForbidden<Real>, chain.ngrams->beam);
+  if (best_end(chain, work) == kForbidden<Real>) reach_all(chain, work);
 }
 
-// The states that the best paths may be in, of a chain that is given back with the labels that they may have. First of a few states per
+// The states that the best paths may be in. First of a few states per
 // token: their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
 // goes no further: a path well above what was left out before it was narrowed is its best.
 template <class Real>
-ChainView<Real> reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work, true);
-  const ChainView<Real> listed = keep_labels(chain, work, reached - work.slack);
-  reached = std::max(reached, look_ahead(listed, work));
-  if (reached == kForbidden<Real>) {
-    reach_all(chain, work);
-    return chain;
-  }
+void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+  keep_pairs(chain, work, reached - work.slack);
+  reached = std::max(reached, look_ahead(chain, work));
+  if (reached == kForbidden<Real>) return reach_all(chain, work);
   const std::size_t beam = chain.ngrams->beam;
-  const Real lost = reach_states(listed, work, reached - work.slack, beam ? beam : work.few);
-  if (beam) return best_end(listed, work) > reached - work.slack / 2 ? listed : reach_beam(chain, work);
-  const Real least = std::max(reached, best_end(listed, work)) - work.slack;
-  if (lost >= least) reach_states(listed, work, least, kAllStates);
-  return listed;
+  const Real lost = reach_states(chain, work, reached - work.slack, beam ? beam : work.few), best = best_end(chain, work);
+  if (beam && !(best > reached - work.slack / 2)) reach_beam(chain, work);
+  const Real least = std::max(reached, best) - work.slack;
+  if (!beam && lost >= least) reach_states(chain, work, least, kAllStates);
 }
 
 // About how much less than the best path the k-th best scores: the k-th least sum of some of what labels at single tokens cost, which
@@ -51,10 +46,11 @@ Real guess_gap(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::
   std::vector<Real>& costs = work.costs;
   costs.clear();
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    const std::span through(work.through.data() + t * chain.stride, chain.n_labels);
-    const auto best = std::max_element(through.begin(), through.end());
-    for (auto other = through.begin(); other != through.end(); ++other)
-      if (other != best && *other > kForbidden<Real>) costs.push_back(*best - *other);
+    const Real *before = work.best.data() + t * chain.stride, *after = work.best.data() + (2 * chain.n_tokens - 1 - t) * chain.stride;
+    const auto through = [&](std::size_t z) { return before[z] + (after[z] - chain.emit_at(t)[z]); };
+    const auto best = static_cast<std::size_t>(work.path[t]);
+    for (std::size_t z = 0; z < chain.n_labels; ++z)
+      if (z != best && through(z) > kForbidden<Real>) costs.push_back(std::max(through(best) - through(z), Real(0)));
   }
   std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(std::min(costs.size(), k)), costs.end());
   auto& open = work.ranked;
@@ -79,10 +75,9 @@ template <class Real>
 Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
   if (chain.n_tokens == 0) return 0;
   work.slack = 0;
-  ChainView<Real> over = chain;
-  if (chain.ngrams->relaxed.pairs) over = reach_best(chain, work);
+  if (chain.ngrams->relaxed.pairs) reach_best(chain, work);
   else reach_all(chain, work);
-  HistoryStates<Real> states{over, work};
+  HistoryStates<Real> states{chain, work};
   return StatePaths(states).best(path);
 }
 
@@ -91,28 +86,29 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  const auto collect = [&](const ChainView<Real>& over) {
-    HistoryStates<Real> states{over, work};
-    return StatePaths(states).k_best(k, lists, paths, scores);
-  };
+  HistoryStates<Real> states{chain, work};
+  const auto collect = [&] { return StatePaths(states).k_best(k, lists, paths, scores); };
   work.slack = 0;
   if (chain.ngrams->relaxed.pairs) {
-    Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work, false);
-    if (chain.ngrams->beam) return collect(reach_beam(chain, work));
+    Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+    if (chain.ngrams->beam) {
+      reach_beam(chain, work);
+      return collect();
+    }
     Real gap = chain.allowed ? work.last_gap : guess_gap(chain, work, k);
     for (int round = 0; round < 8 && gap < -kForbidden<Real>; ++round, gap *= 2) {
-      const ChainView<Real> listed = keep_labels(chain, work, reached - work.slack - gap);
-      reached = std::max(reached, look_ahead(listed, work));
+      keep_pairs(chain, work, reached - work.slack - gap);
+      reached = std::max(reached, look_ahead(chain, work));
       if (reached == kForbidden<Real>) break;
       const Real least = reached - work.slack - gap;
-      reach_states(listed, work, least, kAllStates);
-      if (collect(listed) < k || scores[k - 1] < least + work.slack) continue;
+      reach_states(chain, work, least, kAllStates);
+      if (collect() < k || scores[k - 1] < least + work.slack) continue;
       work.last_gap = scores[0] - scores[k - 1];
       return k;
     }
   }
   reach_all(chain, work);
-  return collect(chain);
+  return collect();
 }
 
 // The total of the longest n-gram with what it gives at its token.
@@ -144,5 +140,6 @@ Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
   template Real ngram_total(const NgramScores<Real>&, std::size_t, std::uint32_t);                                           \
   template Real history_score(const ChainView<Real>&, const std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

@@ -1,10 +1,12 @@
 #include "engine/history_states.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "engine/row.hpp"
+#include "engine/viterbi.hpp"
 
 namespace trellis {
 namespace {
@@ -37,130 +39,88 @@ TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, Hist
   }
 }
 
-// What may follow a label at most, by the relaxed chain of order 1:
-//   bound_{t-1}[y] = max_z (most[y][z] + (edge_t[y][z] + emit_t[z])) + bound_t[z] + more_t[y][z]
+// The greatest of each of kLanes vectors.
 template <class Real>
-TRELLIS_INLINE void bound_back(const ChainView<Real>& chain, std::size_t t, const Real* gains, const Real* follows, Real* bound) {
-  const Real* emit = chain.emit_at(t);
-  for (std::size_t y = 0; y < chain.n_labels; ++y) {
-    const Real *edge = chain.edge_at(t, y), *most = chain.ngrams->relaxed.pairs + y * chain.stride;
-    Vector<Real> top = Vector<Real>{} + kForbidden<Real>;
-    for (std::size_t z = 0; z < chain.stride; z += kLanes<Real>) {
-      Vector<Real> value = (lanes(most + z) + (lanes(edge + z) + lanes(emit + z))) + lanes(follows + z);
-      if (gains) value += lanes(gains + y * chain.stride + z);
-      top = MaxPlus::plus(top, value);
-    }
-    bound[y] = largest_of<Real>(top);
-  }
-}
-// The most that prefixes with label z at token t score by it, after labels whose paths may score `least`:
-//   before_t[z] = max_y (before_{t-1}[y] + (most[y][z] + edge_t[y][z])) + more_t[y][z], + emit_t[z]
-template <class Real>
-TRELLIS_INLINE void bound_forward(const ChainView<Real>& chain, std::size_t t, const Real* gains, const Real* before, const Real* through,
-                                  Real least, Real* to) {
-  const std::size_t stride = chain.stride;
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>)
-    lanes_at(to + z) = t ? Vector<Real>{} + kForbidden<Real> : lanes(chain.edge_at(0, chain.n_labels) + z);
-  for (std::size_t y = 0; t && y < chain.n_labels; ++y) {
-    if (!(through[y] >= least)) continue;
-    const Real *edge = chain.edge_at(t, y), *most = chain.ngrams->relaxed.pairs + y * stride;
-    for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
-      Vector<Real> value = before[y] + (lanes(most + z) + lanes(edge + z));
-      if (gains) value += lanes(gains + y * stride + z);
-      lanes_at(to + z) = MaxPlus::plus(lanes(to + z), value);
-    }
-  }
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(to + z) += lanes(chain.emit_at(t) + z);
-}
-#define TRELLIS_BOUND(Real)                                                                                                          \
-  TRELLIS_CLONES void go_back(const ChainView<Real>& chain, std::size_t t, const Real* gains, const Real* follows, Real* bound) {    \
-    bound_back(chain, t, gains, follows, bound);                                                                                     \
-  }                                                                                                                                  \
-  TRELLIS_CLONES void go_on(const ChainView<Real>& chain, std::size_t t, const Real* gains, const Real* before, const Real* through, \
-                            Real least, Real* to) {                                                                                  \
-    bound_forward(chain, t, gains, before, through, least, to);                                                                      \
-  }
-TRELLIS_FOR_REALS(TRELLIS_BOUND)
-
-// The score of the path that is best by a relaxed chain, and from its size the slack. follows(t, y) and longer(t, x, y) are rows over z
-// of what may follow and of what n-grams may give.
-template <class Real, class Follows, class Longer>
-Real follow_bounds(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Follows follows_of, Longer longer_of) {
-  work.path.resize(chain.n_tokens);
-  Real size = 1;
-  std::size_t x = chain.n_labels, y = chain.n_labels;
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *follows = follows_of(t, y);
-    const Real* longer = t ? longer_of(x, y) : nullptr;
-    const auto value = [&](std::size_t z) { return ((edge[z] + emit[z]) + follows[z]) + (longer ? longer[z] : 0); };
-    const auto best_of = [&](const auto& labels) {
-      std::size_t best = labels[0];
-      for (std::size_t j = 1; j < labels.size(); ++j)
-        if (value(labels[j]) > value(best)) best = labels[j];
-      return best;
-    };
-    const std::size_t best = chain.allowed ? best_of(labels_of(*chain.allowed, t)) : best_of(AllLabels{chain.n_labels});
-    size = std::max(size, std::fabs(follows[best]));
-    work.path[t] = static_cast<std::int32_t>(best);
-    x = y, y = best;
-  }
-  const Real reached = path_score(chain, work.path.data());
-  work.slack = std::max(work.slack, Real(1e-4) * (size + std::fabs(reached)));
-  return reached;
+TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
+  constexpr std::size_t N = kLanes<Real>;
+  for (std::size_t n = N / 2; n; n /= 2)
+    for (std::size_t i = 0; i < n; ++i)
+      rows[i] = MaxPlus::plus(shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j; }),
+                              shuffle<Real>(rows[2 * i], rows[2 * i + 1], [](std::size_t j) { return 2 * j + 1; }));
+  return rows[0];
 }
 
-// What may follow labels x, y at most, over lists of labels:
-//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
+// ahead[x][y] = max_z most[x][y][z] + base[y][z] for pairs of labels, a multiple of kLanes.
 template <class Real>
-void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* gains) {
-  const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  const ListedLabels after = labels_of(*chain.allowed, t), here = labels_of(*chain.allowed, t - 1);
-  const Real* emit = chain.emit_at(t);
-  for (std::size_t j = 0; j < here.size(); ++j) {
-    const std::size_t y = here[j];
-    const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      work.row[i] = (edge[after[i]] + emit[after[i]]) + follows[after[i]];
-      if (gains) work.row[i] += gains[y * chain.stride + after[i]];
+TRELLIS_INLINE void look_back_any(const RelaxedChain<Real>& relaxed, std::size_t stride, const Real* base,
+                                  std::span<const LabelPair> pairs, Real* ahead) {
+  constexpr std::size_t N = kLanes<Real>;
+  for (std::size_t first = 0; first < pairs.size(); first += N) {
+    Vector<Real> tops[N];
+    for (std::size_t i = 0; i < N; ++i) {
+      const auto [x, y] = pairs[first + i];
+      const Real *most = relaxed.row(x, y, stride), *follows = base + y * stride;
+      tops[i] = Vector<Real>{} + kForbidden<Real>;
+      for (std::size_t z = 0; z < stride; z += N) tops[i] = MaxPlus::plus(tops[i], lanes(most + z) + lanes(follows + z));
     }
-    const auto fill = [&](std::size_t x) {
-      const Real* most = relaxed.row(x, y, chain.stride);
-      Real top = kForbidden<Real>;
-      for (std::size_t i = 0; i < after.size(); ++i) top = std::max(top, most[after[i]] + work.row[i]);
-      work.ahead_of(chain, t - 1, x)[y] = top;
-    };
-    fill(relaxed.after_none(chain.n_labels));
-    if (relaxed.n_before == 1) continue;
-    if (t == 1) fill(chain.n_labels);
-    else
-      for (std::size_t x = 0; x < labels_of(*chain.allowed, t - 2).size(); ++x) fill(labels_of(*chain.allowed, t - 2)[x]);
+    const Vector<Real> found = greatest_of<Real>(tops);
+    for (std::size_t i = 0; i < N; ++i) ahead[pairs[first + i].x * stride + pairs[first + i].y] = found[i];
   }
 }
+// The labels z with which a number and what rows (null: nothing) give together is `least` or more; gives how many there are.
+template <class Real>
+TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,
+                                              std::int32_t* labels) {
+  std::size_t n = 0;
+  for (std::size_t first = 0; first < n_labels; first += kLanes<Real>) {
+    Vector<Real> sum = Vector<Real>{} + number;
+    for (const Real* row : rows)
+      if (row) sum += lanes(row + first);
+    const auto reaches = sum >= least;
+    for (std::size_t i = 0; i < kLanes<Real> && first + i < n_labels; ++i) {
+      labels[n] = static_cast<std::int32_t>(first + i);
+      n += reaches[i] != 0;
+    }
+  }
+  return n;
+}
+#define TRELLIS_KERNELS(Real)                                                                                                \
+  TRELLIS_CLONES void look_back(const RelaxedChain<Real>& relaxed, std::size_t stride, const Real* base,                     \
+                                std::span<const LabelPair> pairs, Real* ahead) {                                             \
+    look_back_any(relaxed, stride, base, pairs, ahead);                                                                      \
+  }                                                                                                                          \
+  TRELLIS_CLONES std::size_t find_promising(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,  \
+                                            std::int32_t* labels) {                                                          \
+    return find_promising_any(number, rows, n_labels, least, labels);                                                        \
+  }
+TRELLIS_FOR_REALS(TRELLIS_KERNELS)
 
-// One token on, only by steps after which a path may score `least`. First by what the relaxed chain says; few are left for which
-// n-grams are looked up.
-template <class Real, class Labels>
-void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, const Labels& labels, Real least,
-             const Real* gains) {
+// One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few are left for
+// which n-grams are looked up.
+template <class Real>
+void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, Real least, const Real* gains) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const bool bounded = least > kForbidden<Real>;
   const Real* emit = chain.emit_at(t);
   const std::size_t first = w.first_before(t), last = w.states.size();
+  w.labels.resize(chain.n_labels + 1);
+  std::iota(w.labels.begin(), w.labels.end(), 0);
+  ListedLabels labels{w.labels.data(), chain.n_labels};
+  if (!bounded && chain.allowed) labels = labels_of(*chain.allowed, t);
   w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
     for (std::size_t from = first; from < last; ++from) {
       const std::uint32_t state = w.states[from];
       const Real alpha = w.alpha[from];
       const std::size_t y = ngrams.label(state);
       const Real *edge = chain.edge_at(t, y), *follows = bounded ? w.ahead_of(chain, t, relaxed.before(y)) : nullptr;
-      const Real* longer = bounded && t ? relaxed.row(relaxed.before(ngrams, state), y, chain.stride) : nullptr;
+      if (bounded) {
+        const Real* longer = t ? relaxed.row(relaxed.before(ngrams, state), y, chain.stride) : nullptr;
+        const std::array rows{edge, emit, follows, longer, gains && t ? gains + y * chain.stride : nullptr};
+        labels.n = find_promising(alpha, rows, chain.n_labels, least, w.labels.data());
+      }
       for (std::size_t j = 0; j < labels.size(); ++j) {
         const std::size_t z = labels[j];
-        if (bounded) {
-          Real most = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + emit[z]) + follows[z]);
-          if (gains && t) most += gains[y * chain.stride + z];
-          if (!(most >= least)) continue;
-        }
         const std::uint32_t node = ngrams.longest(state, z);
         const Real value = ((alpha + score(node)) + edge[z]) + emit[z];
         if (value == kForbidden<Real> || (bounded && !(value + follows[z] >= least))) continue;
@@ -204,58 +164,115 @@ Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t
 
 }  // namespace
 
+// The relaxed chain is one without n-grams, whose best prefixes are known by Viterbi; those of its mirror image are best suffixes.
 template <class Real>
-Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, bool best_alone) {
-  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
-  const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  work.slack = 0;
-  work.bound.resize(T * stride), work.through.assign(T * stride, kForbidden<Real>), work.prefixes.resize(2 * stride);
-  for (std::size_t z = 0; z < L; ++z) work.bound[(T - 1) * stride + z] = chain.end ? chain.end[z] : 0;
-  for (std::size_t t = T - 1; t > 0; --t)
+Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
+  const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
+  const std::size_t n_tables = by_token ? T : 1;
+  work.edges.resize(2 * n_tables * cells), work.emit.resize(T * stride), work.best.resize(2 * T * stride);
+  Real *edge = work.edges.data(), *mirrored = edge + n_tables * cells, *prefixes = work.best.data(), *suffixes = prefixes + T * stride;
+  for (std::size_t t = 0; t < n_tables; ++t) {
+    Real* table = edge + t * cells;
+    std::copy_n(chain.edge_at(t, 0), cells, table);
     with_gains(chain, t, work, [&](const Real* gains) {
-      Real* follows = work.bound.data() + t * stride;
-      go_back(chain, t, gains, follows, follows - stride);
+      for (std::size_t i = 0; i < L * stride; ++i) table[i] += chain.ngrams->relaxed.pairs[i] + (gains ? gains[i] : 0);
     });
-  const Real reached = follow_bounds(chain, work, [&](std::size_t t, std::size_t) { return work.bound.data() + t * stride; },
-                                     [&](std::size_t, std::size_t y) { return relaxed.pairs + y * stride; });
-  const Real least = best_alone ? reached - work.slack : kForbidden<Real>;
-  Real *to = work.prefixes.data(), *from = to + stride, *through = work.through.data();
-  for (std::size_t t = 0; t < T; ++t, through += stride) {
-    with_gains(chain, t, work, [&](const Real* gains) { go_on(chain, t, gains, from, t ? through - stride : nullptr, least, to); });
-    for (std::size_t z = 0; z < L; ++z) through[z] = to[z] + work.bound[t * stride + z];
-    std::swap(from, to);
+    if (t || !by_token) transpose(table, stride, L, L, mirrored + (t ? T - t : 0) * cells, stride);
   }
+  for (std::size_t z = 0; z < L; ++z) mirrored[L * stride + z] = chain.end ? chain.end[z] : 0;
+  for (std::size_t t = 0; t < T; ++t) std::copy_n(chain.emit_at(t), stride, work.emit.data() + (T - 1 - t) * stride);
+  work.path.resize(T);
+  search_dense(ChainView<Real>({L, stride, edge, nullptr, chain.end}, T, chain.emit, by_token ? edge : nullptr), prefixes, work.path.data());
+  search_dense(ChainView<Real>({L, stride, mirrored}, T, work.emit.data(), by_token ? mirrored : nullptr), suffixes, nullptr);
+  const Real reached = path_score(chain, work.path.data());
+  Real size = 1 + std::fabs(reached);
+  for (std::size_t t = 0; t < T; ++t) {
+    const Real *before = prefixes + t * stride, *after = suffixes + (T - 1 - t) * stride;
+    size = std::max(size, std::fabs(before[work.path[t]]) + std::fabs(after[work.path[t]]));
+  }
+  if (reached > kForbidden<Real>) work.slack = Real(1e-4) * size;
   return reached;
 }
 
 template <class Real>
-ChainView<Real> keep_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
-  if (chain.allowed) return chain;
-  work.set_of_token.resize(chain.n_tokens);
-  std::iota(work.set_of_token.begin(), work.set_of_token.end(), 0);
-  work.label_starts.assign(1, 0), work.labels.clear();
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    for (std::size_t z = 0; z < chain.n_labels; ++z)
-      if (work.through[t * chain.stride + z] >= least) work.labels.push_back(static_cast<std::int32_t>(z));
-    work.label_starts.push_back(static_cast<std::int64_t>(work.labels.size()));
+void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
+  const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
+  work.pairs.clear(), work.pair_starts.assign(1, 0), work.labels.resize(L + 1);
+  for (std::size_t t = 0; t < T; ++t) {
+    const auto keep = [&](std::size_t y, const auto& labels) {
+      for (std::size_t j = 0; j < labels.size(); ++j)
+        work.pairs.push_back({static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])});
+    };
+    for (std::size_t j = 0; chain.allowed && j < (t ? labels_of(*chain.allowed, t - 1).n : 1); ++j)
+      keep(t ? labels_of(*chain.allowed, t - 1)[j] : L, labels_of(*chain.allowed, t));
+    for (std::size_t y = t ? 0 : L; !chain.allowed && y < (t ? L : L + 1); ++y) {
+      const Real* edge = work.edges.data() + ((by_token ? t * (L + 1) : 0) + y) * stride;
+      const Real before = t ? work.best[(t - 1) * stride + y] : 0;
+      const std::array<const Real*, 5> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
+      keep(y, ListedLabels{work.labels.data(), find_promising(before, rows, L, least, work.labels.data())});
+    }
+    work.pair_starts.push_back(work.pairs.size());
   }
-  work.sets = {work.set_of_token.data(), work.label_starts.data(), work.labels.data()};
-  ChainView<Real> listed = chain;
-  listed.allowed = &work.sets;
-  return listed;
 }
 
+// What may follow labels x, y at most:
+//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
-  if (work.ahead.size() < T * relaxed.n_before * stride) work.ahead.resize(T * relaxed.n_before * stride);
-  if (work.row.size() < stride) work.row.resize(stride);
-  for (std::size_t x = 0; x < relaxed.n_before; ++x)
-    for (std::size_t z = 0; z < L; ++z) work.ahead_of(chain, T - 1, x)[z] = chain.end ? chain.end[z] : 0;
-  for (std::size_t t = T - 1; t > 0; --t) with_gains(chain, t, work, [&](const Real* gains) { look_back(chain, t, work, gains); });
-  return follow_bounds(chain, work, [&](std::size_t t, std::size_t y) { return work.ahead_of(chain, t, relaxed.before(y)); },
-                       [&](std::size_t x, std::size_t y) { return relaxed.row(relaxed.before(x), y, stride); });
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, size_of_token = relaxed.n_before * stride;
+  const std::size_t after_none = relaxed.after_none(L);
+  work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(L * stride);
+  const auto pairs_at = [&](std::size_t t) {
+    return std::span(work.pairs).subspan(work.pair_starts[t], work.pair_starts[t + 1] - work.pair_starts[t]);
+  };
+  for (std::size_t t = T; t-- > 0;) {
+    Real* ahead = work.ahead_of(chain, t, 0);
+    std::fill_n(ahead, size_of_token, kForbidden<Real>);
+    if (t + 1 == T) {
+      for (const auto [x, y] : pairs_at(t))
+        ahead[relaxed.before(x) * stride + y] = ahead[after_none * stride + y] = chain.end ? chain.end[y] : 0;
+      continue;
+    }
+    work.asked.clear();
+    std::size_t last = L;  // labels y that some pair goes on from
+    work.goes_on.assign(L, 0);
+    with_gains(chain, t + 1, work, [&](const Real* gains) {
+      for (const auto [y, z] : pairs_at(t + 1)) {
+        if (y == last) continue;
+        last = y, work.goes_on[y] = 1;
+        work.asked.push_back({static_cast<std::uint32_t>(after_none), y});
+        const Real *edge = chain.edge_at(t + 1, y), *emit = chain.emit_at(t + 1), *follows = work.ahead_of(chain, t + 1, relaxed.before(y));
+        Real* base = work.base.data() + y * stride;
+        for (std::size_t i = 0; i < stride; ++i) base[i] = (edge[i] + emit[i]) + follows[i] + (gains ? gains[y * stride + i] : 0);
+      }
+    });
+    if (relaxed.n_before > 1)
+      for (const auto [x, y] : pairs_at(t))
+        if (work.goes_on[y]) work.asked.push_back({x, y});
+    while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
+    look_back(relaxed, stride, work.base.data(), work.asked, ahead);
+  }
+  work.path.resize(T);
+  Real size = 1;
+  std::size_t x = L, y = L;
+  for (std::size_t t = 0; t < T; ++t) {
+    const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *follows = work.ahead_of(chain, t, relaxed.before(y));
+    const Real* longer = t ? relaxed.row(relaxed.before(x), y, stride) : nullptr;
+    const auto value = [&](std::size_t z) { return ((edge[z] + emit[z]) + follows[z]) + (longer ? longer[z] : 0); };
+    std::size_t best = 0;
+    for (std::size_t z = 1; z < L; ++z)
+      if (value(z) > value(best)) best = z;
+    if (!(value(best) > kForbidden<Real>)) return kForbidden<Real>;
+    size = std::max(size, std::fabs(follows[best]));
+    work.path[t] = static_cast<std::int32_t>(best);
+    x = y, y = best;
+  }
+  const Real reached = path_score(chain, work.path.data());
+  if (reached > kForbidden<Real>) work.slack = std::max(work.slack, Real(1e-4) * (size + std::fabs(reached)));
+  return reached;
 }
 
 template <class Real>
@@ -265,10 +282,7 @@ Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Re
   if (work.place.size() < ngrams.size()) work.place.resize(ngrams.size(), -1);
   Real lost = kForbidden<Real>;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    with_gains(chain, t, work, [&](const Real* gains) {
-      chain.allowed ? advance(chain, work, t, labels_of(*chain.allowed, t), least, gains)
-                    : advance(chain, work, t, AllLabels{chain.n_labels}, least, gains);
-    });
+    with_gains(chain, t, work, [&](const Real* gains) { advance(chain, work, t, least, gains); });
     lost = std::max(lost, narrow(chain, work, t, width));
     work.state_starts.push_back(work.states.size());
   }
@@ -276,10 +290,11 @@ Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Re
 }
 
 #define TRELLIS_INSTANCES(Real)                                                                        \
-  template Real bound_labels(const ChainView<Real>&, HistoryWorkspace<Real>&, bool);                   \
-  template ChainView<Real> keep_labels(const ChainView<Real>&, HistoryWorkspace<Real>&, Real);         \
+  template Real bound_labels(const ChainView<Real>&, HistoryWorkspace<Real>&);                         \
+  template void keep_pairs(const ChainView<Real>&, HistoryWorkspace<Real>&, Real);                     \
   template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&);                           \
   template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

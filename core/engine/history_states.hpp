@@ -6,19 +6,24 @@
 
 namespace trellis {
 
+struct LabelPair {
+  std::uint32_t x, y;
+};
+
 // Scratch of one thread; any number of sentences may follow one another through it.
 template <class Real>
 struct HistoryWorkspace : StateTable<Real> {
   std::vector<std::int32_t> place;          // [n_nodes] of some states in the table; -1 between uses
-  std::vector<Real> bound, through;         // [T, stride] what may follow at most, and paths by a label, by the relaxed chain of order 1
-  std::vector<Real> prefixes;               // [2, stride] the most that prefixes score by it, at two tokens
-  std::vector<std::int32_t> set_of_token, labels;  // [T], those of all tokens: labels that good paths may have
-  std::vector<std::int64_t> label_starts;   // [T + 1]
-  LabelSets sets{};                         // the same
+  std::vector<Real> edges, emit, best;      // of the relaxed chain of order 1 and its mirror image
+  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label
+  std::vector<std::size_t> pair_starts;     // [T + 1]
   std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first
-  std::vector<Real> row;                    // [stride]
+  std::vector<Real> base;                   // [L, stride] of look_ahead
+  std::vector<LabelPair> asked;             // and pairs whose future it asks for
+  std::vector<std::uint8_t> goes_on;        // [L]
+  std::vector<std::int32_t> labels;         // [L + 1]
   std::vector<Real> token_scores, gains;    // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_gains
   std::vector<std::int32_t> path;           // [T]
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
@@ -27,7 +32,7 @@ struct HistoryWorkspace : StateTable<Real> {
   ScoresAt<Real> scores_at;
 
   // What grows with the length of a sentence.
-  std::size_t bytes() const { return StateTable<Real>::bytes() + ahead.capacity() * sizeof(Real); }
+  std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }
   // What may follow labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
     return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;
@@ -84,15 +89,14 @@ struct HistoryStates {
   }
 };
 
-// Bounds of what paths may score by each label, by the relaxed chain of order 1, where every token may have every label. With
-// best_alone they are right only where they are near the best path. Gives a score that some path has, or minus infinity.
+// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels. Gives a score that some path has, or
+// minus infinity.
 template <class Real>
-Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, bool best_alone);
-// The chain with lists of labels, after bound_labels of those by which paths may score `least`.
+Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
+// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
 template <class Real>
-ChainView<Real> keep_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least);
-
-// Fills work.ahead, of a chain with lists of labels. Gives a score that some path has, or minus infinity.
+void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least);
+// After that, fills work.ahead. Gives a score that some path has, or minus infinity.
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
 

@@ -18,7 +18,7 @@ struct HistorySumsWorkspace {
   std::vector<double> tops;           // [T, stride] the most that edges and totals give with a label, of edges per token
   TokenNgrams<double> by_token;       // factors
   ForwardSums sums;
-  ListedPasses<double> listed;
+  ListedPasses listed;
   FlowPasses flows;
   std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha as the flows have it, [n_contexts]
   std::vector<double> gram_sums;      // [n_grams]

@@ -22,6 +22,7 @@ namespace {
     sums.sum(block, piece, residual, row, gradient);                                                                        \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 template <class Real>
 class ChainObjective final : public Objective {

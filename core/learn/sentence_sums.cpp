@@ -14,6 +14,7 @@ namespace {
     rows.emissions(begin, end, emit);                                                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace
 

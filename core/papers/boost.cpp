@@ -1,6 +1,7 @@
 #include "papers/boost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
