@@ -53,7 +53,7 @@ class DualRun(Work):
             problem.gold,
             self.kernel.native,
             order=problem.order,
-            given=self._whole() if self.kernel.name == "callable" else None,
+            matrix=self._whole() if self.kernel.name == "callable" else None,
             memory=self.memory,
             weights=problem.sentence_weights,
             costs=problem.label_costs,
