@@ -99,7 +99,8 @@ void bind_boost(nb::module_& module) {
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
       .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return b.core->parameters(); }), "The weights as one vector.")
       .def_prop_ro("losses", guarded(&PyBooster::losses), "-log p_i of every sentence.")
-      .def("begin", guarded(&PyBooster::start), "parameters"_a, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
+      .def("begin", guarded(&PyBooster::start), "parameters"_a, "scale"_a.none(), "n_threads"_a,
+           "A full pass from these parameters.")
       .def("choose", guarded(&PyBooster::choose), "n_threads"_a,
            "(feature, step, log of what the risk is multiplied by at most); feature -1 if none lowers it.")
       .def("step", guarded(&PyBooster::step), "feature"_a, "size"_a, "n_threads"_a,

@@ -102,7 +102,7 @@ std::vector<double> span_probabilities(const PotentialArrays<Real>& tables, cons
 }
 
 template <class Real>
-std::vector<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
+Out<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
   const ChainBatch<Real> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
@@ -116,20 +116,20 @@ std::vector<double> path_scores(const PotentialArrays<Real>& tables, const Longs
 
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
 struct PyFarRows {
-  RowArrays<std::uint32_t> arrays;
+  RowArrays<std::uint32_t> rows;
   Bytes about;
   std::size_t n_labels;
   OrNone<PyNgrams> ngrams;
-  FieldList arguments() const { return list_fields("rows, about, n_labels, ngrams", arrays, about, n_labels, ngrams); }
-  Rows<std::uint32_t> rows;
+  ARGUMENTS(rows, about, n_labels, ngrams)
+  Rows<std::uint32_t> core;
   std::vector<std::uint8_t> kinds;
 
   void begin() {
     kinds = far_kinds(about);
     check_labels(n_labels);
-    require(arrays.starts.size() == about.size() + 1, "one kind per edge attribute");
-    rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(arrays.weights, "the weight of an edge attribute must be a finite number");
+    require(rows.starts.size() == about.size() + 1, "one kind per edge attribute");
+    core = run_rows_from(rows, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
+    check_finite(rows.weights, "the weight of an edge attribute must be a finite number");
   }
 };
 // Edge attributes of all tokens, their rows, and the last tokens with the same words.
@@ -142,8 +142,8 @@ struct FarArrays {
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
-void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& far_arrays, std::size_t n_threads, Work work) {
-  const auto& [lists, weights, same] = far_arrays;
+void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& arrays, std::size_t n_threads, Work work) {
+  const auto& [lists, weights, same] = arrays;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
   require(weights->n_labels == batch.n_labels, "rows of other labels");
   lists_from(lists, weights->about.size(), batch.n_tokens);
@@ -151,15 +151,15 @@ void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArr
   const SplitLists far_lists(lists, weights->about.data(), true);
   const FarLabels far{far_lists.sites(), weights->about.data(), weights->kinds, same.data()};
   for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&, rows = weights->rows](auto& state, const ChainView<float>& chain, std::size_t i) {
+                    [&, rows = weights->core](auto& state, const ChainView<float>& chain, std::size_t i) {
                       fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
                       work(state.first, state.second, chain, i);
                     });
 }
 
 // As k_best_paths, by a beam.
-CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed, const FarArrays& far,
-                        std::size_t width, std::size_t k, std::size_t n_threads) {
+CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
+                        const FarArrays& far, std::size_t width, std::size_t k, std::size_t n_threads) {
   const ChainBatch<float> batch(tables, starts, allowed);
   PathLists lists(batch, k);
   require(width > 0, "the width of a beam must be positive");
@@ -220,8 +220,8 @@ void bind_chain(nb::module_& module) {
              "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
   module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature, n_threads,
-             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature,
+             n_threads, "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
   module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
              arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
   module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,

@@ -54,20 +54,15 @@ struct ChainShape {
 
 struct ChainOnline : Online {
   using Examples = PyChainExamples;
-  struct Arguments {
-    ChainShape shape;
-    std::string rule;
-    std::size_t k;
-    double c;
-    bool log;
-    FIELDS(shape, rule, k, c, log)
-  };
-  explicit ChainOnline(const Arguments& arguments)
-      : Online(arguments.shape.checked().n_attributes, arguments.shape.n_edge_attributes, arguments.shape.n_labels, arguments.shape.order,
-               arguments.shape.sparse, rule_from(arguments.rule, arguments.k, arguments.c), arguments.log, parts_from(arguments.shape.parts, arguments.shape.n_labels)) {}
+  Pinned pinned;
+
+  ChainOnline(const ChainShape& shape, const std::string& rule, std::size_t k, double c, bool log)
+      : Online(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse,
+               rule_from(rule, k, c), log, parts_from(shape.parts, shape.n_labels)) {}
   void check(const Examples& examples) const {
     examples.check_fits(*this);
-    require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial), "labels further back need a beam and known labels");
+    require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial),
+            "labels further back need a beam and known labels");
   }
   EpochResult pass(const Examples& examples, const Pass& pass) {
     return epoch(examples.weighted(pass.scales), pass.order.data(), pass.order.size(), pass.batch, pass.n_threads, pass.go_on);
@@ -109,17 +104,12 @@ struct ChainOnline : Online {
 
 struct ChainFrankWolfe : FrankWolfe {
   using Examples = PyChainExamples;
-  struct Arguments {
-    ChainShape shape;
-    std::size_t n_sentences;
-    double c;
-    bool zero_one;
-    FIELDS(shape, n_sentences, c, zero_one)
-  };
-  explicit ChainFrankWolfe(const Arguments& arguments)
-      : FrankWolfe(arguments.shape.checked().n_attributes, arguments.shape.n_edge_attributes, arguments.shape.n_labels, arguments.shape.order,
-                   arguments.shape.sparse, arguments.n_sentences, arguments.c, arguments.zero_one, parts_from(arguments.shape.parts, arguments.shape.n_labels)) {
-    require(arguments.c > 0 && std::isfinite(arguments.c), "c must be positive");
+  Pinned pinned;
+
+  ChainFrankWolfe(const ChainShape& shape, std::size_t n_sentences, double c, bool zero_one)
+      : FrankWolfe(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse, n_sentences,
+                   c, zero_one, parts_from(shape.parts, shape.n_labels)) {
+    require(c > 0 && std::isfinite(c), "c must be positive");
   }
   void check(const Examples& examples) const {
     examples.check_fits(*this);
@@ -173,7 +163,7 @@ auto bind_first_weights(Class bound) {
            "Begin with these weights of label pairs, triples and last labels; minus infinity forbids.");
 }
 
-std::vector<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
+Out<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
   examples.corpus->check_fits(weights);
   require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
   require(!examples.partial, "margins need known labels");
@@ -187,12 +177,17 @@ std::vector<double> losses(const PyChainExamples& examples, const Weights& weigh
 void bind_chain_learners(nb::module_& module) {
   nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.").def(by_name());
   bind_first_weights(bind_online<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them."))
+      .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool>(), "shape"_a, "rule"_a,
+           "k"_a, "c"_a, "log"_a)
       .def("set_edge_rows", guarded(&ChainOnline::set_edge_rows), "rows"_a)
       .def("set_beam", guarded(&ChainOnline::set_beam), "beam"_a, "update"_a,
            "Best paths are looked for among so many states per token; 0: all.")
-      .def("set_ngrams", guarded(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_a, "Begin with these n-grams of two labels and more.")
+      .def("set_ngrams", guarded(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_a,
+           "Begin with these n-grams of two labels and more.")
       .def("log_initial", guarded(&ChainOnline::log_initial), "The weights it begins with are the first update in the log.");
-  bind_first_weights(bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe", "Weights and dual variables of a chain by Frank-Wolfe."));
+  bind_first_weights(bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe",
+                                                       "Weights and dual variables of a chain by Frank-Wolfe."))
+      .def(nb::init<const ChainShape&, std::size_t, double, bool>(), "shape"_a, "n_sentences"_a, "c"_a, "zero_one"_a);
   module.def("margin_losses", &losses, "examples"_a, "weights"_a, nb::kw_only(), "order"_a, "zero_one"_a, "n_threads"_a,
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");
 }

@@ -119,7 +119,7 @@ CountedNgrams seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& g
 
 std::pair<NgramsOut, std::vector<std::uint32_t>> needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& arrays,
                                                                const Floats& weights, std::vector<std::uint32_t> columns) {
-  const PyNgrams checked({n_labels, order, arrays, weights});
+  const PyNgrams checked(n_labels, order, arrays, weights);
   const std::size_t n_pairs = (n_labels + 1) * padded(n_labels);
   require(all_below(columns, n_pairs + checked.ngrams.size()), "a row has a label out of range");
   auto ngrams = ngrams_out(checked.ngrams, checked.scores, n_pairs, columns);
@@ -163,8 +163,11 @@ void Encoded::check_fits(const Weights& weights) const {
 }
 
 void bind_corpora(nb::module_& module) {
-  nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.").def(by_name());
-  nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.").def(by_name());
+  nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
+      .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Floats&, std::size_t>(), "n_labels"_a, "order"_a,
+           "ngrams"_a, "weights"_a, "beam"_a = 0);
+  nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
+      .def(by_name());
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_a, "starts"_a, nb::kw_only(), "null"_a,
              "weights"_a.none(), "first"_a.none(),
              "Parents, last labels and counts of the label n-grams of training, after those given first.");

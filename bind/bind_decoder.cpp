@@ -202,7 +202,8 @@ struct PyDecoder {
       std::vector<std::int32_t> id_of;  // each distinct name is looked up once
       for (std::size_t i = 0; i < names.size(); ++i) id_of.push_back(core->bag().lookup(names[i]));
       for (std::size_t t = 0; t < n_tokens; ++t) {
-        for (std::int64_t i = first(t); i < first(t + 1); ++i) add_attribute(batch, id_of[static_cast<std::size_t>(codes(i))], values(i));
+        for (std::int64_t i = first(t); i < first(t + 1); ++i)
+          add_attribute(batch, id_of[static_cast<std::size_t>(codes(i))], values(i));
         batch.bag.end_token(), batch.pair_bag.end_token();
       }
     }
@@ -287,14 +288,16 @@ void bind_decoder(nb::module_& module) {
       }, "(column, string) of words whose views must be defined before decoding.");
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(by_name())
-      .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(), nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
+      .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(),
+           nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
            "The labels of one sentence; its batch if it has words whose views must be defined first, or no path.")
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
            nb::sig("def encode(self, sentences: list[object], n_threads: int) -> Batch"))
       .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a, "n_threads"_a)
       .def("define", &PyDecoder::define, "batch"_a, "said"_a,
            "What the views say of each word of batch.undefined: strings, or None.")
-      .def("decode", &PyDecoder::paths, "batch"_a, "n_threads"_a, "The best path of every sentence, one label per token; None if a sentence has none.")
+      .def("decode", &PyDecoder::paths, "batch"_a, "n_threads"_a,
+           "The best path of every sentence, one label per token; None if a sentence has none.")
       .def("labels", &PyDecoder::label_lists, "batch"_a, "n_threads"_a,
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")

@@ -20,13 +20,15 @@ Plan read_plan(const PlanArrays& arrays, AtomFrom atom_from) {
   require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.reach >= 0 && plan.reach <= kMaxReach, "a plan out of range");
   for (std::size_t i = 0; i < arrays.atoms.shape(0); ++i) {
     const Atom atom = atom_from(plan, arrays.atoms.data() + 5 * i);
-    require(atom.offset >= -plan.reach && atom.offset <= plan.reach && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
+    require(atom.offset >= -plan.reach && atom.offset <= plan.reach && atom.bits >= 1 && atom.bits <= 63 &&
+            atom.fold < plan.n_folds,
             "an atom out of range");
     plan.atoms.push_back(atom);
   }
   for (std::size_t i = 0; i < arrays.templates.shape(0); ++i) {
     Template shape{arrays.templates(i, 0), arrays.templates(i, 1), arrays.templates(i, 2)};
-    require(shape.first_atom >= 0 && shape.first_atom <= shape.last_atom && static_cast<std::size_t>(shape.last_atom) <= plan.atoms.size() &&
+    require(shape.first_atom >= 0 && shape.first_atom <= shape.last_atom &&
+            static_cast<std::size_t>(shape.last_atom) <= plan.atoms.size() &&
                 shape.table >= 0 && shape.table < plan.n_tables,
             "a template out of range");
     const span<const Atom> atoms(plan.atoms.data() + shape.first_atom, plan.atoms.data() + shape.last_atom);
@@ -59,7 +61,8 @@ Plan placed_plan_from(const PlanArrays& arrays, std::int32_t first_place, std::i
     const Atom atom{a[0], a[1], a[2], a[3], a[4]};
     // The root is one place outside the sentence.
     require(atom.slot >= 0 && atom.slot < (atom.place == kMeasure ? kMeasures : n_slots) && atom.place >= first_place &&
-                atom.place <= last_place && atom.offset > -to.reach && atom.offset < to.reach && (atom.place >= 0 || atom.offset == 0),
+                atom.place <= last_place && atom.offset > -to.reach && atom.offset < to.reach &&
+                (atom.place >= 0 || atom.offset == 0),
             "an atom out of range");
     return atom;
   });
@@ -79,7 +82,8 @@ void check_views(const Plan& plan, span<const ColumnCodes> columns, const std::v
     const auto [column, view] = plan.view_of(atom);
     const auto& ids = arrays[static_cast<std::size_t>(column)].view_ids;
     for (std::size_t v = 0; v < ids.shape(0); ++v)
-      require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32), "a view id that is too large for its key");
+      require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32),
+              "a view id that is too large for its key");
   }
 }
 
@@ -112,6 +116,22 @@ std::vector<ColumnCodes> columns_from(const std::vector<CodedColumn>& arrays, st
     columns.push_back({codes.data(), {views.data(), views.shape(1)}});
   }
   return columns;
+}
+
+void PyDictionary::begin() {
+  constexpr std::size_t kMostSymbols = std::numeric_limits<std::int32_t>::max();
+  require(n_symbols <= kMostSymbols, "too many symbols");
+  check_starts(starts, symbols.size());
+  check_numbers(symbols, n_symbols, "an entry with no such symbol");
+  require(!folds || folds->size() + 1 == starts.size(), "folds: one per entry");
+  if (folds) check_numbers(*folds, kMostSymbols, "folds: no such fold");
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) require(starts(i) < starts(i + 1), "an empty entry");
+  core = std::make_shared<Dictionary>(n_symbols);
+  without_gil([&] {
+    for (std::size_t i = 0; i + 1 < starts.size(); ++i)
+      core->add(span(symbols).subspan(static_cast<std::size_t>(starts(i)), static_cast<std::size_t>(starts(i + 1) - starts(i))),
+                folds ? (*folds)(i) : Dictionary::kAnyone);
+  });
 }
 
 namespace {
@@ -162,11 +182,6 @@ void check_lists(const Longs& starts, const Ints& ids, std::size_t n_attributes)
   check_numbers(ids, n_attributes, "no such attribute");
 }
 
-std::vector<std::int64_t> counted(const Ints& ids, std::size_t n_attributes) {
-  check_numbers(ids, n_attributes, "no such attribute");
-  return without_gil([&] { return count_attributes(ids, n_attributes); });
-}
-
 std::tuple<std::vector<std::int64_t>, std::vector<std::uint32_t>, std::vector<std::int32_t>> count_pairs(
     const Longs& starts, const Ints& ids, const Ints& gold, std::size_t n_attributes) {
   check_lists(starts, ids, n_attributes);
@@ -185,25 +200,8 @@ std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<flo
 
 // ---- dictionaries of entries over several tokens
 
-PyDictionary make(std::size_t n_symbols, const Longs& starts, const Ints& symbols, const std::optional<Ints>& folds) {
-  constexpr std::size_t kMostSymbols = std::numeric_limits<std::int32_t>::max();
-  require(n_symbols <= kMostSymbols, "too many symbols");
-  check_starts(starts, symbols.size());
-  check_numbers(symbols, n_symbols, "an entry with no such symbol");
-  require(!folds || folds->size() + 1 == starts.size(), "folds: one per entry");
-  if (folds) check_numbers(*folds, kMostSymbols, "folds: no such fold");
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) require(starts(i) < starts(i + 1), "an empty entry");
-  auto core = std::make_shared<Dictionary>(n_symbols);
-  without_gil([&] {
-    for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-      core->add(span(symbols).subspan(static_cast<std::size_t>(starts(i)), static_cast<std::size_t>(starts(i + 1) - starts(i))),
-                folds ? (*folds)(i) : Dictionary::kAnyone);
-  });
-  return {core};
-}
-
-Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, const Longs& starts, const std::optional<Ints>& asks,
-                          std::size_t n_threads) {
+Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, const Longs& starts,
+                          const std::optional<Ints>& asks, std::size_t n_threads) {
   const std::size_t n_tokens = check_sentences(starts), n_sentences = starts.size() - 1;
   require(symbols.size() == n_tokens, "one symbol per token");
   check_numbers(symbols, dictionary.core->n_symbols(), "no such symbol", -1);
@@ -241,17 +239,12 @@ void bind_features(nb::module_& module) {
       .def("extract", guarded(&extract), "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
       .def("freeze", guarded(&freeze), "rank"_a, "(tables, folds), attributes renumbered.");
-  module.def("count_attributes", &counted, "ids"_a, "n_attributes"_a, "How often each attribute stands in lists.");
   module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");
   module.def("renumber", &renumbered, "starts"_a, "ids"_a, "values"_a, "rank"_a,
              "Lists of attributes with new numbers: (starts, ids, values).");
   nb::class_<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
-      .def("__init__", [](PyDictionary* self, std::size_t n_symbols, const Longs& starts, const Ints& symbols,
-                          const std::optional<Ints>& folds) {
-        new (self) PyDictionary(make(n_symbols, starts, symbols, folds));
-      }, "n_symbols"_a, "starts"_a, "symbols"_a, "folds"_a = nb::none(),
-           "Entry i is symbols[starts[i]:starts[i + 1]], once or more often; folds[i] is a fold of training that has it.")
+      .def(by_name())
       .def("entries", [](const PyDictionary& self) {
         Dictionary::Entries found = self.core->entries();
         return std::make_pair(std::move(found.starts), std::move(found.symbols));

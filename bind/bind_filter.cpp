@@ -71,19 +71,14 @@ struct PyLevelTokens {
 };
 
 struct PyFilterLevels {
-  struct Arguments {
-    std::size_t n_labels, n_levels;
-    std::optional<Array<float, 2>> edge;  // minus infinity for what is forbidden, else 0
-    std::optional<Floats> end;
-    FIELDS(n_labels, n_levels, edge, end)
-  };
   FilterLevels levels;
   LevelLearner learner;
   std::size_t level = 0;
+  Pinned pinned;
 
-  explicit PyFilterLevels(const Arguments& arguments)
-      : levels((check_labels(arguments.n_labels), arguments.n_labels), arguments.n_levels), learner(levels) {
-    const auto& [n_labels, n_levels, edge, end] = arguments;
+  PyFilterLevels(std::size_t n_labels, std::size_t n_levels, const std::optional<Array<float, 2>>& edge,
+                 const std::optional<Floats>& end)
+      : levels((check_labels(n_labels), n_labels), n_levels), learner(levels) {
     const auto begin_with = [](std::vector<double>& to, const float* from, std::size_t n, std::size_t size) {
       require(n == size && are_scores(from, 1, n, n), "rules that do not fit the labels");
       to.assign(from, from + n);
@@ -91,10 +86,10 @@ struct PyFilterLevels {
     if (edge) begin_with(levels.edge, edge->data(), edge->size(), levels.edge.size());
     if (end) begin_with(levels.end, end->data(), end->size(), levels.stride);
   }
-  PyFilterLevels(const PyFilterLevels&) = delete;  // the learner points into it
 
   const LevelTokens& fitting(const PyLevelTokens& tokens) const {
-    require(tokens.n_labels == levels.n_labels && level > 0 && tokens.sets.lattice.has_value() == (level > 1), "tokens of another level");
+    require(tokens.n_labels == levels.n_labels && level > 0 && tokens.sets.lattice.has_value() == (level > 1),
+            "tokens of another level");
     return tokens.core;
   }
   void begin(std::size_t level_, const PyLevelTokens& tokens) {
@@ -129,7 +124,8 @@ struct PyFilterLevels {
 }  // namespace
 
 void bind_filter(nb::module_& module) {
-  nb::class_<PyFilter>(module, "Filter", "A log-linear model of single labels in training; only the first n_used attributes get weights.")
+  nb::class_<PyFilter>(module, "Filter",
+                       "A log-linear model of single labels in training; only the first n_used attributes get weights.")
       .def(by_name())
       .def("one_pass", guarded(&PyFilter::pass), "sentences"_a, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
@@ -139,9 +135,11 @@ void bind_filter(nb::module_& module) {
            "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences,\n"
            "and what these labels score.")
       .def_prop_ro("rows", guarded(+[](const PyFilter& self) { return rows_out(self.core->rows, Mean{false, 0}); }));
-  nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.").def(by_name());
+  nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.")
+      .def(by_name());
   nb::class_<PyFilterLevels>(module, "FilterLevels", "Levels of pruning above order 0 in training.")
-      .def(by_name())
+      .def(nb::init<std::size_t, std::size_t, const std::optional<Array<float, 2>>&, const std::optional<Floats>&>(),
+           "n_labels"_a, "n_levels"_a, "edge"_a.none(), "end"_a.none(), "edge, end: minus infinity for what is forbidden, else 0.")
       .def("begin", guarded(&PyFilterLevels::begin), "level"_a, "tokens"_a, "One level after the other, from 1 on.")
       .def("one_pass", guarded(&PyFilterLevels::pass), "tokens"_a, "sentences"_a, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")

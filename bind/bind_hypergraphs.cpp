@@ -37,22 +37,17 @@ struct PyHypergraphs {
     require(wrong.empty(), wrong.c_str());
     without_gil([&] { core.emplace(arrays); });
   }
-  // Scores as they must be, in the order of the edges here; call(scores) is made without the GIL.
-  template <class Call>
-  auto with(const Doubles& scores, Call call) const {
+  // Calls work(g, view, scores, workspace) for all hypergraphs without the GIL, with scores in the order of the edges here.
+  template <class Work>
+  void each(const Doubles& scores, std::size_t n_threads, Work work) const {
     require(scores.size() == core->n_edges(), "one score per edge");
     require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
-    return without_gil([&] {
-      std::vector<double> scratch;
-      return call(core->sorted(scores.data(), scratch));
-    });
-  }
-  // Calls work(g, view, first edge, workspace) for all hypergraphs.
-  template <class Work>
-  void each(std::size_t n_threads, Work work) const {
+    const WithoutGil released;
+    std::vector<double> scratch;
+    const double* const sorted = core->sorted(scores.data(), scratch);
     parallel_blocks(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); },
-                    [&](HypergraphWorkspace& scratch, std::size_t first, std::size_t last) {
-      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], core->first_edge(g), scratch);
+                    [&](HypergraphWorkspace& workspace, std::size_t first, std::size_t last) {
+      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], sorted + core->first_edge(g), workspace);
     });
   }
   // Edges as they were given.
@@ -61,21 +56,13 @@ struct PyHypergraphs {
     for (std::int64_t& e : edges) e = static_cast<std::int64_t>(core->given(first + static_cast<std::size_t>(e)) - first);
     return edges;
   }
-  template <class Number>
-  std::vector<Number> as_given(std::vector<Number> by_edge) const {
-    std::vector<Number> out(by_edge.size());
-    for (std::size_t e = 0; e < out.size(); ++e) out[core->given(e)] = by_edge[e];
-    return out;
-  }
 
   Paths best(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> best(core->size());
     std::vector<std::vector<std::int64_t>> edges(core->size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        best[g] = best_derivation(graph, sorted + first, work, edges[g]);
-        edges[g] = named(g, std::move(edges[g]));
-      });
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      best[g] = best_derivation(graph, edge_scores, work, edges[g]);
+      edges[g] = named(g, std::move(edges[g]));
     });
     return packed(std::move(best), edges);
   }
@@ -84,80 +71,68 @@ struct PyHypergraphs {
   std::tuple<std::vector<std::int64_t>, Paths> k_best(const Doubles& scores, std::size_t k, std::size_t n_threads) const {
     std::vector<std::vector<double>> found(core->size());
     std::vector<std::vector<std::vector<std::int64_t>>> edges(core->size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        KBestDerivations derivations(graph, sorted + first, work);
-        for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
-          found[g].push_back(derivations.score(rank));
-          derivations.edges(rank, edges[g].emplace_back());
-          edges[g].back() = named(g, std::move(edges[g].back()));
-        }
-      });
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      KBestDerivations derivations(graph, edge_scores, work);
+      for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
+        found[g].push_back(derivations.score(rank));
+        derivations.edges(rank, edges[g].emplace_back());
+        edges[g].back() = named(g, std::move(edges[g].back()));
+      }
     });
     std::vector<std::int64_t> starts{0};
     std::vector<double> all;
     std::vector<std::vector<std::int64_t>> all_edges;
     for (std::size_t g = 0; g < core->size(); ++g) {
       all.insert(all.end(), found[g].begin(), found[g].end());
-      for (auto& one : edges[g]) all_edges.push_back(std::move(one));
+      std::ranges::move(edges[g], std::back_inserter(all_edges));
       starts.push_back(static_cast<std::int64_t>(all.size()));
     }
     return {std::move(starts), packed(std::move(all), all_edges)};
   }
 
   // log Z [n], and how often edges and nodes are in a derivation; 0 where all derivations are forbidden.
-  std::tuple<std::vector<double>, std::vector<double>, std::vector<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
+  std::tuple<Out<double>, Out<double>, Out<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(core->size()), edges(core->n_edges()), nodes(core->n_nodes());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        log_z[g] = sum_derivations(graph, sorted + first, work);
-        if (log_z[g] != kForbidden<double>)
-          derivation_marginals(graph, work, edges.data() + first, nodes.data() + core->first_node(g));
-      });
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      log_z[g] = sum_derivations(graph, edge_scores, work);
+      if (log_z[g] != kForbidden<double>)
+        derivation_marginals(graph, work, edges.data() + core->first_edge(g), nodes.data() + core->first_node(g));
     });
-    return {std::move(log_z), as_given(std::move(edges)), std::move(nodes)};
+    std::vector<double> as_given(edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e) as_given[core->given(e)] = edges[e];
+    return {std::move(log_z), std::move(as_given), std::move(nodes)};
   }
 
   // log Z [n], and log sums of all nodes.
   std::tuple<std::vector<double>, std::vector<double>> inside(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(core->size()), nodes(core->n_nodes());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        log_z[g] = sum_derivations(graph, sorted + first, work);
-        std::copy_n(work.in.data(), graph.n_nodes, nodes.data() + core->first_node(g));
-      });
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      log_z[g] = sum_derivations(graph, edge_scores, work);
+      std::copy_n(work.in.data(), graph.n_nodes, nodes.data() + core->first_node(g));
     });
     return {std::move(log_z), std::move(nodes)};
   }
 
   std::vector<double> counts(const Doubles& scores, std::size_t n_threads) const {
-    return numbers(scores, n_threads, [](const HypergraphView& graph, const double* edge_scores, std::size_t, HypergraphWorkspace& work) {
-      return count_derivations(graph, edge_scores, work);
+    std::vector<double> out(core->size());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      out[g] = count_derivations(graph, edge_scores, work);
     });
+    return out;
   }
 
   std::vector<double> expectations(const Doubles& scores, const Doubles& values, std::size_t n_threads) const {
     require(values.size() == core->n_edges(), "one value per edge");
     check_finite(values, "values must be finite numbers");
-    std::vector<double> scratch;
-    const double* sorted = core->sorted(values.data(), scratch);
-    return numbers(scores, n_threads, [&](const HypergraphView& graph, const double* edge_scores, std::size_t first, HypergraphWorkspace& work) {
-      return expect(graph, edge_scores, sorted + first, work);
-    });
-  }
-
- private:
-  // One number per hypergraph.
-  template <class Work>
-  std::vector<double> numbers(const Doubles& scores, std::size_t n_threads, Work work) const {
-    std::vector<double> out(core->size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& scratch) {
-        out[g] = work(graph, sorted + first, first, scratch);
-      });
+    std::vector<double> out(core->size()), scratch;
+    const double* const sorted = core->sorted(values.data(), scratch);
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      out[g] = expect(graph, edge_scores, sorted + core->first_edge(g), work);
     });
     return out;
   }
+
+ private:
   static Paths packed(std::vector<double> scores, const std::vector<std::vector<std::int64_t>>& edges) {
     std::vector<std::int64_t> starts{0}, all;
     for (const auto& one : edges) {
@@ -182,7 +157,8 @@ struct PyDerivationExamples {
 
   void begin() {
     const Hypergraphs& all = *graphs->core;
-    core.emplace(DerivationExamples{all, lists_from(features, n_features, all.n_edges()), right_starts.data(), right.data(), data_of(costs)});
+    core.emplace(DerivationExamples{all, lists_from(features, n_features, all.n_edges()), right_starts.data(), right.data(),
+                                    data_of(costs)});
     require(all.is_sorted(), "edges must be in the order of their heads");
     require(right_starts.size() == all.size() + 1, "one right derivation per hypergraph");
     check_starts(right_starts, right.size());
@@ -208,17 +184,9 @@ struct PyDerivationExamples {
 // found elsewhere.
 struct FeatureOnline : OnlineSteps<FeatureWeights> {
   using Examples = PyDerivationExamples;
-  struct Arguments {
-    std::size_t n_features;
-    std::string rule;
-    std::size_t k;
-    double c;
-    bool log;
-    FIELDS(n_features, rule, k, c, log)
-  };
-  explicit FeatureOnline(const Arguments& arguments)
-      : OnlineSteps{Steps(rule_from(arguments.rule, arguments.k, arguments.c), arguments.log),
-                    FeatureWeights(arguments.n_features, rule_from(arguments.rule, arguments.k, arguments.c).has_variances())} {}
+
+  FeatureOnline(std::size_t n_features, const std::string& rule, std::size_t k, double c, bool log)
+      : OnlineSteps{Steps(rule_from(rule, k, c), log), FeatureWeights(n_features, rule_from(rule, k, c).has_variances())} {}
   std::size_t n_features() const { return weights.table.weights.size(); }
   void check(const Examples& examples) const { require(examples.n_features == n_features(), "examples of other features"); }
   EpochResult pass(const Examples& examples, const Pass& pass) {
@@ -265,14 +233,9 @@ struct FeatureFrankWolfe {
   FeatureWeights weights;
   MixtureSteps<Part> steps;
 
-  struct Arguments {
-    std::size_t n_features, n_examples;
-    double c;
-    bool zero_one;
-    FIELDS(n_features, n_examples, c, zero_one)
-  };
-  explicit FeatureFrankWolfe(const Arguments& arguments)
-      : weights(arguments.n_features, false), steps(arguments.n_examples, arguments.c, arguments.zero_one) {}
+
+  FeatureFrankWolfe(std::size_t n_features, std::size_t n_examples, double c, bool zero_one)
+      : weights(n_features, false), steps(n_examples, c, zero_one) {}
   void check(const Examples& examples) const {
     require(examples.n_features == weights.table.weights.size() && examples.size() == steps.mixtures.size(), "other examples");
   }
@@ -296,7 +259,7 @@ struct FeatureFrankWolfe {
 };
 
 // H(w) of all examples.
-std::vector<double> hinge_losses(const PyDerivationExamples& examples, const Floats& parameters, bool zero_one, std::size_t n_threads) {
+Out<double> hinge_losses(const PyDerivationExamples& examples, const Floats& parameters, bool zero_one, std::size_t n_threads) {
   require(parameters.size() == examples.n_features, "one weight per feature");
   std::vector<double> out(examples.size());
   without_gil([&] {
@@ -316,7 +279,10 @@ std::vector<double> hinge_losses(const PyDerivationExamples& examples, const Flo
 struct PyDerivationObjective : PyObjective {
   std::shared_ptr<PyDerivationExamples> examples;
   ARGUMENTS(examples)
-  void begin() { set(std::make_unique<DerivationObjective>(*examples->core, examples->n_features), examples->size(), examples->n_features); }
+  void begin() {
+    const std::size_t n = examples->n_features;
+    set(std::make_unique<DerivationObjective>(*examples->core, n), examples->size(), n);
+  }
 };
 
 }  // namespace
@@ -336,10 +302,16 @@ void bind_hypergraphs(nb::module_& module) {
       .def(by_name())
       .def("scores", &PyDerivationExamples::scores, "weights"_a, "What every edge scores.");
   bind_online<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
+      .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
+           "log"_a)
       .def("resize", guarded(&FeatureOnline::resize), "n_features"_a)
-      .def("take", guarded(&FeatureOnline::take), "outputs"_a, "scale"_a, "One step away from outputs; whether there was one to make.")
+      .def("take", guarded(&FeatureOnline::take), "outputs"_a, "scale"_a,
+           "One step away from outputs; whether there was one to make.")
       .def("score", guarded(&FeatureOnline::score), "ids"_a, "amounts"_a, "The weights of now times a vector.");
-  bind_frank_wolfe<FeatureFrankWolfe>(module, "FeatureFrankWolfe", "Margins of whole outputs by Frank-Wolfe, one weight per feature.");
+  bind_frank_wolfe<FeatureFrankWolfe>(module, "FeatureFrankWolfe",
+                                      "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
+      .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a);
   module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_a, "zero_one"_a, "n_threads"_a);
-  nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.").def(by_name());
+  nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.")
+      .def(by_name());
 }

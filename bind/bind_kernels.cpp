@@ -7,14 +7,21 @@ using namespace trellis;
 
 namespace {
 
-Kernel kernel_from(const std::string& name, int degree, double gamma, double coef0) {
-  static const std::pair<const char*, Kernel::Kind> kinds[] = {
-      {"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf}, {"given", Kernel::kGiven}};
-  require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "no such kernel");
-  for (const auto& [known, kind] : kinds)
-    if (name == known) return {kind, degree, gamma, coef0};
-  throw nb::value_error("no such kernel");
-}
+struct KernelFields {
+  std::string name;
+  int degree;
+  double gamma, coef0;
+  FIELDS(name, degree, gamma, coef0)
+
+  Kernel checked() const {
+    static const std::pair<const char*, Kernel::Kind> kinds[] = {
+        {"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf}, {"callable", Kernel::kGiven}};
+    require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "no such kernel");
+    for (const auto& [known, kind] : kinds)
+      if (name == known) return {kind, degree, gamma, coef0};
+    throw nb::value_error("no such kernel");
+  }
+};
 
 // Attribute lists of some tokens, checked.
 struct CheckedLists {
@@ -55,16 +62,18 @@ struct CoefArrays {
 };
 
 struct PyExpansion {
-  std::shared_ptr<Kernel> kernel;
+  KernelFields kernel;
   ListArrays observations;
   CoefArrays coefs;
   std::size_t n_attributes, n_labels;
   ARGUMENTS(kernel, observations, coefs, n_attributes, n_labels)
+  Kernel function;
   Observations support;
   std::vector<Coefficient> coefficients;
 
   void begin() {
     const auto& [starts, labels, amounts] = coefs;
+    function = kernel.checked();
     const CheckedLists checked(observations, n_attributes);
     require(starts.size() == checked.n + 1 && labels.size() == amounts.size(), "coefficients that do not fit the support");
     check_starts(starts, labels.size());
@@ -78,11 +87,11 @@ struct PyExpansion {
 
   // [n_tokens, n_labels]
   Numpy<double> emit(const ListArrays& lists, std::size_t n_threads) const {
-    require(kernel->kind != Kernel::kGiven, "a kernel that must be given");
+    require(function.kind != Kernel::kGiven, "a kernel that must be given");
     const CheckedLists checked(lists, n_attributes);
     std::vector<double> out(checked.n * n_labels);
     without_gil([&] {
-      expand_tokens(*kernel, support, coefficients, checked.lists, checked.n, n_labels, n_threads, out.data());
+      expand_tokens(function, support, coefficients, checked.lists, checked.n, n_labels, n_threads, out.data());
     });
     return to_numpy(std::move(out), {checked.n, n_labels});
   }
@@ -107,7 +116,7 @@ constexpr double kMostAlpha = 1e30;  // scores are kernels, of up to 1e100, time
 struct PyDual {
   std::shared_ptr<Encoded> corpus;
   Ints gold;
-  std::shared_ptr<Kernel> kernel;
+  KernelFields kernel;
   int order;
   std::optional<Array<double, 2>> matrix;  // [n_tokens, n_tokens] of a kernel that is given
   std::size_t memory;
@@ -126,12 +135,14 @@ struct PyDual {
     require(!corpus->edge_lists, "attributes of label pairs have no kernel");
     require(!edge || (edge->shape(0) == L + 1 && edge->shape(1) == padded(L)), "edge does not fit");
     check_end(end, L);
-    require(matrix.has_value() == (kernel->kind == Kernel::kGiven) && (!matrix || (matrix->shape(0) == n && matrix->shape(1) == n)),
+    const Kernel function = kernel.checked();
+    require(matrix.has_value() == (function.kind == Kernel::kGiven) &&
+            (!matrix || (matrix->shape(0) == n && matrix->shape(1) == n)),
             "a kernel that is given is a matrix [n_tokens, n_tokens]");
     DualProblem problem{corpus->data, corpus->starts.data(), gold.data(), n_sentences, corpus->n_attributes, L, order};
     problem.weights = data_of(weights), problem.costs = data_of(costs);
     problem.edge = data_of(edge), problem.end = data_of(end);
-    core = std::make_unique<DualChain>(problem, *kernel, data_of(matrix), memory);
+    core = std::make_unique<DualChain>(problem, function, data_of(matrix), memory);
   }
 
   template <class Pass>
@@ -228,7 +239,8 @@ struct PyDual {
     auto& [tokens, starts, labels, coefs] = out;
     for (const auto& expansion : w.expansions)
       for (const Coefficient& one : expansion) {
-        if (tokens.empty() || tokens.back() != one.observation) tokens.push_back(one.observation), starts.push_back(starts.back());
+        if (tokens.empty() || tokens.back() != one.observation)
+          tokens.push_back(one.observation), starts.push_back(starts.back());
         labels.push_back(static_cast<std::uint16_t>(one.label)), coefs.push_back(one.coef);
         ++starts.back();
       }
@@ -242,10 +254,6 @@ struct PyDual {
 void bind_kernels(nb::module_& module) {
   module.def("sparse_products", &sparse_products, "a"_a, "b"_a, "n_attributes"_a, "n_threads"_a,
              "The inner product of every token of a with every token of b.");
-  nb::class_<Kernel>(module, "Kernel", "linear, poly, rbf, or given as a matrix.")
-      .def("__init__", [](Kernel* self, const std::string& name, int degree, double gamma, double coef0) {
-        new (self) Kernel(kernel_from(name, degree, gamma, coef0));
-      }, "name"_a, "degree"_a, "gamma"_a, "coef0"_a);
   nb::class_<PyExpansion>(module, "Expansion", "Scores of labels as sums of kernel values, checked.")
       .def(by_name())
       .def("emit", &PyExpansion::emit, "lists"_a, "n_threads"_a, "Scores [n_tokens, n_labels].")
@@ -260,5 +268,6 @@ void bind_kernels(nb::module_& module) {
       .def("sequences", guarded(&PyDual::sequences), "Label sequences of the working sets.")
       .def("state", guarded(&PyDual::state), "All that later passes depend on, as named arrays.")
       .def("restore", guarded(&PyDual::restore), "state"_a, "Go on from that state.")
-      .def("result", guarded(&PyDual::result), "average"_a, "Weights of labels, rows of the linear kernel, the expansion of others.");
+      .def("result", guarded(&PyDual::result), "average"_a,
+           "Weights of labels, rows of the linear kernel, the expansion of others.");
 }

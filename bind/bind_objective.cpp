@@ -13,8 +13,8 @@ std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n
   return out;
 }
 
-std::pair<std::vector<double>, std::vector<double>> PyObjective::gradient(const Doubles& parameters, const std::optional<Doubles>& weights,
-                                                                          std::size_t n_threads) {
+std::pair<Out<double>, Out<double>> PyObjective::gradient(const Doubles& parameters, const std::optional<Doubles>& weights,
+                                                          std::size_t n_threads) {
   require(parameters.size() == n_parameters, "one number per parameter");
   check_weights(weights, n_sentences);
   std::vector<double> out(n_sentences), slope(n_parameters);
@@ -23,8 +23,8 @@ std::pair<std::vector<double>, std::vector<double>> PyObjective::gradient(const 
 }
 
 std::vector<double> PyObjective::pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
-                                      const Longs& order, const std::optional<Doubles>& weights, double rate, double c1, double c2,
-                                      std::size_t batch, std::size_t n_threads) {
+                                      const Longs& order, const std::optional<Doubles>& weights, double rate, double c1,
+                                      double c2, std::size_t batch, std::size_t n_threads) {
   require(batch >= 1, "batch must be positive");
   require(parameters.size() == n_parameters && squares.size() == n_parameters, "one number per parameter");
   check_weights(weights, n_sentences);
@@ -138,7 +138,8 @@ void bind_objective(nb::module_& module) {
   module.def("proximal_step", &proximal_step, "x"_a, "slope"_a, "diagonal"_a, "steps"_a, "changes"_a,
              "middle"_a, "c1"_a, "max_sweeps"_a, "tolerance"_a, "n_threads"_a,
              "The d that minimises slope . d + d . B d / 2 + c1 |x + d|_1, by coordinate descent.");
-  nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.").def(by_name());
+  nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
+      .def(by_name());
   nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", guarded(&PyObjective::losses), "parameters"_a, "n_threads"_a, "loss_i of every sentence.")

@@ -85,7 +85,8 @@ struct PyPhraseDecoder {
     };
     std::vector<Found> found(in.sentences.size());
     without_gil([&] {
-      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); }, [&](Scratch& work, std::size_t begin, std::size_t end) {
+      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); },
+                      [&](Scratch& work, std::size_t begin, std::size_t end) {
         for (std::size_t s = begin; s < end; ++s) {
           if (!load(work, in, s)) continue;
           const auto keep = [&](double score) {
@@ -153,7 +154,8 @@ struct PyPhraseDecoder {
     for (std::size_t i = 0; i < sites.shape(0); ++i) {
       const std::int32_t begin = sites(i, 0), end = sites(i, 1);
       require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
-      tables.each(x, begin, end, [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
+      tables.each(x, begin, end,
+                  [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
       starts.push_back(static_cast<std::int64_t>(ids.size()));
     }
     return {std::move(starts), std::move(templates), std::move(ids)};

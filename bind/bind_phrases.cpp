@@ -41,7 +41,8 @@ struct PyPhraseExamples {
     const auto codes = span_columns_from(templates, columns, static_cast<std::size_t>(sentences.starts.back()));
     without_gil([&] {
       core = std::make_unique<PhraseExamples>(*pruner->core, std::move(sentences),
-                                              std::vector<std::int64_t>(right_starts.begin(), right_starts.end()), std::move(edges), n_threads);
+                                              std::vector<std::int64_t>(right_starts.begin(), right_starts.end()),
+                                              std::move(edges), n_threads);
       core->learn(templates, codes, all);
     });
   }
@@ -64,25 +65,16 @@ struct LearntRows {
 
 struct PhraseOnline : OnlineSteps<PhraseWeights> {
   using Examples = PyPhraseExamples;
-  struct Arguments {
-    std::shared_ptr<Examples> examples;
-    RuleArrays rules;
-    std::string rule;
-    std::size_t k;
-    double c;
-    FieldList fields() const {
-      return list_fields("examples, rule_columns, n_columns, base, rule, k, c", examples, rules.columns, rules.n_columns, rules.base, rule, k, c);
-    }
-  };
   std::shared_ptr<Examples> examples;
   RuleArrays rules;
   RuleColumns columns;
 
-  explicit PhraseOnline(const Arguments& arguments)
-      : PhraseOnline(arguments, rule_from(arguments.rule, arguments.k, arguments.c)) {}
-  PhraseOnline(const Arguments& arguments, const Rule& rule)
-      : OnlineSteps{Steps(rule, false), {arguments.examples->n_attributes(), arguments.rules.n_columns, rule.has_variances()}},
-        examples(arguments.examples), rules(arguments.rules), columns(rules.checked(examples->pruner->grammar())) {}
+  PhraseOnline(std::shared_ptr<Examples> examples_, const Array<std::int32_t, 2>& rule_columns, std::size_t n_columns,
+               const Floats& base, const std::string& rule, std::size_t k, double c)
+      : OnlineSteps{Steps(rule_from(rule, k, c), false),
+                    {examples_->n_attributes(), n_columns, rule_from(rule, k, c).has_variances()}},
+        examples(std::move(examples_)), rules{rule_columns, n_columns, base},
+        columns(rules.checked(examples->pruner->grammar())) {}
   void check(const Examples& others) const { require(&others == examples.get(), "other examples"); }
   EpochResult pass(const Examples&, const Pass& pass) {
     return pass_over([&] { return PhraseTrees(weights, *examples->core, columns, rules.base.data()); }, pass);
@@ -115,7 +107,8 @@ struct PyPhraseObjective : PyObjective {
     RowsOut to{{0}, {}, {}};
     for (std::size_t a = 0; a + 1 < of.starts().size(); ++a) {
       for (std::uint32_t p = of.starts()[a]; p < of.starts()[a + 1]; ++p)
-        if (const auto weight = static_cast<float>(x(p)); weight != 0) to.labels.push_back(of.columns_of()[p]), to.weights.push_back(weight);
+        if (const auto weight = static_cast<float>(x(p)); weight != 0)
+          to.labels.push_back(of.columns_of()[p]), to.weights.push_back(weight);
       to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
     }
     return flat(LearntRows{std::move(to)});
@@ -128,14 +121,18 @@ void bind_phrase_decoder(nb::module_& module);
 
 void bind_phrases(nb::module_& module) {
   nb::class_<PyPhraseGrammar>(module, "PhraseGrammar", "A binarised grammar.").def(by_name());
-  nb::class_<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.").def(by_name());
+  nb::class_<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.")
+      .def(by_name());
   nb::class_<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
       .def(by_name())
       .def_prop_ro("n_attributes", &PyPhraseExamples::n_attributes)
       .def_prop_ro("n_edges", [](const PyPhraseExamples& self) { return self.core->n_edges; })
       .def_prop_ro("n_spans", [](const PyPhraseExamples& self) { return self.core->n_spans; })
       .def("tables", &PyPhraseExamples::tables, "rank"_a, "Tables of attributes, folds and outlines.");
-  bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.");
+  bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&,
+                    const std::string&, std::size_t, double>(),
+           "examples"_a, "rule_columns"_a, "n_columns"_a, "base"_a, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
       .def(by_name())
       .def("rows", &PyPhraseObjective::rows, "parameters"_a, "Rows of attributes.");

@@ -195,7 +195,8 @@ struct PySegmentVocabulary {
 }  // namespace
 
 void bind_segments(nb::module_& module) {
-  nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.").def(by_name());
+  nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
+      .def(by_name());
   module.def("segment_paths", &segment_paths, "rules"_a, "tables"_a, "starts"_a, "allowed"_a.none(), "weights"_a,
              "lists"_a, "k"_a, "n_threads"_a, "The k best segmentations as label paths, their scores and how many there are.");
   module.def("segment_marginals", &segment_marginals, "rules"_a, "tables"_a, "starts"_a, "allowed"_a.none(), "weights"_a,
@@ -209,5 +210,6 @@ void bind_segments(nb::module_& module) {
            "Number the attributes of some segments: a list for each.")
       .def("extract", guarded(&PySegmentVocabulary::extract), "views"_a, "starts"_a, "longest"_a, "n_threads"_a,
            "The known attributes of all segments: site t * longest + length - 1.")
-      .def("nodes", guarded(&PySegmentVocabulary::renumbered), "rank"_a, "The tree with attributes renumbered: parents, symbols, attributes.");
+      .def("nodes", guarded(&PySegmentVocabulary::renumbered), "rank"_a,
+           "The tree with attributes renumbered: parents, symbols, attributes.");
 }

@@ -29,15 +29,7 @@ std::string_view text_of(nb::handle item) {
   return utf8(item);
 }
 
-Coded intern(const nb::typed<nb::list, nb::str>& strings) {
-  Interner interner;
-  std::vector<std::int32_t> codes;
-  codes.reserve(strings.size());
-  for (nb::handle item : strings) codes.push_back(interner.intern(text_of(item)));
-  return coded(std::move(codes), interner);
-}
-
-std::tuple<Coded, std::vector<std::int64_t>> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
+std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
   Interner interner;
   std::vector<std::int32_t> codes;
   std::vector<std::int64_t> starts{0};
@@ -155,7 +147,7 @@ class PyDigests {
 
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-using Parsed = std::tuple<std::vector<Coded>, std::vector<std::int64_t>, std::vector<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
+using Parsed = std::tuple<std::vector<Coded>, Out<std::int64_t>, Out<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
 using Refusal = std::tuple<std::string, std::int64_t, std::size_t, std::size_t>;
 
 std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments, bool ids, std::size_t n_columns,
@@ -216,7 +208,6 @@ std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Lon
 }  // namespace
 
 void bind_text(nb::module_& module) {
-  module.def("intern", &intern, "strings"_a, "A list of strings as (codes, data, starts).");
   module.def("intern_sentences", &intern_sentences, "sentences"_a,
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
@@ -246,8 +237,8 @@ void bind_text(nb::module_& module) {
              "Read a file of columns. Gives ((columns, starts, lines, asides, n_lines), (trouble, line, found, "
              "expected)); a column is (codes, data, starts), a row of asides [n, 4] is (sentence, tokens before, "
              "begin, end), trouble is '', 'fields' or 'utf8'.");
-  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(), "tabs"_a = false,
-             "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
+             "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
   module.def("count_lines",
       [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,

@@ -83,27 +83,19 @@ void make_keys(const KeyState& state, std::size_t n, Make make) {
   require(state.starts.size() == n + 1, "weights of another plan");
   for (std::size_t t = 0; t < n; ++t)
     for (std::int64_t i = state.starts[t]; i < state.starts[t + 1]; ++i)
-      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t], "a key that stands twice");
+      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t],
+              "a key that stands twice");
 }
 
 struct TreeOnline : OnlineSteps<GrowingPlaces> {
   using Examples = PyTreeExamples;
-  struct Arguments {
-    std::shared_ptr<PyArcPlan> plan;
-    bool projective;
-    std::string rule;
-    std::size_t k;
-    double c;
-    FIELDS(plan, projective, rule, k, c)
-  };
   std::shared_ptr<PyArcPlan> plan;
   bool projective, filled = false;
 
-  explicit TreeOnline(const Arguments& arguments)
-      : TreeOnline(arguments, rule_from(arguments.rule, arguments.k, arguments.c)) {}
-  TreeOnline(const Arguments& arguments, const Rule& rule)
-      : OnlineSteps{Steps(rule, false), {arguments.plan->core.places, arguments.plan->columns(), rule.has_variances()}},
-        plan(arguments.plan), projective(arguments.projective) {}
+  TreeOnline(std::shared_ptr<PyArcPlan> plan_, bool projective, const std::string& rule, std::size_t k, double c)
+      : OnlineSteps{Steps(rule_from(rule, k, c), false),
+                    {plan_->core.places, plan_->columns(), rule_from(rule, k, c).has_variances()}},
+        plan(std::move(plan_)), projective(projective) {}
   void check(const Examples& examples) const {
     require(examples.data->plan == plan && examples.projective == projective, "sentences of another plan");
   }
@@ -125,7 +117,8 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
       weights = GrowingPlaces(plan->core.places, plan->columns(), steps.rule().has_variances()), filled = true;
       make_keys(folds, weights.folds().size(),
                 [&](std::size_t f, std::uint64_t key) { return weights.make_fold(static_cast<std::int32_t>(f), key); });
-      make_keys(tables, weights.tables().size(), [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
+      make_keys(tables, weights.tables().size(),
+                [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
     }
     LearntTable all(0, false);  // those of all templates, one after the other
     const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
@@ -144,36 +137,28 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
   }
 };
 
-// The attributes of right trees, whose weights are one vector.
-struct PyTreeVector {
+// Log losses; the weights of the attributes of right trees are one vector.
+struct PyTreeObjective : PyObjective {
   std::shared_ptr<PyTreeExamples> examples;
   ARGUMENTS(examples)
   std::optional<GrowingPlaces> attributes;
-  std::size_t n_weights = 0;
 
+  const ArcPlan& plan() const { return examples->data->plan->core; }
   void begin() {
     attributes.emplace(plan().places, examples->data->plan->columns(), false);
-    without_gil([&] { add_right_attributes(plan(), *examples->core, *attributes); });
-    n_weights = FixedPlaces(*attributes, plan()).n_weights;
+    without_gil([&] {
+      add_right_attributes(plan(), *examples->core, *attributes);
+      set(std::make_unique<TreeObjective>(plan(), *attributes, *examples->core, examples->projective), examples->size(),
+          FixedPlaces(*attributes, plan()).n_weights);
+    });
   }
-  const ArcPlan& plan() const { return examples->data->plan->core; }
   NamedArrays weights(const Doubles& x) const {
-    require(x.size() == n_weights, "one number per weight");
+    require(x.size() == n_parameters, "one number per weight");
     const FixedPlaces places(*attributes, plan());
     return learnt_out(*attributes, [&](std::size_t t, std::size_t cell) {
       const std::size_t at = places.first[t] + cell;
       return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
     });
-  }
-};
-
-struct PyTreeObjective : PyObjective {
-  std::shared_ptr<PyTreeVector> vector;
-  ARGUMENTS(vector)
-  void begin() {
-    const PyTreeExamples& examples = *vector->examples;
-    set(without_gil([&] { return std::make_unique<TreeObjective>(vector->plan(), *vector->attributes, *examples.core, examples.projective); }),
-        examples.size(), vector->n_weights);
   }
 };
 
@@ -186,27 +171,27 @@ struct TreeArrays {
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
-  TreeArrays arrays;
-  FieldList arguments() const { return list_fields("plan, projective, weights", plan, projective, arrays); }
-  FrozenPlaces weights;
+  TreeArrays weights;
+  ARGUMENTS(plan, projective, weights)
+  FrozenPlaces core;
   std::unique_ptr<FoldedArcs> folded;
 
   void begin() {
-    const auto& [tables, folds, values] = arrays;
+    const auto& [tables, folds, values] = weights;
     const std::size_t n = plan->core.places.templates.size();
-    weights.columns = plan->columns(), weights.values = values.data();
-    weights.tables = tables_from(tables, n);
-    weights.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
+    core.columns = plan->columns(), core.values = values.data();
+    core.tables = tables_from(tables, n);
+    core.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
     check_finite(values, "weights must be finite numbers");
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i <= weights.tables[t].mask; ++i) most = std::max<std::int64_t>(most, weights.tables[t].ids[i]);
-      weights.first.push_back(first);
-      first += static_cast<std::size_t>(most + 1) * weights.columns[t];
+      for (std::uint64_t i = 0; i <= core.tables[t].mask; ++i) most = std::max<std::int64_t>(most, core.tables[t].ids[i]);
+      core.first.push_back(first);
+      first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
     require(first == values.size(), "as many weights as attributes have columns");
-    folded = std::make_unique<FoldedArcs>(plan->core, weights);
+    folded = std::make_unique<FoldedArcs>(plan->core, core);
   }
 
   struct Scratch {
@@ -216,14 +201,17 @@ struct PyTreeModel {
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
-  Scratch scratch(bool sums = false) const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights, sums, folded.get()), {}, {}, {}}; }
+  Scratch scratch(bool sums = false) const {
+    return {{}, ArcScorer<FrozenPlaces>(plan->core, core, sums, folded.get()), {}, {}, {}};
+  }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
     work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
     work.scorer.score(work.x);
   }
   double best_of(Scratch& work) const {
     work.heads.resize(work.scorer.scores.n);
-    return projective ? work.chart.best(work.scorer.scores, work.heads.data()) : work.spanning.best(work.scorer.scores, work.heads.data());
+    return projective ? work.chart.best(work.scorer.scores, work.heads.data())
+                      : work.spanning.best(work.scorer.scores, work.heads.data());
   }
   // The best tree; where the filter leaves none, of all arcs.
   double find(Scratch& work, const PyArcData& data, std::size_t i) const {
@@ -240,7 +228,8 @@ struct PyTreeModel {
     std::vector<std::int32_t> heads(data.n_tokens()), labels(data.n_tokens());
     std::vector<double> scores(data.size());
     without_gil([&] {
-      parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); }, [&](Scratch& work, std::size_t begin, std::size_t end) {
+      parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); },
+                      [&](Scratch& work, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           scores[i] = find(work, data, i);
           const std::size_t n = work.heads.size(), first = static_cast<std::size_t>(data.starts(i));
@@ -299,11 +288,12 @@ struct PyTreeModel {
     Scratch work = scratch();
     work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
     const Anchor anchor = arc_anchor(head, sibling, word, work.x.size());
-    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
-      const float* row = weights.row(t, key);
+    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(),
+                               [&](std::size_t t, std::uint64_t key, std::int32_t at) {
+      const float* row = core.row(t, key);
       if (!row) return;
       templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at);
-      values.push_back(row[weights.columns[t] > 1 ? label : 0]);
+      values.push_back(row[core.columns[t] > 1 ? label : 0]);
     });
     return {std::move(templates), std::move(between), std::move(values)};
   }
@@ -361,7 +351,8 @@ std::vector<std::int32_t> projective_heads(const Ints& heads, const Longs& start
 std::int64_t first_broken_tree(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-    if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))})) return static_cast<std::int64_t>(i);
+    if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))}))
+      return static_cast<std::int64_t>(i);
   return -1;
 }
 
@@ -373,7 +364,9 @@ void bind_trees(nb::module_& module) {
       .def(by_name())
       .def_prop_ro("n_sentences", &PyArcData::size);
   nb::class_<PyTreeExamples>(module, "TreeExamples", "Sentences with their trees, checked.").def(by_name());
-  bind_online<TreeOnline>(module, "TreeOnline", "An online learner of dependency trees.");
+  bind_online<TreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
+      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a,
+           "rule"_a, "k"_a, "c"_a);
   nb::class_<PyTreeModel>(module, "TreeModel", "A parser's runtime.")
       .def(by_name())
       .def("best", &PyTreeModel::best, "data"_a, "n_threads"_a, "Heads, labels and scores of best trees.")
@@ -382,11 +375,9 @@ void bind_trees(nb::module_& module) {
            "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
       .def("explain", &PyTreeModel::explain, "data"_a, "sentence"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
            "Templates, places between and weights of what an arc scores.");
-  nb::class_<PyTreeVector>(module, "TreeVector", "The attributes of right trees, with one vector of weights.")
+  nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
       .def(by_name())
-      .def_ro("n_weights", &PyTreeVector::n_weights)
-      .def("weights", &PyTreeVector::weights, "vector"_a, "tables, folds, values");
-  nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.").def(by_name());
+      .def("weights", &PyTreeObjective::weights, "vector"_a, "tables, folds, values");
   module.def("projective_heads", &projective_heads, "heads"_a, "starts"_a, "Trees made projective by lifting arcs.");
   module.def("first_broken_tree", &first_broken_tree, "heads"_a, "starts"_a);
 }

@@ -175,7 +175,8 @@ void check_updates(span<const std::int64_t> starts, span<const std::uint32_t> ro
                    span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
   check_starts(starts, rows.size());
   require(places.size() == rows.size() && n_changes == rows.size(), "updates that do not fit together");
-  for (std::size_t i = 0; i < rows.size(); ++i) require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
   for (std::size_t u = 0; u + 1 < starts.size(); ++u)
     for (auto i = static_cast<std::size_t>(starts[u]) + 1; i < static_cast<std::size_t>(starts[u + 1]); ++i)
       require(rows[i] >= rows[i - 1], "an update whose rows do not rise");

@@ -48,7 +48,14 @@ inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
 std::vector<trellis::FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_tables,
                                               const std::vector<std::int64_t>& limits = {});
 
-// A dictionary as Python holds it, and as a decoder shares it.
+// A dictionary: entry i is symbols[starts[i]:starts[i + 1]], once or more often; folds[i] is a fold of training that has it.
 struct PyDictionary {
-  std::shared_ptr<const trellis::Dictionary> core;
+  std::size_t n_symbols;
+  Longs starts;
+  Ints symbols;
+  std::optional<Ints> folds;
+  ARGUMENTS(n_symbols, starts, symbols, folds)
+  std::shared_ptr<trellis::Dictionary> core;
+
+  void begin();
 };

@@ -5,8 +5,8 @@
 using namespace trellis;
 
 Rule rule_from(const std::string& name, std::size_t k, double c) {
-  static const std::pair<const char*, Rule::Kind> kinds[] = {{"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa},     {"PA-I", Rule::kPa1},
-                                                             {"PA-II", Rule::kPa2},             {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
+  static const std::pair<const char*, Rule::Kind> kinds[] = {
+      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1}, {"PA-II", Rule::kPa2}, {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
   require(k >= 1 && c > 0, "k and c must be positive");
   for (const auto& [known, kind] : kinds)
     if (name == known) return {kind, k, c};
@@ -74,7 +74,8 @@ ChainOut weights_of(const GrowingChain& chain, const Mean& mean, bool all_ngrams
 void table_fields(Archive& archive, const std::string& name, LearntTable& table) {
   const std::size_t n = table.weights.size(), n_variances = table.variances.size();
   archive(name + ".weights", table.weights), archive(name + ".sums", table.sums), archive(name + ".variances", table.variances);
-  require(table.weights.size() == n && table.sums.size() == n && table.variances.size() == n_variances, "weights of another training");
+  require(table.weights.size() == n && table.sums.size() == n && table.variances.size() == n_variances,
+          "weights of another training");
 }
 
 // Rows, and beside each weight its sum for averaging and its variance.

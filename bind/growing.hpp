@@ -9,7 +9,8 @@
 trellis::Rule rule_from(const std::string& name, std::size_t k, double c);
 
 // With n-grams for rows of edge attributes.
-void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const trellis::Ngrams* ngrams = nullptr);
+void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows,
+              const trellis::Ngrams* ngrams = nullptr);
 
 // ------------------------------------------------------------ what is learnt
 
@@ -49,7 +50,8 @@ ChainOut weights_of(const trellis::GrowingChain& chain, const Mean& mean, bool a
 // A table of the same size as when it was written.
 void table_fields(Archive& archive, const std::string& name, trellis::LearntTable& table);
 // Rows of weights; those that training has not changed are left out.
-void row_fields(Archive& archive, trellis::GrowingRows& rows, const std::string& name = "rows", const trellis::Ngrams* ngrams = nullptr);
+void row_fields(Archive& archive, trellis::GrowingRows& rows, const std::string& name = "rows",
+                const trellis::Ngrams* ngrams = nullptr);
 // All weights of a chain; one that reads them is as it was made.
 void chain_fields(Archive& archive, trellis::GrowingChain& chain);
 
@@ -102,7 +104,7 @@ void mixture_fields(Archive& archive, trellis::MixtureSteps<Part>& steps, ToNumb
 
 // ------------------------------------------------------------ learners
 
-// A learner of a structure. It has the record of its arguments, and brings
+// A learner of a structure. Beside its constructor it brings
 //   Examples                  what it goes over, checked; size()
 //   check(examples)           that they are of the kind of its weights
 //   pass(examples, pass)      one pass over them
@@ -140,7 +142,6 @@ auto bind_learner(nb::module_& module, const char* name, const char* doc) {
     self.fields(archive, examples);
   };
   return nb::class_<Learner>(module, name, doc)
-      .def(by_name())
       .def("epoch", guarded(epoch), "examples"_a, "order"_a, "weights"_a.none(), "batch"_a = 1, "n_threads"_a = 1,
            "One pass over the examples in that order: places mistaken, examples that made a step, of Frank-Wolfe the gaps.")
       .def("weights", guarded(+[](const Learner& self, bool average) { return self.learnt(average); }), "average"_a,
@@ -177,6 +178,7 @@ struct OnlineSteps {
   trellis::Steps steps;
   Weights weights;
   std::int64_t clock = 0;
+  Pinned pinned = {};
 
   Mean mean(bool average) const { return {average, static_cast<double>(clock)}; }
   // One pass, where make() gives a structure by the weights of now.

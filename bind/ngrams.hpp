@@ -62,23 +62,16 @@ inline NgramState ngram_state(const trellis::Ngrams& ngrams, const std::vector<s
 }
 
 struct PyNgrams {
-  struct Arguments {
-    std::size_t n_labels, order;
-    NgramArrays ngrams;
-    Floats weights;
-    std::optional<std::size_t> beam = {};
-    FIELDS(n_labels, order, ngrams, weights, beam)
-  };
   trellis::Ngrams ngrams;
   std::vector<float> scores, totals;  // [n_nodes]
   std::vector<double> double_scores, double_totals;
   trellis::NgramBounds<float> bounds;
   trellis::NgramScores<float> floats;
   trellis::NgramScores<double> doubles;
+  Pinned pinned;
 
-  explicit PyNgrams(const Arguments& arguments)
-      : ngrams((check_labels(arguments.n_labels), arguments.n_labels), arguments.order), bounds(arguments.n_labels) {
-    const auto& [n_labels, order, arrays, weights, beam] = arguments;
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& arrays, const Floats& weights, std::size_t beam = 0)
+      : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
     make_ngrams(arrays.parents, arrays.labels, ngrams);
     require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
     check_finite(weights, "the weight of an n-gram must be a finite number");
@@ -91,10 +84,9 @@ struct PyNgrams {
     doubles = {&ngrams, double_scores.data(), double_totals.data()};
     bounds.set(ngrams, scores.data());
     bounds.stop_growing();
-    floats.beam = beam.value_or(0);
+    floats.beam = beam;
     floats.relaxed = bounds.relaxed();  // says which states are promising
   }
-  PyNgrams(const PyNgrams&) = delete;
   template <class Real>
   const trellis::NgramScores<Real>* view() const {
     if constexpr (std::is_same_v<Real, float>) return &floats;

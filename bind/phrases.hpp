@@ -29,7 +29,8 @@ struct PyPhraseGrammar {
 
   void begin() {
     require(root < n_phrases && n_phrases <= n_symbols && n_symbols < (1u << 24), "symbols out of range");
-    require(binary.shape(1) == 3 && unary.shape(1) == 2 && binary.shape(0) + unary.shape(0) < (1u << 30), "rules are [n, 3] and [n, 2]");
+    require(binary.shape(1) == 3 && unary.shape(1) == 2 && binary.shape(0) + unary.shape(0) < (1u << 30),
+            "rules are [n, 3] and [n, 2]");
     check_numbers(binary, n_symbols, "a rule with no such symbol");
     check_numbers(unary, n_symbols, "a rule with no such symbol");
     std::vector<trellis::BinaryRule> binaries;
@@ -73,7 +74,8 @@ inline trellis::TaggedSentences sentences_from(const WordArrays& words, const tr
   check_starts(tag_starts, numbers.size());
   check_numbers(numbers, grammar.n_symbols(), "no such tag", static_cast<std::int32_t>(grammar.n_phrases()));
   check_finite(scores, "scores of tags must be finite numbers");
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s) require(starts(s + 1) - starts(s) <= kLongestSentence, "a sentence that is too long");
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+    require(starts(s + 1) - starts(s) <= kLongestSentence, "a sentence that is too long");
   trellis::TaggedSentences out{{starts.begin(), starts.end()}, {tag_starts.begin(), tag_starts.end()}, {}};
   for (std::size_t i = 0; i < numbers.size(); ++i) out.tags.push_back({numbers(i), scores(i)});
   return out;
@@ -86,11 +88,13 @@ struct RuleArrays {
   Floats base;
 
   trellis::RuleColumns checked(const trellis::PhraseGrammar& grammar) const {
-    require(columns.shape(0) == grammar.n_rules() && columns.shape(1) == trellis::RuleColumns::kMost, "columns must be [n_rules, 2]");
+    require(columns.shape(0) == grammar.n_rules() && columns.shape(1) == trellis::RuleColumns::kMost,
+            "columns must be [n_rules, 2]");
     require(n_columns < (1u << 30), "too many columns");
     check_numbers(columns, n_columns, "a column out of range", -1);
     require(base.size() == grammar.n_rules(), "one score per rule");
     check_finite(base, "scores of rules must be finite numbers");
+    columns.make_read_only(), base.make_read_only();
     return {n_columns, columns.data()};
   }
 };
@@ -108,7 +112,8 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
   return plan;
 }
 
-inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& arrays, std::size_t n_words) {
+inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& arrays,
+                                                           std::size_t n_words) {
   std::vector<trellis::ColumnCodes> columns = columns_from(arrays, n_words);
   check_views(plan.plan, columns, arrays);
   return columns;

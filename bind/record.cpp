@@ -28,7 +28,7 @@ std::vector<Source> Source::items(const std::string& name) const {
   return out;
 }
 
-static std::string text_of(nb::handle thing) {
+static std::string string_of(nb::handle thing) {
   const nb::object text = nb::steal(PyObject_Str(thing.ptr()));
   if (!text.is_valid()) throw nb::python_error();
   return std::string(utf8(text));
@@ -38,17 +38,17 @@ void Source::refuse(const std::string& name, const std::string& wanted) const {
   const nb::object value = (*this)[name];
   std::string found = kind_of(value);
   if (nb::hasattr(value, "dtype") && nb::hasattr(value, "shape"))
-    found += " of " + text_of(value.attr("dtype")) + " with shape " + text_of(value.attr("shape"));
+    found += " of " + string_of(value.attr("dtype")) + " with shape " + string_of(value.attr("shape"));
   throw nb::type_error((prefix + name + ": " + wanted + " is needed, not " + found).c_str());
 }
 
 std::string wanted_array(nb::dlpack::dtype type, int rank) {
-  using Code = nb::dlpack::dtype_code;
-  const char* kind = type.code == static_cast<std::uint8_t>(Code::Float) ? "float" : type.code == static_cast<std::uint8_t>(Code::Int) ? "int" : "uint";
+  const auto code = static_cast<nb::dlpack::dtype_code>(type.code);
+  const char* kind = code == nb::dlpack::dtype_code::Float ? "float" : code == nb::dlpack::dtype_code::Int ? "int" : "uint";
   return "a contiguous array of " + (kind + std::to_string(type.bits)) + " of rank " + std::to_string(rank);
 }
 
-std::string class_name(nb::handle type) { return type.is_valid() ? text_of(type.attr("__name__")) : "object"; }
+std::string class_name(nb::handle type) { return type.is_valid() ? string_of(type.attr("__name__")) : "object"; }
 
 FieldList list_fields(const char* names, std::initializer_list<Field> fields) {
   FieldList list(fields);

@@ -64,7 +64,13 @@ FieldList list_fields(const char* names, const T&... field) {
 #define FIELDS(...) \
   FieldList fields() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); }
 #define ARGUMENTS(...) \
-  FieldList arguments() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); }
+  FieldList arguments() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); } \
+  Pinned pinned;
+// A member of what is neither copied nor moved, for it points into itself.
+struct Pinned {
+  Pinned() = default;
+  Pinned(const Pinned&) = delete;
+};
 
 template <class T>
 struct CoreRecord {};
@@ -120,6 +126,26 @@ template <class T>
 concept Numbers = Vector<T> && std::is_arithmetic_v<typename T::value_type>;
 
 template <class T>
+std::string type_name() {
+  if constexpr (requires { T::kRank; }) return kArrayName<typename T::Element>.text;
+  else if constexpr (Numbers<T>) return kArrayName<typename T::value_type>.text;
+  else if constexpr (Vector<T>) return "collections.abc.Sequence[" + type_name<typename T::value_type>() + "]";
+  else if constexpr (Optional<T>) return type_name<typename T::value_type>() + " | None";
+  else if constexpr (Pointer<T>) return class_name(nb::type<typename T::element_type>()) + (kOrNone<T> ? " | None" : "");
+  else if constexpr (std::is_same_v<T, std::string>) return "str";
+  else return std::is_same_v<T, bool> ? "bool" : std::is_integral_v<T> ? "int" : std::is_floating_point_v<T> ? "float" : "object";
+}
+// Whether the object is a T. Unlike nb::try_cast it may throw, where memory is refused.
+template <class T>
+bool cast_to(nb::handle object, T& to) {
+  try {
+    to = nb::cast<T>(object, std::is_arithmetic_v<T>);
+  } catch (const nb::cast_error&) {
+    return false;
+  }
+  return true;
+}
+template <class T>
 void read_field(const Source& source, const std::string& name, T& to) {
   if constexpr (requires { to.source; }) to.source = source[name];
   if constexpr (Record<T>) {
@@ -139,9 +165,8 @@ void read_field(const Source& source, const std::string& name, T& to) {
     if (!source[name].is_none()) read_field(source, name, to.emplace());
   } else if constexpr (Pointer<T>) {
     std::shared_ptr<typename T::element_type>& pointer = to;
-    if (!nb::try_cast(source[name], pointer, false) || (!pointer && !kOrNone<T>))
-      source.refuse(name, class_name(nb::type<typename T::element_type>()));
-  } else if (!nb::try_cast(source[name], to, std::is_arithmetic_v<T>)) {
+    if (!cast_to(source[name], pointer) || (!pointer && !kOrNone<T>)) source.refuse(name, type_name<T>());
+  } else if (!cast_to(source[name], to)) {
     source.refuse(name, "another type");
   }
 }
@@ -149,18 +174,8 @@ template <class T>
 nb::object write_field(T& from) {
   if constexpr (Record<T>) return write_fields(fields_of(from));
   else if constexpr (Optional<T>) return from ? write_field(*from) : nb::none();
-  else if constexpr (Pointer<T> || requires { T::kRank; } || (Vector<T> && !Numbers<T>)) return nb::none();  // comes from Python only
+  else if constexpr (Pointer<T> || requires { T::kRank; } || (Vector<T> && !Numbers<T>)) return nb::none();  // read only
   else return nb::cast(std::move(from));
-}
-template <class T>
-std::string type_name() {
-  if constexpr (requires { T::kRank; }) return kArrayName<typename T::Element>.text;
-  else if constexpr (Numbers<T>) return kArrayName<typename T::value_type>.text;
-  else if constexpr (Vector<T>) return "collections.abc.Sequence[" + type_name<typename T::value_type>() + "]";
-  else if constexpr (Optional<T>) return type_name<typename T::value_type>() + " | None";
-  else if constexpr (Pointer<T>) return class_name(nb::type<typename T::element_type>()) + (kOrNone<T> ? " | None" : "");
-  else if constexpr (std::is_same_v<T, bool>) return "bool";
-  else return std::is_integral_v<T> ? "int" : std::is_floating_point_v<T> ? "float" : std::is_same_v<T, std::string> ? "str" : "object";
 }
 template <class T>
 const FieldType* field_type() {
@@ -201,31 +216,22 @@ struct type_caster<Kept<T>> {
 // The arguments of a constructor, by position or name.
 void read_arguments(const FieldList& fields, const nb::args& args, const nb::kwargs& kwargs);
 std::string signature(const FieldList& fields);  // of __init__
-// A class with ARGUMENTS and begin(), or with a record Arguments that its constructor takes.
+// The constructor of a class with ARGUMENTS and begin().
 struct by_name : nb::def_visitor<by_name> {
   template <class Class, class... Extra>
   void execute(Class& bound, const Extra&...) {
     using Self = typename Class::Type;
-    if constexpr (requires { typename Self::Arguments; }) {
-      const auto make = [](Self* self, const nb::args& args, const nb::kwargs& kwargs) {
-        typename Self::Arguments arguments;
-        read_arguments(arguments.fields(), args, kwargs);
-        new (self) Self(std::move(arguments));
-      };
-      bound.def("__init__", make, nb::sig(signature(typename Self::Arguments().fields()).c_str()));
-    } else {
-      const auto make = [](Self* self, const nb::args& args, const nb::kwargs& kwargs) {
-        new (self) Self();
-        try {
-          read_arguments(self->arguments(), args, kwargs);
-          self->begin();
-        } catch (...) {
-          self->~Self();
-          throw;
-        }
-      };
-      bound.def("__init__", make, nb::sig(signature(Self().arguments()).c_str()));
-    }
+    const auto make = [](Self* self, const nb::args& args, const nb::kwargs& kwargs) {
+      new (self) Self();
+      try {
+        read_arguments(self->arguments(), args, kwargs);
+        self->begin();
+      } catch (...) {
+        self->~Self();
+        throw;
+      }
+    };
+    bound.def("__init__", make, nb::sig(signature(Self().arguments()).c_str()));
   }
 };
 

@@ -25,7 +25,8 @@ std::shared_ptr<const FilterLevels> levels_from(const LevelArrays& arrays, const
   levels->scores = ngrams->double_scores;
   for (std::size_t i = 0; i < edge.size(); ++i)
     levels->edge[i] = std::isinf(labels.edge[i]) ? kForbidden<double> : static_cast<double>(edge.data()[i]);
-  for (std::size_t z = 0; labels.end && z < stride; ++z) levels->end.push_back(std::isinf(labels.end[z]) ? kForbidden<double> : 0);
+  for (std::size_t z = 0; labels.end && z < stride; ++z)
+    levels->end.push_back(std::isinf(labels.end[z]) ? kForbidden<double> : 0);
   return levels;
 }
 
@@ -154,11 +155,11 @@ void Features::add_matchers(TaggerModel& model) const {
   require(derived.size() <= model.columns.size(), "more derived columns than columns");
   const std::size_t n_read = model.columns.size() - derived.size();
   for (const auto& [dictionary, column, view] : matchers) {
-    require(column >= 0 && static_cast<std::size_t>(column) < n_read && view >= 0 &&
+    require(dictionary && column >= 0 && static_cast<std::size_t>(column) < n_read && view >= 0 &&
                 static_cast<std::size_t>(view) < model.columns[column].views.size() &&
-                dictionary.core->n_symbols() == model.columns[column].views[view].size(),
+                dictionary->core->n_symbols() == model.columns[column].views[view].size(),
             "a dictionary of another column");
-    model.matchers.push_back({dictionary.core, column, view});
+    model.matchers.push_back({dictionary->core, column, view});
   }
   for (std::size_t i = 0; i < derived.size(); ++i) {
     const auto [matcher, where] = derived[i];

@@ -15,7 +15,7 @@ struct ColumnArrays {
   FIELDS(values, view_ids, strings, set_of, calls, vectors)
 };
 // A dictionary, and the column and the view that it looks at.
-using MatcherArguments = std::tuple<PyDictionary, std::int32_t, std::int32_t>;
+using MatcherArguments = std::tuple<std::shared_ptr<PyDictionary>, std::int32_t, std::int32_t>;
 // Of a derived column its matcher, and which of the answers it is.
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
 // Free-form attributes.

@@ -47,7 +47,8 @@ struct PyArcData {
     std::size_t longest = 0;
     for (std::size_t i = 0; i < size(); ++i) longest = std::max(longest, length(i));
     require(longest <= kLongest, "a sentence of more than 1,000 words");
-    require(longest <= kLongestSummed || !plan->core.second_order(), "a sentence of more than 400 words, the limit of a parser of order 2");
+    require(longest <= kLongestSummed || !plan->core.second_order(),
+            "a sentence of more than 400 words, the limit of a parser of order 2");
     codes = columns_from(columns, n_tokens);
     check_views(plan->core.places, codes, columns);
   }

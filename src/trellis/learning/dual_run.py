@@ -51,7 +51,7 @@ class DualRun(Work):
         self.native = _core.DualChain(
             problem.corpus,
             problem.gold,
-            self.kernel.native,
+            self.kernel,
             order=problem.order,
             matrix=self._whole() if self.kernel.name == "callable" else None,
             memory=self.memory,
