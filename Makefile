@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | sanitize | bench-quick; each makes what it needs in .venv first. make bench has an
+# make demo | test | lint | docs | sanitize | same-bits | bench-quick; each makes what it needs in .venv first. make bench has an
 # environment of its own, .venv-bench, with the peers; make wheel makes one each time, for PYTHON.
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard core/*.hpp core/*/*.cpp core/*/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench bench-quick docs sanitize wheel build clean
+.PHONY: demo test lint bench bench-quick docs sanitize same-bits wheel build clean
 build: $(VENV)/.built
 
 $(VENV)/.created:
@@ -72,12 +72,27 @@ $(VENV)/.docs: $(VENV)/.tests
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --quiet
 
-# The core's own tests under address and undefined-behaviour sanitizers; needs no Python.
+# The core's own tests under sanitizers, with no Python: by the compiler of the machine for addresses and undefined
+# behaviour, by clang for threads and undefined behaviour.
+CLANG ?= $(shell command -v clang++)
+SANITIZED = $(BIN)/cmake -S . -B build/sanitize-$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DTRELLIS_CORE_TESTS=ON \
+  -DTRELLIS_SANITIZE=$(2),undefined $(3) > /dev/null && $(BIN)/cmake --build build/sanitize-$(1) && \
+  $(BIN)/ctest --test-dir build/sanitize-$(1) --output-on-failure
 sanitize: $(VENV)/.created
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	  -DTRELLIS_CORE_TESTS=ON -DTRELLIS_SANITIZE=ON > /dev/null
-	$(BIN)/cmake --build build/sanitize
-	$(BIN)/ctest --test-dir build/sanitize --output-on-failure
+	$(call SANITIZED,addresses,address)
+ifneq ($(CLANG),)
+	$(call SANITIZED,threads,thread,-DCMAKE_CXX_COMPILER=$(CLANG))
+else
+	@echo "No clang here: the core's tests are not run by it."; test "$(CI)" != true
+endif
+
+# Tests of digests with a module that clang compiled, hardly optimised and for the oldest processors: its results are the same.
+# Without site (-S), so that this module is imported instead of the installed one.
+same-bits: $(VENV)/.tests
+	CXX=$(or $(CLANG),$(error make same-bits needs clang)) $(PIP) install --no-build-isolation --no-deps --upgrade \
+	  --target build/clang/site -C build-dir=build/clang/native -C cmake.define.TRELLIS_QUICK_BUILD=ON .
+	PYTHONPATH=build/clang/site:$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
+	  $(BIN)/python -S -m pytest -q tests/test_same_bits.py
 
 # The sdist, and a wheel of it for PYTHON, into dist/. The wheel is built from the sdist alone, so that what it lacks is seen;
 # dist/ changes only when all is done. PY_API=cp312: one wheel for all versions from 3.12 on (3.11 gets its own). An empty

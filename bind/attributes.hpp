@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "items.hpp"
+#include "text/recent_attributes.hpp"
 
-inline std::string_view utf8(nb::handle text) {
+__attribute__((always_inline)) inline std::string_view utf8(nb::handle text) {
+#ifndef Py_LIMITED_API
+  if (PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // nearly always: without a call
+    return {static_cast<const char*>(PyUnicode_DATA(text.ptr())), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr()))};
+#endif
   Py_ssize_t size;
   const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
   if (!data) throw nb::python_error();
@@ -47,16 +52,7 @@ inline bool is_collection(nb::handle thing) {
   return is_list(thing.ptr()) || is_tuple(thing.ptr()) || PyAnySet_Check(thing.ptr());
 }
 
-// The name of an attribute, in parts: what stands before it, itself, and after a colon its value.
-struct AttributeName {
-  std::string_view before, name, value = {};
-  bool valued = false;
-
-  void append_to(std::string& text) const {
-    text.append(before).append(name);
-    if (valued) text.append(1, ':').append(value);
-  }
-};
+using trellis::AttributeName;
 
 // visit(before + name, 1) for each name of a list or set.
 template <class Visit>
@@ -67,7 +63,7 @@ void each_name(nb::handle names, std::string_view before, Visit& visit) {
     PyErr_Clear();
     throw nb::type_error("a set of attributes has strings and something else");
   }
-  const auto say = [&](std::string_view name) { visit(AttributeName{before, name}, 1.0f); };
+  const auto say = [&](std::string_view name) { visit(AttributeName{before, {}, name}, 1.0f); };
   const Items items(all.ptr());
   for (std::size_t i = 0; i < items.size(); ++i) {
     PyObject* const item = items[i];
@@ -112,8 +108,7 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
       continue;
     }
     if (named && is_plain_number(value)) {  // nor here
-      const float number = number_of(value);
-      if (value != Py_False) visit(AttributeName{before, utf8(key)}, number);
+      if (value != Py_False) visit(AttributeName{before, {}, utf8(key)}, value == Py_True ? 1.0f : number_of(value));
       continue;
     }
     const nb::object said = nb::borrow(value);
@@ -127,8 +122,7 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
       each_name(said, below(name.view), visit);
     } else {
       const float number = number_of(said);
-      if (value == Py_False) continue;
-      visit(AttributeName{before, name.view}, number);
+      if (value != Py_False) visit(AttributeName{before, {}, name.view}, number);
     }
   }
 }
@@ -164,7 +158,7 @@ bool each_number(nb::handle vector, Visit& visit) {
     char text[24] = "[";
     char* end = std::to_chars(text + 1, text + sizeof text - 1, i).ptr;
     *end = ']';
-    visit(AttributeName{{}, {text, static_cast<std::size_t>(end + 1 - text)}}, value);
+    visit(AttributeName{{}, {}, {text, static_cast<std::size_t>(end + 1 - text)}}, value);
   }
   return fits;
 }

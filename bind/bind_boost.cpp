@@ -30,8 +30,9 @@ struct PyBooster {
     check_gold(gold, corpus.n_tokens(), corpus.n_labels);
     check_weights(weights, corpus.n_sentences());
     require(max_step > 0, "max_step must be above 0");
-    core = std::make_unique<Booster>(layout->core, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
-                                     data_of(weights), bound_named(bound), max_step);
+    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .weights = data_of(weights),
+                            .n_sentences = corpus.n_sentences()};
+    core = std::make_unique<Booster>(layout->core, examples, bound_named(bound), max_step);
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
@@ -61,17 +62,10 @@ struct PyBooster {
     return out;
   }
 
-  std::tuple<double, double, double> range(std::size_t feature) const {
-    check_feature(feature);
-    const Booster::Range r = core->range(feature);
-    return {r.low, r.high, r.s};
-  }
-
-  // (loose, tight, exact) of a step: what it multiplies the risk by, or at most.
-  std::tuple<double, double, double> bounds(std::size_t feature, double step) const {
+  double exact(std::size_t feature, double step) const {
     check_feature(feature);
     require(std::isfinite(step), "a step must be a finite number");
-    return {core->loose_bound(feature, step), core->tight_bound(feature, step), core->exact(feature, step, 1)};
+    return core->exact(feature, step, 1);
   }
 
   double exact_step(std::size_t feature) const {
@@ -106,8 +100,6 @@ void bind_boost(nb::module_& module) {
       .def("step", guarded(&PyBooster::step), "feature"_a, "size"_a, "n_threads"_a,
            "Take a step: (sentences run again, their tokens, features summed again).")
       .def("meetings", guarded(&PyBooster::meetings), "feature"_a, "(sentence, L_i, U_i, s_i) of all sentences it can occur in.")
-      .def("range", guarded(&PyBooster::range), "feature"_a, "(L, U, s) over all sentences.")
-      .def("bounds", guarded(&PyBooster::bounds), "feature"_a, "step"_a,
-           "(loose, tight, exact): what a step multiplies the risk by at most, and truly.")
+      .def("exact", guarded(&PyBooster::exact), "feature"_a, "step"_a, "What a step multiplies the risk by.")
       .def("exact_step", guarded(&PyBooster::exact_step), "feature"_a, "The step at which the true risk is least.");
 }

@@ -27,6 +27,7 @@ struct PyDecoder {
   std::size_t cache_bytes;
   ARGUMENTS(features, weights, filter, labels, wanted, cache_bytes)
   std::optional<Decoder> core;
+  RecentAttributes recent;  // under the GIL
 
   void begin() {
     core.emplace(features.model(*weights, filter), cache_bytes);
@@ -45,32 +46,6 @@ struct PyDecoder {
     return lock;
   }
 
-  // The attributes of a token, gathered so that they are looked up together.
-  struct TokenAttributes {
-    std::string names;  // one after the other
-    std::vector<std::size_t> ends;
-    std::vector<std::uint64_t> hashes;
-    std::vector<float> values;
-    std::vector<std::string_view> views;
-    std::vector<std::int32_t> ids;
-  };
-  void gather(TokenAttributes& token, const AttributeName& name, float value) const {
-    const std::size_t begin = token.names.size();
-    name.append_to(token.names);
-    token.ends.push_back(token.names.size()), token.values.push_back(value);
-    token.hashes.push_back(hash_bytes(std::string_view(token.names).substr(begin)));
-    core->bag().prefetch(token.hashes.back());
-  }
-  void add_attributes(TokenAttributes& token, Batch& batch) const {
-    const std::size_t n = token.ends.size();
-    token.views.clear(), token.ids.resize(n);
-    for (std::size_t i = 0, begin = 0; i < n; begin = token.ends[i++])
-      token.views.push_back(std::string_view(token.names).substr(begin, token.ends[i] - begin));
-    core->bag().lookup_all(token.views, token.hashes.data(), token.ids.data());
-    for (std::size_t i = 0; i < n; ++i) add_attribute(batch, token.ids[i], token.values[i]);
-    batch.bag.end_token(), batch.pair_bag.end_token();
-    token.names.clear(), token.ends.clear(), token.hashes.clear(), token.values.clear();
-  }
   void add_attribute(Batch& batch, std::int32_t string, float value) const {
     const auto [id, pair] = core->bag_attributes(string);
     if (id >= 0 && value != 0) batch.bag.add(id, value);
@@ -89,23 +64,25 @@ struct PyDecoder {
   }
 
   // Sentences as a batch. Attributes are read before the lock is taken, for reading them may run Python code; strings
-  // under it, where none runs. Of a model that reads attributes sentences are copied first: they must not change between.
-  Batch encode_all(std::span<const nb::object> sentences, std::size_t n_threads) {
+  // under it, where none runs. Of a model that reads both, sentences are copied first: they must not change between.
+  Batch encode_all(span<const nb::object> sentences, std::size_t n_threads) {
     Batch bags;
-    TokenAttributes attributes;
-    if (has_bag())
-      for (const nb::object& sentence : sentences) {
-        const Items tokens = tokens_of(sentence);
-        for (std::size_t t = 0; t < tokens.size(); ++t) {
-          const nb::object token = nb::borrow(core->n_given() == 0 ? tokens[t] : fields_of(tokens[t])[core->n_given()]);
-          each_attribute(token, [&](const AttributeName& name, float value) { gather(attributes, name, value); });
-          add_attributes(attributes, bags);
-        }
+    TokenAttributes attributes(core->bag(), recent);
+    for (std::size_t s = 0; has_bag() && s < sentences.size(); ++s) {
+      for (std::size_t t = 0; t < tokens_of(sentences[s]).size(); ++t) {  // asked anew: Python code may change the list
+        PyObject* const item = tokens_of(sentences[s])[t];
+        const nb::object token = nb::borrow(core->n_given() == 0 ? item : fields_of(item)[core->n_given()]);
+        each_attribute(token, [&](const AttributeName& name, float value) { attributes.add(name, value); });
+        attributes.end_token([&](std::int32_t id, float value) { add_attribute(bags, id, value); });
+        bags.bag.end_token(), bags.pair_bag.end_token();
       }
+      bags.starts.push_back(static_cast<std::int64_t>(bags.bag.starts.size()) - 1);
+    }
     auto lock = locked();
     Batch batch = core->begin();
     batch.bag = std::move(bags.bag);
     batch.pair_bag = std::move(bags.pair_bag);
+    if (has_bag() && core->n_given() == 0) batch.starts = std::move(bags.starts), sentences = {};
     for (const nb::object& sentence : sentences) {
       const Items tokens = tokens_of(sentence);
       for (std::size_t t = 0; t < tokens.size() && core->n_given() > 0; ++t) {
@@ -124,7 +101,8 @@ struct PyDecoder {
   }
 
   nb::object kept(nb::handle sentence) const {
-    return has_bag() && PyList_Check(sentence.ptr()) ? nb::object(nb::tuple(sentence)) : nb::borrow(sentence);
+    const bool copied = has_bag() && core->n_given() > 0 && PyList_Check(sentence.ptr());
+    return copied ? nb::object(nb::tuple(sentence)) : nb::borrow(sentence);
   }
 
   // Under the lock. Many new words are worth letting other Python threads run meanwhile.

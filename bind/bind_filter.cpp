@@ -20,7 +20,7 @@ struct PyFilter {
     check_gold(gold, corpus->n_tokens(), corpus->n_labels, true);
     core.emplace(corpus->n_attributes, n_used, corpus->n_labels);
   }
-  FilterTokens tokens() const { return {corpus->data, corpus->starts.data(), gold.data()}; }
+  Examples tokens() const { return {corpus->data, corpus->starts.data(), gold.data()}; }
 
   void pass(const Longs& sentences, float rate, float least) {
     check_order(sentences, corpus->n_sentences());

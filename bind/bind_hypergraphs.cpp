@@ -3,7 +3,7 @@
 #include "engine/hypergraph.hpp"
 #include "engine/hypergraph_kbest.hpp"
 #include "growing.hpp"
-#include "learn/derivation_sums.hpp"
+#include "learn/derivations.hpp"
 #include "objective.hpp"
 #include "parallel.hpp"
 
@@ -281,7 +281,7 @@ struct PyDerivationObjective : PyObjective {
   ARGUMENTS(examples)
   void begin() {
     const std::size_t n = examples->n_features;
-    set(std::make_unique<DerivationObjective>(*examples->core, n), examples->size(), n);
+    set(derivation_objective(*examples->core, n), examples->size(), n);
   }
 };
 

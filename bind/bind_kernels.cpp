@@ -139,8 +139,8 @@ struct PyDual {
     require(matrix.has_value() == (function.kind == Kernel::kGiven) &&
             (!matrix || (matrix->shape(0) == n && matrix->shape(1) == n)),
             "a kernel that is given is a matrix [n_tokens, n_tokens]");
-    DualProblem problem{corpus->data, corpus->starts.data(), gold.data(), n_sentences, corpus->n_attributes, L, order};
-    problem.weights = data_of(weights), problem.costs = data_of(costs);
+    DualProblem problem{{corpus->data, corpus->starts.data(), gold.data(), {}, data_of(weights), data_of(costs), n_sentences},
+                        corpus->n_attributes, L, order};
     problem.edge = data_of(edge), problem.end = data_of(end);
     core = std::make_unique<DualChain>(problem, function, data_of(matrix), memory);
   }

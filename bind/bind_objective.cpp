@@ -1,4 +1,5 @@
 // Losses and gradients over an encoded corpus, for learners that go by gradients.
+#include "engine/elementary.hpp"
 #include "layout.hpp"
 #include "learn/lbfgs.hpp"
 #include "learn/proximal.hpp"
@@ -50,14 +51,19 @@ struct ChainObjective : PyObjective {
   void begin() {
     const Encoded& corpus = *layout->corpus;
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
-    Gold known{gold.data(), {}};
-    if (partial) known.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
+    Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .n_sentences = corpus.n_sentences()};
+    if (partial) examples.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
     require(!partial || !local, "local decisions need every label");
     require(!corpus.data.histories || !local, "local decisions have no weights of longer label runs with attributes");
-    set(make_objective(layout->core, corpus.data, corpus.starts.data(), corpus.n_sentences(), known, local, single),
-        corpus.n_sentences(), layout->core.n_parameters());
+    set(make_objective(layout->core, examples, local, single), corpus.n_sentences(), layout->core.n_parameters());
   }
 };
+
+template <double (*function)(double)>
+std::vector<double> each(std::vector<double> numbers) {
+  for (double& x : numbers) x = function(x);
+  return numbers;
+}
 
 void require_same(std::size_t size, std::initializer_list<std::size_t> others) {
   for (std::size_t other : others) require(size == other, "vectors of different lengths");
@@ -127,6 +133,8 @@ std::vector<double> proximal_step(const Doubles& x, const Doubles& slope, const 
 }  // namespace
 
 void bind_objective(nb::module_& module) {
+  module.def("exp", each<trellis::exp>, "numbers"_a);
+  module.def("log", each<trellis::log>, "numbers"_a);
   module.def("dot", &dot_checked, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
   module.def("add_scaled", &add_checked, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
   module.def("remember", &remember_pair, "x"_a, "old_x"_a, "g"_a, "old_g"_a, "step"_a, "change"_a,

@@ -17,19 +17,19 @@ struct PyPhraseDecoder {
                        rules.n_columns, rules.base, row_arrays, plan_arrays, table_arrays, folds, outlines);
   }
   RuleColumns columns;
-  MixedRows<std::uint32_t> rows;
+  Rows<std::uint32_t> rows;
   std::optional<HeavyRows<float>> heavy;
   SpanPlan plan;
   FrozenSpans tables;
 
   void begin() {
     columns = rules.checked(pruner->grammar());
-    const std::size_t n_rows = row_arrays.starts.size() - 1, stride = padded(rules.n_columns);
-    rows.rows = rows_from(row_arrays, rules.n_columns);
+    const std::size_t n_rows = row_arrays.starts.size() - 1;
+    rows = rows_from(row_arrays, rules.n_columns);
     check_finite(row_arrays.weights, "weights must be finite numbers");
-    heavy.emplace(rows.rows.starts, n_rows, stride);
-    rows.heavy = &*heavy, rows.stride = stride;
-    heavy->set(rows.rows.labels, rows.rows.weights);
+    heavy.emplace(rows.starts, n_rows, padded(rules.n_columns));
+    heavy->set(rows.labels, rows.weights);
+    rows.heavy = &*heavy;
     plan = span_plan_from(plan_arrays);
     const std::size_t n = plan.plan.templates.size();
     tables.tables = tables_from(table_arrays, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(n_rows)));

@@ -93,22 +93,23 @@ struct PyPhraseObjective : PyObjective {
     return list_fields("examples, rule_columns, n_columns, base", examples, rules.columns, rules.n_columns, rules.base);
   }
   RuleColumns columns;
+  std::optional<PhraseParameters> parameters;
 
   void begin() {
     columns = rules.checked(examples->pruner->grammar());
-    auto made = without_gil([&] { return std::make_unique<PhraseObjective>(*examples->core, columns, rules.base.data()); });
-    const std::size_t n = made->n_parameters();
-    set(std::move(made), examples->size(), n);
+    without_gil([&] {
+      parameters.emplace(*examples->core, columns);
+      set(phrase_objective(*examples->core, columns, rules.base.data(), *parameters), examples->size(), parameters->columns.size());
+    });
   }
   // Rows of attributes by a vector of parameters.
   NamedArrays rows(const Doubles& x) const {
     require(x.size() == n_parameters, "one number per parameter");
-    const auto& of = static_cast<const PhraseObjective&>(*core);
     RowsOut to{{0}, {}, {}};
-    for (std::size_t a = 0; a + 1 < of.starts().size(); ++a) {
-      for (std::uint32_t p = of.starts()[a]; p < of.starts()[a + 1]; ++p)
+    for (std::size_t a = 0; a + 1 < parameters->starts.size(); ++a) {
+      for (std::uint32_t p = parameters->starts[a]; p < parameters->starts[a + 1]; ++p)
         if (const auto weight = static_cast<float>(x(p)); weight != 0)
-          to.labels.push_back(of.columns_of()[p]), to.weights.push_back(weight);
+          to.labels.push_back(parameters->columns[p]), to.weights.push_back(weight);
       to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
     }
     return flat(LearntRows{std::move(to)});

@@ -5,8 +5,11 @@
 #include "attributes.hpp"
 #include "features.hpp"
 #include "text/columns.hpp"
+#include "text/crfsuite_file.hpp"
 
 using namespace trellis;
+
+RECORD(CrfsuiteModel::Strings, data, starts)
 
 namespace {
 
@@ -21,6 +24,8 @@ PackedStrings packed(const Bytes& data, const Longs& starts) {
   check_strings(data, starts);
   return {data, starts};
 }
+
+std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 // ---- Python's strings
 
@@ -50,18 +55,6 @@ Coded intern_packed(const Bytes& data, const Longs& starts) {
     for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = interner.intern(strings[i]);
   });
   return coded(std::move(codes), interner);
-}
-
-// Pieces of bytes one after the other: piece i is text[begins[i] .. begins[i] + sizes[i]).
-std::vector<std::uint8_t> gathered(const Bytes& text, const Longs& begins, const Longs& sizes) {
-  require(begins.size() == sizes.size(), "one size per piece");
-  std::vector<std::uint8_t> out;
-  const auto n = static_cast<std::int64_t>(text.size());
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    require(begins(i) >= 0 && sizes(i) >= 0 && begins(i) <= n && sizes(i) <= n - begins(i), "a piece out of the text");
-    out.insert(out.end(), text.data() + begins(i), text.data() + begins(i) + sizes(i));
-  }
-  return out;
 }
 
 // ---- bags of attributes
@@ -101,6 +94,16 @@ std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, c
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
   });
   return ids;
+}
+
+NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
+  const CrfsuiteModel model = read_crfsuite(view(file), first, last);
+  Archive archive;
+  for (const Field& field : list_fields("labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights",
+                                        model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
+                                        model.row_weights, model.previous, model.next, model.pair_weights))
+    archive.write(field);
+  return archive.dict;
 }
 
 // Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
@@ -144,8 +147,6 @@ class PyDigests {
 };
 
 // ---- files of columns
-
-std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 using Parsed = std::tuple<std::vector<Coded>, Out<std::int64_t>, Out<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
 using Refusal = std::tuple<std::string, std::int64_t, std::size_t, std::size_t>;
@@ -212,13 +213,13 @@ void bind_text(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
-  module.def("gathered", &gathered, "text"_a, "begins"_a, "sizes"_a, "Pieces of bytes one after the other.");
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Bytes>>(), "arrays"_a)
       .def("result", guarded(&PyDigests::result), "Waits for them.");
+  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", [](const Bytes& data, const Longs& starts) {
     check_strings(data, starts);
     return build_slots(data, starts);

@@ -1,4 +1,5 @@
 // Dependency trees: training, the parser's runtime, and checks of trees.
+#include "engine/elementary.hpp"
 #include "engine/spanning_sums.hpp"
 #include "features.hpp"
 #include "growing.hpp"
@@ -148,7 +149,7 @@ struct PyTreeObjective : PyObjective {
     attributes.emplace(plan().places, examples->data->plan->columns(), false);
     without_gil([&] {
       add_right_attributes(plan(), *examples->core, *attributes);
-      set(std::make_unique<TreeObjective>(plan(), *attributes, *examples->core, examples->projective), examples->size(),
+      set(tree_objective(plan(), *attributes, *examples->core, examples->projective), examples->size(),
           FixedPlaces(*attributes, plan()).n_weights);
     });
   }
@@ -264,7 +265,7 @@ struct PyTreeModel {
         work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, shares.data());
         const double most = *std::max_element(shares.begin(), shares.end());
         double all = 0;
-        for (double& share : shares) all += share = std::exp(share - most);
+        for (double& share : shares) all += share = trellis::exp(share - most);
         for (double& share : shares) share /= all;
       }
       return total;

@@ -31,26 +31,17 @@ bool BeamSearch::find_alive(const ChainView<float>& chain, const std::int32_t* o
   return false;
 }
 
-// Slots hold the last labels of words that come again: a slot is taken when a word is first met, handed on, and left.
+// A word that comes again has a slot for its last label.
 void BeamSearch::find_slots(const FarScores& far, std::size_t n) {
-  slot_from_.assign(n, -1), slot_to_.assign(n, -1);
-  std::vector<std::int32_t> open;
-  std::vector<std::uint8_t> comes_again(n, 0);
-  for (std::size_t t = 0; t < n; ++t)
-    if (far.same[t] >= 0) comes_again[static_cast<std::size_t>(far.same[t])] = 1;
+  slots_.assign(n, -1), comes_again_.assign(n, 0);
   std::int32_t n_slots = 0;
-  for (std::size_t t = 0; t < n; ++t) {
-    if (far.same[t] >= 0) slot_from_[t] = slot_to_[static_cast<std::size_t>(far.same[t])];
-    if (!comes_again[t]) {
-      if (slot_from_[t] >= 0) open.push_back(slot_from_[t]);
-    } else if (slot_from_[t] >= 0) {
-      slot_to_[t] = slot_from_[t];
-    } else if (!open.empty()) {
-      slot_to_[t] = open.back(), open.pop_back();
-    } else {
-      slot_to_[t] = n_slots++;
+  for (std::size_t t = 0; t < n; ++t)
+    if (far.same[t] >= 0) {
+      const auto before = static_cast<std::size_t>(far.same[t]);
+      comes_again_[before] = 1;
+      if (slots_[before] < 0) slots_[before] = n_slots++;
+      slots_[t] = slots_[before];
     }
-  }
   size_ = slots_at_ + static_cast<std::size_t>(n_slots);
 }
 
@@ -72,7 +63,7 @@ void BeamSearch::score_state(const ChainView<float>& chain, const FarScores& far
       for (std::size_t z = 0; z < L; ++z) step_[z] += row[z];
     };
     const std::uint8_t kind = far.kinds[k];
-    if (kind == kSame) add(slot_from_[t] < 0 ? L : seen[slots_at_ + static_cast<std::size_t>(slot_from_[t])]);
+    if (kind == kSame) add(far.same[t] < 0 ? L : seen[slots_at_ + static_cast<std::size_t>(slots_[t])]);
     else if (kind != kAny) add(seen[n_last_ - (kind - kFar)]);
     else
       for (std::size_t z = 0; z < L; ++z)
@@ -95,9 +86,8 @@ void BeamSearch::see(const ChainView<float>& chain, std::size_t t, const std::ui
     made_[ngram_at_] = ngrams.state(ngrams.longest(seen[ngram_at_], z));
   }
   if (n_used_) made_[used_at_ + z / 32] |= std::uint32_t{1} << z % 32;
-  if (slot_from_.empty()) return;
-  if (slot_from_[t] >= 0) made_[slots_at_ + static_cast<std::size_t>(slot_from_[t])] = 0;
-  if (slot_to_[t] >= 0) made_[slots_at_ + static_cast<std::size_t>(slot_to_[t])] = static_cast<std::uint32_t>(z);
+  if (!slots_.empty() && slots_[t] >= 0)
+    made_[slots_at_ + static_cast<std::size_t>(slots_[t])] = comes_again_[t] ? static_cast<std::uint32_t>(z) : 0;
 }
 
 // All labels after all hypotheses compete, the best first, until there are `width` states with k hypotheses each.
@@ -184,7 +174,7 @@ bool BeamSearch::run(const ChainView<float>& chain, const FarScores& far, std::s
     else n_last_ = std::max<std::size_t>(n_last_, kind - kFar);
   }
   ngram_at_ = n_last_, used_at_ = ngram_at_ + (chain.ngrams ? 1 : 0), slots_at_ = size_ = used_at_ + n_used_;
-  slot_from_.clear(), slot_to_.clear();
+  slots_.clear();
   if (has_same) find_slots(far, T);
   seen_.assign(size_, 0);
   std::fill_n(seen_.begin(), n_last_, static_cast<std::uint32_t>(L));

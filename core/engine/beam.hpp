@@ -72,7 +72,8 @@ class BeamSearch {
   // What a state sees, size_ numbers: the last n_last_ labels, oldest first; the state of n-grams; a bit per label used; the
   // last labels of words that come again, as slots_ says.
   std::size_t n_last_ = 1, ngram_at_ = 0, used_at_ = 0, n_used_ = 0, slots_at_ = 0, size_ = 0;
-  std::vector<std::int32_t> slot_from_, slot_to_;  // [T] which slot the same word before is in; which one this word gets; -1
+  std::vector<std::int32_t> slots_;                // [T] of the word; -1: it comes once
+  std::vector<std::uint8_t> comes_again_;          // [T]
   std::vector<std::uint8_t> alive_;                // [T, n_labels] whether some path goes on from a label to the end
   std::vector<Level> levels_;
   std::vector<std::uint32_t> seen_, next_seen_, made_;  // [n_states, size_] of one level, of the next; [size_]

@@ -126,7 +126,7 @@ TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Transposed<Real
       for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
         Vector<Real> value = S::times(lanes(chain.emit_at(t) + z), lanes(beta + y * stride + z));
         if (chain.tri) value = S::times(lanes(chain.edge_at(t, t ? y : L) + z), value);
-        lanes(here + y * stride + z) = value;
+        lanes_at(here + y * stride + z) = value;
       }
     if (t == 0) break;
     const AllLabels all{L};

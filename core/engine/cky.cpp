@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 namespace {
 
@@ -21,7 +23,7 @@ TRELLIS_CLONES void add_products(const Children& of, double factor, std::size_t 
   for (const std::int32_t* b = of.lefts; b < of.end; ++b) {
     double* row = pairs + static_cast<std::size_t>(*b) * stride;
     const double x = factor * of.left[*b];
-    for (std::size_t c = 0; c < of.width; c += kLanes<double>) lanes(row + c) += x * lanes(of.right + c);
+    for (std::size_t c = 0; c < of.width; c += kLanes<double>) lanes_at(row + c) += x * lanes(of.right + c);
   }
 }
 // to_left[B] += factor · sum over C of pairs[B, C] · right[C],   to_right[C] += factor · sum over B of left[B] · pairs[B, C]
@@ -33,7 +35,7 @@ TRELLIS_CLONES void add_outside(const Children& of, double factor, std::size_t s
     Vector<double> sums{};
     for (std::size_t c = 0; c < of.width; c += kLanes<double>) {
       sums += lanes(row + c) * lanes(of.right + c);
-      lanes(to_right + c) += x * lanes(row + c);
+      lanes_at(to_right + c) += x * lanes(row + c);
     }
     to_left[*b] += factor * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
@@ -73,7 +75,7 @@ double CkySums::sum(const WordTags& words) {
       if (j - i == 1) {
         double greatest = -std::numeric_limits<double>::infinity();
         for (const WordTag& one : words.of(i)) greatest = std::max(greatest, static_cast<double>(one.score));
-        for (const WordTag& one : words.of(i)) bottom[one.tag] += std::exp(one.score - greatest);
+        for (const WordTag& one : words.of(i)) bottom[one.tag] += exp(one.score - greatest);
         scales_[cell] = greatest;
       } else {
         combine(i, j);
@@ -81,7 +83,7 @@ double CkySums::sum(const WordTags& words) {
       add_unaries(cell, j - i == 1);
     }
   const double in = at(tops_, 0, n_, grammar_.root());
-  return in > 0 ? std::log(in) + scales_[cell_of(0, n_)] : -std::numeric_limits<double>::infinity();
+  return in > 0 ? log(in) + scales_[cell_of(0, n_)] : -std::numeric_limits<double>::infinity();
 }
 
 // bottom[i,j] of the tops of children
@@ -106,7 +108,7 @@ void CkySums::combine(std::size_t i, std::size_t j) {
     }
     add_products({alive_.data() + alive_starts_[left], alive_.data() + alive_starts_[left] + alive_sizes_[left],
                   tops_.data() + left * stride_, tops_.data() + right * stride_, width(k, j)},
-                 std::exp(scales_[left] + scales_[right] - reference), stride_, pairs_.data());
+                 exp(scales_[left] + scales_[right] - reference), stride_, pairs_.data());
   }
   double* bottom = bottoms_.data() + cell * stride_;
   for (const std::int32_t b : lefts_) {
@@ -135,7 +137,7 @@ void CkySums::add_unaries(std::size_t cell, bool word) {
     if (top[a] > 0 && grammar_.is_left(a)) alive_.push_back(static_cast<std::int32_t>(a));
   }
   alive_sizes_[cell] = alive_.size() - alive_starts_[cell];
-  scales_[cell] += std::log(greatest);
+  scales_[cell] += log(greatest);
 }
 
 // What is handed down is out · exp(scale) / Z, so that in · out is a probability.
@@ -180,7 +182,7 @@ void CkySums::hand_down(std::size_t i, std::size_t j) {
     if (!alive_sizes_[left] || !has_top_[right]) continue;
     add_outside({alive_.data() + alive_starts_[left], alive_.data() + alive_starts_[left] + alive_sizes_[left],
                  tops_.data() + left * stride_, tops_.data() + right * stride_, width(k, j)},
-                std::exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(), out_tops_.data() + left * stride_,
+                exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(), out_tops_.data() + left * stride_,
                 out_tops_.data() + right * stride_);
   }
 }

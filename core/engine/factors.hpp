@@ -47,7 +47,7 @@ TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t strid
   for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = MaxPlus::plus(largest, lanes(out + z));
   Real top = largest_of<Real>(largest);
   if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = exp_lanes(lanes(out + z) - top);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(out + z) = exp_lanes(lanes(out + z) - top);
   return top;
 }
 
@@ -56,12 +56,12 @@ template <class Real>
 TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t stride, Real* out) {
   Vector<Real> largest = Vector<Real>{} + kForbidden<Real>;
   for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
-    lanes(out + z) = lanes(emit + z) + lanes(tops + z);
+    lanes_at(out + z) = lanes(emit + z) + lanes(tops + z);
     largest = MaxPlus::plus(largest, lanes(out + z));
   }
   Real top = largest_of<Real>(largest);
   if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(out + z) = exp_lanes(lanes(out + z) - top);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(out + z) = exp_lanes(lanes(out + z) - top);
   return top;
 }
 
@@ -75,8 +75,8 @@ TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size
     for (std::size_t row = 1; row < n_rows; ++row) top = MaxPlus::plus(top, lanes(table + row * stride + z));
     top = top == kForbidden<Real> ? Vector<Real>{} : top;
     for (std::size_t row = 0; row < n_rows; ++row)
-      lanes(out + row * stride + z) = exp_lanes(lanes(table + row * stride + z) - top);
-    lanes(tops + z) += top;
+      lanes_at(out + row * stride + z) = exp_lanes(lanes(table + row * stride + z) - top);
+    lanes_at(tops + z) += top;
   }
   for (std::size_t row = 0; row < n_rows; ++row)
     for (std::size_t z = L; z < stride; ++z) out[row * stride + z] = 0;

@@ -1,6 +1,6 @@
 #include "engine/forward_backward.hpp"
 
-#include "engine/ngram_tables.hpp"
+#include "engine/history_sums.hpp"
 
 namespace trellis {
 
@@ -42,59 +42,51 @@ void load_rows(const Real* rows, std::size_t n, const SumWorkspace& w, std::vect
   }
 }
 
-// Both passes over a sentence, into w.alpha and w.after; log Z. The tables' transposes must be there.
-double log_passes(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge, PassScratch<double>& w) {
-  const std::size_t L = tables.n_labels, stride = tables.stride;
-  const ChainView<double> chain = tables.view(n, emit, token_edge);
-  w.grow(n, L, stride, chain.tri != nullptr);
-  forward<LogSum>(chain, Everything{L}, w.alpha.data(), [](auto...) TRELLIS_INLINE_LAMBDA { return true; });
-  const double* last = w.alpha.data() + (n - 1) * chain.token_size();
-  const std::size_t n_rows = chain.tri && n > 1 ? L : 1;
-  double log_z = kForbidden<double>;
-  for (std::size_t z = 0; z < L; ++z) w.end[z] = chain.end ? chain.end[z] : 0;
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    std::copy_n(w.end.data(), stride, w.beta.data() + row * stride);
-    for (std::size_t z = 0; z < L; ++z) log_z = LogSum::plus(log_z, last[row * stride + z] + w.end[z]);
+// A chain without label n-grams, as state_sums.hpp has it: a state of a token is a label z, at order 2 from the second token on a
+// pair y, z. It stands for the n-gram of z alone (ngrams.hpp).
+struct ChainStates {
+  static constexpr bool kListed = false;
+  const ChainView<double>& chain;
+  StateTable<double>& table;
+
+  ChainStates(const ChainView<double>& chain, StateTable<double>& table) : chain(chain), table(table) {
+    const std::size_t L = chain.n_labels;
+    table.states.assign(1, static_cast<std::uint32_t>(1 + L)), table.state_starts.assign(1, 1);
+    for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+      for (std::size_t i = 0; i < (chain.tri && t ? L * L : L); ++i) table.states.push_back(static_cast<std::uint32_t>(1 + i % L));
+      table.state_starts.push_back(table.states.size());
+    }
   }
-  if (log_z == kForbidden<double>) return log_z;
-  if (token_edge && !chain.tri) w.turn_edges(token_edge, n, L, stride);
-  const Transposed<double> transposed{token_edge ? w.edge_transposed.data() : tables.edge_transposed.data(),
-                                      tables.tri_transposed.data()};
-  backward<LogSum>(chain, transposed, w.beta.data(), w.turned.data(), w.after.data(), [](auto...) TRELLIS_INLINE_LAMBDA {});
-  return log_z;
-}
+  // The labels at t - 2 and t - 1 before a step into token t; NULL before the sentence, and at order 1 instead of the first.
+  std::pair<std::size_t, std::size_t> before(std::size_t t, std::size_t from) const {
+    const std::size_t L = chain.n_labels, i = from - table.first_before(t);
+    return {chain.tri && t > 1 ? i / L : L, t ? i % L : L};
+  }
+  std::span<const StateStep<double>> steps_at(std::size_t t) {
+    table.steps.clear();
+    for (auto from = static_cast<std::uint32_t>(table.first_before(t)); from < table.state_starts[t]; ++from) {
+      const auto [x, y] = before(t, from);
+      const double *tri = chain.tri ? chain.tri_at(x, y) : nullptr, *edge = chain.edge_at(t, y), *emit = chain.emit_at(t);
+      const std::size_t first = table.state_starts[t] + (chain.tri && t ? y * chain.n_labels : 0);
+      for (std::size_t z = 0; z < chain.n_labels; ++z)
+        table.steps.push_back({from, static_cast<std::uint32_t>(first + z), static_cast<std::uint32_t>(1 + z), 0, tri ? tri[z] : 0, edge[z], emit[z]});
+    }
+    return table.steps;
+  }
+};
 
 }  // namespace
 
-// P of a part of a path: order 1   exp(alpha_{t-1}[y] + edge[y][z] + after_t[z] - log Z)
-//                        order 2   exp(alpha_{t-1}[x][y] + tri[x][y][z] + after_t[y][z] - log Z)
-double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                  PassScratch<double>& w, const HistoryExpectations& wanted) {
-  const std::size_t L = tables.n_labels, stride = tables.stride, cells = (L + 1) * stride;
-  const double log_z = log_passes(tables, emit, n, token_edge, w);
-  if (!wanted.any() || log_z == kForbidden<double>) return log_z;
-  const ChainView<double> chain = tables.view(n, emit, token_edge);
-  const Everything labels_at{L};
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t n_middles = middles_at(chain, t, labels_at).size(), n_leavers = leavers_at(chain, t, labels_at).size();
-    for (std::size_t middle = 0; middle < n_middles; ++middle) {
-      double* alpha = w.alpha.data() + t * chain.token_size();
-      const Row<double> row = row_at<LogSum>(chain, t, middle, t ? alpha - chain.token_size() : alpha, alpha);
-      const double* after = w.after.data() + t * chain.token_size() + middle * stride;
-      for (std::size_t i = 0; i < n_leavers; ++i) {
-        const std::size_t y = t == 0 ? L : chain.tri ? middle : i, x = t > 1 ? i : L;
-        const double before = row.from[i * row.from_step] - log_z;
-        for (std::size_t z = 0; z < stride; z += kLanes<double>) {
-          const Vector<double> p = exp_lanes(before + lanes(row.table + i * row.table_step + z) + lanes(after + z));
-          if (wanted.node) lanes(wanted.node + t * stride + z) += p;
-          if (wanted.token_pairs) lanes(wanted.token_pairs + t * cells + y * stride + z) += p;
-          if (wanted.pairs) lanes(wanted.pairs + y * stride + z) += wanted.weight * p;
-          if (wanted.ngrams && chain.tri) lanes(wanted.ngrams + (x * (L + 1) + y) * stride + z) += wanted.weight * p;
-        }
-      }
+double exact_sums(const ChainView<double>& chain, StateTable<double>& work, const HistoryExpectations& wanted) {
+  ChainStates states(chain, work);
+  return sum_steps(states, wanted.any(), [&](std::size_t t, const auto& steps, const double* p) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto [x, y] = states.before(t, steps[i].from);
+      const std::size_t z = steps[i].ngram - 1;
+      expect_pair(wanted, chain, t, y, z, p[i]);
+      if (wanted.ngrams && chain.tri) wanted.ngrams[(x * (chain.n_labels + 1) + y) * chain.stride + z] += wanted.weight * p[i];
     }
-  }
-  return log_z;
+  });
 }
 
 template <class Real>
@@ -137,8 +129,7 @@ double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
   if (chain.ngrams) return sum_loaded(w, chain.n_tokens, chain.allowed, {});
   const double log_z = scaled(w, chain.n_tokens, nullptr);
   if (log_z > kForbidden<double>) return log_z;
-  w.tables.turn();
-  return exact_sums(w.tables, w.emit.data(), chain.n_tokens, w.token_edge(), w.passes, {});
+  return exact_sums(w.tables.view(chain.n_tokens, w.emit.data(), w.token_edge()), w.states, {});
 }
 
 template <class Real>
@@ -155,10 +146,8 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   const HistoryExpectations wanted{x.node, pairs};
   double log_z = chain.ngrams ? sum_loaded(w, T, chain.allowed, wanted)
                               : scaled(w, T, &x);
-  if (log_z == kForbidden<double> && !chain.ngrams) {
-    w.tables.turn();
-    log_z = exact_sums(w.tables, w.emit.data(), T, w.token_edge(), w.passes, wanted);
-  }
+  if (log_z == kForbidden<double> && !chain.ngrams)
+    log_z = exact_sums(w.tables.view(T, w.emit.data(), w.token_edge()), w.states, wanted);
   for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
   for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(pairs + row * stride, L, edge + row * L);
   return log_z;
@@ -170,5 +159,6 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   template double log_partition(const ChainView<Real>&, SumWorkspace&);        \
   template double marginals(const ChainView<Real>&, SumWorkspace&, double*, double*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

@@ -2,7 +2,7 @@
 // precision whatever the potentials are: by scaled products, and where those underflow by logarithms, so that any finite
 // potentials are safe.
 #pragma once
-#include "engine/expectations.hpp"
+#include "engine/state_sums.hpp"
 #include "engine/sum_product.hpp"
 
 namespace trellis {
@@ -12,8 +12,9 @@ struct HistoryTables;  // those of label n-grams, and scratch
 // Scratch of one thread.
 struct SumWorkspace {
   Factors<double> factors;           // of the tables that all sentences share
-  Tables<double> tables;             // the same as they are, and transposed once logarithms are needed
+  Tables<double> tables;             // the same as they are
   PassScratch<double> passes;
+  StateTable<double> states;         // where logarithms are needed
   std::vector<double> emit, edge;    // [T, stride] minus infinity where a label is not allowed; [T, L+1, stride]
   std::vector<double> node, pairs;   // [T, stride], [T, L+1, stride]
   bool edge_per_token = false;
@@ -40,9 +41,8 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& work, double* node,
 template <class Real>
 void load_sentence(const ChainView<Real>& chain, SumWorkspace& work);
 
-// The sums by logarithms, of a sentence that has a token and no label sets. What is wanted is added to; label triples stand in
-// wanted.ngrams, [L+1, L+1, stride]. The tables' transposes must be there.
-double exact_sums(const Tables<double>& tables, const double* emit, std::size_t n, const double* token_edge,
-                  PassScratch<double>& passes, const HistoryExpectations& wanted);
+// The sums by logarithms, of a chain that has a token, no label sets and no n-grams. What is wanted is added to; label triples stand in
+// wanted.ngrams, [L+1, L+1, stride].
+double exact_sums(const ChainView<double>& chain, StateTable<double>& work, const HistoryExpectations& wanted);
 
 }  // namespace trellis

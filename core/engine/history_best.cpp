@@ -1,62 +1,72 @@
-#include "engine/history_best.hpp"
+#include <algorithm>
+
+#include "engine/history_states.hpp"
 
 namespace trellis {
 namespace {
 
-// The states of a chain with alpha (state_paths.hpp); the steps into them are found when they are asked for.
-template <class R>
-struct HistoryStates {
-  using Real = R;
-  const ChainView<Real>& chain;
-  HistoryWorkspace<Real>& work;
-  StateTable<Real>& table;
+template <class Real>
+Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) {
+  Real best = kForbidden<Real>;
+  for (std::size_t s = work.state_starts[chain.n_tokens - 1]; s < work.states.size(); ++s)
+    best = std::max(best, end_score(chain, work.states[s], work.alpha[s]));
+  return best;
+}
 
-  HistoryStates(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) : chain(chain), work(work), table(work.table) {
-    table.states.clear(), table.alpha.clear(), table.state_starts.clear();
-    for (std::size_t t = 0; t <= chain.n_tokens; ++t) {
-      const StateList<Real>& list = work.alpha[t];
-      table.states.insert(table.states.end(), list.states.begin(), list.states.end());
-      table.alpha.insert(table.alpha.end(), list.values.begin(), list.values.end());
-      table.state_starts.push_back(table.states.size());
-    }
-    if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
-  }
+// The states that a beam keeps; where these leave no path, all of them.
+template <class Real>
+void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  keep_pairs(chain, work, kForbidden<Real>);
+  look_ahead(chain, work);
+  reach_states(chain, work, kForbidden<Real>, chain.ngrams->beam);
+  if (best_end(chain, work) == kForbidden<Real>) reach_all(chain, work);
+}
 
-  template <class Visit>
-  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
-    const Ngrams& ngrams = *chain.ngrams->ngrams;
-    const std::size_t z = ngrams.label(table.states[states[0]]);
-    // A state of two labels and more is reached from states that end in all but its last.
-    const std::uint32_t parent = states.size() == 1 ? ngrams.parent(table.states[states[0]]) : Ngrams::kRoot;
-    for (std::uint32_t state : states) work.place[table.states[state]] = static_cast<std::int32_t>(state);
-    work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) {
-      const Real emit = labels.emit[labels.at(z)];
-      for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
-        const std::size_t y = ngrams.label(table.states[from]);
-        if (parent != Ngrams::kRoot && y != ngrams.label(parent)) continue;
-        const std::uint32_t node = ngrams.longest(table.states[from], z);
-        if (const std::int32_t to = work.place[ngrams.state(node)]; to >= 0)
-          visit(StateStep<Real>{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), node, 0, score(node),
-                                chain.edge_at(t, y)[z], emit});
-      }
-    });
-    for (std::uint32_t state : states) work.place[table.states[state]] = -1;
-  }
-};
-
-// alpha of all states that the best paths may be in; false where no path is possible. First of a few states per token:
-// their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
+// The states that the best paths may be in. First of a few states per
+// token: their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
 // goes no further: a path well above what was left out before it was narrowed is its best.
 template <class Real>
-bool reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  const Real reached = look_ahead(chain, work);
+void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+  keep_pairs(chain, work, reached - work.slack);
+  reached = std::max(reached, look_ahead(chain, work));
   if (reached == kForbidden<Real>) return reach_all(chain, work);
   const std::size_t beam = chain.ngrams->beam;
-  const Real lost = reach_some(chain, work, reached - work.slack, beam ? beam : work.few);
-  if (beam) return best_end(chain, work) > reached - work.slack / 2 || reach_beam(chain, work);
-  const Real least = std::max(reached, best_end(chain, work)) - work.slack;
-  if (lost >= least) reach_some(chain, work, least, kAllStates);
-  return true;
+  const Real lost = reach_states(chain, work, reached - work.slack, beam ? beam : work.few), best = best_end(chain, work);
+  if (beam && !(best > reached - work.slack / 2)) reach_beam(chain, work);
+  const Real least = std::max(reached, best) - work.slack;
+  if (!beam && lost >= least) reach_states(chain, work, least, kAllStates);
+}
+
+// About how much less than the best path the k-th best scores: the k-th least sum of some of what labels at single tokens cost, which
+// it would be if tokens were independent. Sums come in order: the next ones after one whose last and greatest term is number i have
+// number i + 1 as well, or in its place.
+template <class Real>
+Real guess_gap(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t k) {
+  std::vector<Real>& costs = work.costs;
+  costs.clear();
+  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+    const Real *before = work.best.data() + t * chain.stride, *after = work.best.data() + (2 * chain.n_tokens - 1 - t) * chain.stride;
+    const auto through = [&](std::size_t z) { return before[z] + (after[z] - chain.emit_at(t)[z]); };
+    const auto best = static_cast<std::size_t>(work.path[t]);
+    for (std::size_t z = 0; z < chain.n_labels; ++z)
+      if (z != best && through(z) > kForbidden<Real>) costs.push_back(std::max(through(best) - through(z), Real(0)));
+  }
+  std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(std::min(costs.size(), k)), costs.end());
+  auto& open = work.ranked;
+  open.clear();
+  if (!costs.empty()) open.emplace_back(-costs[0], 0);
+  for (std::size_t rank = 2; rank < k && !open.empty(); ++rank) {
+    const auto [sum, i] = open.front();
+    std::pop_heap(open.begin(), open.end());
+    open.pop_back();
+    for (const Real less : {Real(0), i + 1 < costs.size() ? costs[i] : Real(0)}) {
+      if (i + 1 == costs.size()) break;
+      open.emplace_back(sum + less - costs[i + 1], i + 1);
+      std::push_heap(open.begin(), open.end());
+    }
+  }
+  return open.empty() ? -kForbidden<Real> : -open.front().first;
 }
 
 }  // namespace
@@ -64,29 +74,41 @@ bool reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 template <class Real>
 Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
   if (chain.n_tokens == 0) return 0;
-  if (!reach_best(chain, work)) work.alpha[chain.n_tokens] = {};
-  HistoryStates<Real> states(chain, work);
+  work.slack = 0;
+  if (chain.ngrams->relaxed.pairs) reach_best(chain, work);
+  else reach_all(chain, work);
+  HistoryStates<Real> states{chain, work};
   return StatePaths(states).best(path);
 }
 
-// First from a few states per token: k paths that they hold say how good the others must be. Those of a beam are among its states.
+// Of the states by which paths may score a guess less than the best one: are there k of them, the others must score less. Else the
+// guess is doubled, some times. Those of a beam are among its states.
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  const auto collect = [&](std::int32_t* to) {
-    HistoryStates<Real> states(chain, work);
-    return StatePaths(states).k_best(k, lists, to, scores);
-  };
-  if (look_ahead(chain, work) == kForbidden<Real>) return reach_all(chain, work) ? collect(paths) : 0;
-  if (chain.ngrams->beam) return reach_beam(chain, work) ? collect(paths) : 0;
-  for (std::size_t width = work.few;; width *= 4) {
-    const Real lost = reach_some(chain, work, kForbidden<Real>, width);
-    if (lost == kForbidden<Real>) return collect(paths);
-    if (collect(nullptr) < k) continue;
-    const Real least = scores[k - 1] - work.slack;
-    if (lost >= least) reach_some(chain, work, least, kAllStates);
-    return collect(paths);
+  HistoryStates<Real> states{chain, work};
+  const auto collect = [&] { return StatePaths(states).k_best(k, lists, paths, scores); };
+  work.slack = 0;
+  if (chain.ngrams->relaxed.pairs) {
+    Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+    if (chain.ngrams->beam) {
+      reach_beam(chain, work);
+      return collect();
+    }
+    Real gap = chain.allowed ? work.last_gap : guess_gap(chain, work, k);
+    for (int round = 0; round < 8 && gap < -kForbidden<Real>; ++round, gap *= 2) {
+      keep_pairs(chain, work, reached - work.slack - gap);
+      reached = std::max(reached, look_ahead(chain, work));
+      if (reached == kForbidden<Real>) break;
+      const Real least = reached - work.slack - gap;
+      reach_states(chain, work, least, kAllStates);
+      if (collect() < k || scores[k - 1] < least + work.slack) continue;
+      work.last_gap = scores[0] - scores[k - 1];
+      return k;
+    }
   }
+  reach_all(chain, work);
+  return collect();
 }
 
 // The total of the longest n-gram with what it gives at its token.
@@ -118,5 +140,6 @@ Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
   template Real ngram_total(const NgramScores<Real>&, std::size_t, std::uint32_t);                                           \
   template Real history_score(const ChainView<Real>&, const std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

@@ -1,5 +1,5 @@
-// Sums of products over the states of a chain with label n-grams, where every token may have every label: a number per
-// n-gram and no row per state. A *context* is a label alone or an n-gram with a child; the states of a token are contexts.
+// Sums of products over the states of a chain with label n-grams: a number per n-gram and no row per state. A *context* is a label
+// alone or an n-gram with a child; the states of a token are contexts. What a token may not have has a factor of 0.
 //
 //   mass[c] = sum of alpha over states that end in context c
 //   flow[(c, z)] = mass[c] - sum over n-grams (d, z), d one label longer than c, of mass[d]
@@ -16,7 +16,7 @@ namespace trellis {
 // n-grams, with those of one context together, have the places from (L + 1) · stride on.
 class NgramPlan {
  public:
-  static constexpr std::uint32_t kNone = ~0u;
+  static constexpr std::uint32_t kNoPlace = ~0u;
 
   void make(const Ngrams& ngrams) {
     const std::size_t L = ngrams.n_labels();
@@ -30,7 +30,7 @@ class NgramPlan {
       if (length == 1) n_long = contexts.size();
       contexts.insert(contexts.end(), by_length[length].begin(), by_length[length].end());
     }
-    std::vector<std::uint32_t> number(ngrams.size(), kNone), place(ngrams.size(), kNone);
+    number.assign(ngrams.size(), kNoPlace), place.assign(ngrams.size(), kNoPlace);
     for (std::uint32_t i = 0; i < contexts.size(); ++i) number[contexts[i]] = i;
     nodes.clear(), labels.clear(), starts.assign(1, 0);
     last.clear(), shorter.clear();
@@ -38,7 +38,7 @@ class NgramPlan {
     for (std::uint32_t i = 0; i < contexts.size(); ++i) {
       const std::uint32_t c = contexts[i];
       last.push_back(ngrams.label(c));
-      shorter.push_back(i < n_long ? number[ngrams.shorter(c)] : kNone);
+      shorter.push_back(i < n_long ? number[ngrams.shorter(c)] : kNoPlace);
       ngrams.each_child(c, [&](std::uint32_t g) {
         masks[i * n_words + ngrams.label(g) / 64] |= std::uint64_t{1} << ngrams.label(g) % 64;
         if (i >= n_long) return;
@@ -70,8 +70,9 @@ class NgramPlan {
   std::size_t n_nodes = 0, n_labels = 0, stride = 0, pair_size = 0;
   std::size_t n_long = 0;                     // contexts of two labels and more, which stand first
   std::vector<std::uint32_t> contexts;        // [n_contexts] nodes; last all labels alone, then NULL
+  std::vector<std::uint32_t> number, place;   // [n_nodes] which context a node is; the place of an n-gram of three labels and more
   std::vector<std::uint16_t> last;            // [n_contexts] the last label of each
-  std::vector<std::uint32_t> shorter;         // [n_contexts] the context without its first label; kNone of one label
+  std::vector<std::uint32_t> shorter;         // [n_contexts] the context without its first label; kNoPlace of one label
   std::vector<std::size_t> longer_starts;     // [n_contexts + 1] and the contexts one label longer:
   std::vector<std::uint32_t> longer;          // longer[longer_starts[c] .. longer_starts[c + 1])
   std::vector<std::size_t> starts;            // [n_contexts + 1] the n-grams of each context, of three labels and more:
@@ -96,9 +97,9 @@ class NgramPlan {
 // The scratch and the single steps of one thread.
 class FlowPasses {
  public:
-  // factors [n_grams]: of the total of each n-gram, in the order of the plan.
-  void begin(const NgramPlan& plan, const double* factors) {
-    plan_ = &plan, factors_ = factors;
+  // totals [n_grams]: factors of the total of each n-gram, in the order of the plan.
+  void begin(const NgramPlan& plan, const double* totals) {
+    plan_ = &plan, totals_ = totals;
     const std::size_t n_places = plan.pair_size + plan.n_grams();
     pairs_.resize(plan.pair_size), flows_.resize(n_places), values_.resize(n_places), mass_.resize(plan.contexts.size());
     arrived_.resize(plan.stride);
@@ -107,8 +108,8 @@ class FlowPasses {
   // alpha [n_contexts] of the token before, `to` of this one.
   TRELLIS_INLINE void forward(const ChainView<double>& chain, std::size_t t, const double* alpha, double* to) {
     const NgramPlan& p = *plan_;
-    set_pairs(chain, t);
     set_flows(alpha);
+    set_factors(chain, t);
     std::fill_n(to, p.contexts.size(), 0.0);
     for (std::size_t i = 0; i < p.n_long; ++i) {
       if (mass_[i] == 0) continue;
@@ -120,7 +121,7 @@ class FlowPasses {
     double* products = values_.data();
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(products + y * p.stride + z) = lanes(flows_.data() + y * p.stride + z) * lanes(pairs_.data() + y * p.stride + z);
+        lanes_at(products + y * p.stride + z) = lanes(flows_.data() + y * p.stride + z) * lanes(pairs_.data() + y * p.stride + z);
     });
     for (const auto& [place, context] : p.pair_states)
       if (mass_[p.n_long + place / p.stride] != 0) {
@@ -129,7 +130,7 @@ class FlowPasses {
       }
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(arrived_.data() + z) += lanes(products + y * p.stride + z);
+        lanes_at(arrived_.data() + z) += lanes(products + y * p.stride + z);
     });
     for (std::size_t z = 0; z < p.n_labels; ++z) to[p.single(z)] += arrived_[z];
   }
@@ -139,15 +140,15 @@ class FlowPasses {
   TRELLIS_INLINE void backward(const ChainView<double>& chain, std::size_t t, const double* alpha, const double* beta,
                                double* betas) {
     const NgramPlan& p = *plan_;
-    set_pairs(chain, t);
     set_flows(alpha);
+    set_factors(chain, t);
     std::fill_n(betas, p.contexts.size(), 0.0);
     // values: total · edge · emit · beta of the state after
     for (std::size_t z = 0; z < p.n_labels; ++z) arrived_[z] = beta[p.single(z)];
     std::fill(arrived_.begin() + static_cast<std::ptrdiff_t>(p.n_labels), arrived_.end(), 0.0);
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(values_.data() + y * p.stride + z) = lanes(pairs_.data() + y * p.stride + z) * lanes(arrived_.data() + z);
+        lanes_at(values_.data() + y * p.stride + z) = lanes(pairs_.data() + y * p.stride + z) * lanes(arrived_.data() + z);
     });
     for (const auto& [place, context] : p.pair_states)
       if (mass_[p.n_long + place / p.stride] != 0) values_[place] = pairs_[place] * beta[context];
@@ -170,7 +171,7 @@ class FlowPasses {
     // expectation[g] = flow[g] · value[g] + sum over h one label longer of expectation[h]
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
-        lanes(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
+        lanes_at(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
     });
     for (std::size_t i = 0; i < p.n_long; ++i)
       if (mass_[i] != 0)
@@ -194,16 +195,27 @@ class FlowPasses {
       if (mass_[plan_->n_long + y] != 0) visit(y);
   }
 
-  // pairs[y][z] = edge[y][z] · emit[z] of the y that have a mass or may have one; zero in the padding
-  TRELLIS_INLINE void set_pairs(const ChainView<double>& chain, std::size_t t) {
+  // pairs[y][z] = edge[y][z] · emit[z] of the y that have a mass; zero in the padding. Totals with what n-grams and their shorter
+  // ones give at this token alone.
+  TRELLIS_INLINE void set_factors(const ChainView<double>& chain, std::size_t t) {
     const NgramPlan& p = *plan_;
     const double* emit = chain.emit_at(t);
-    for (std::size_t y = t ? 0 : p.n_labels; y < (t ? p.n_labels : p.n_labels + 1); ++y) {
+    each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       const double* edge = chain.edge_at(t, y);
       double* to = pairs_.data() + y * p.stride;
-      for (std::size_t z = 0; z < p.stride; z += kLanes<double>) lanes(to + z) = lanes(edge + z) * lanes(emit + z);
+      for (std::size_t z = 0; z < p.stride; z += kLanes<double>) lanes_at(to + z) = lanes(edge + z) * lanes(emit + z);
       std::fill(to + p.n_labels, to + p.stride, 0.0);
-    }
+    });
+    factors_ = totals_;
+    const TokenNgrams<double>* by_token = chain.ngrams->by_token;
+    if (!by_token || by_token->starts[t] == by_token->starts[t + 1]) return;
+    token_totals_.assign(p.n_grams(), 1);
+    for (std::size_t i = by_token->starts[t]; i < by_token->starts[t + 1]; ++i)
+      token_totals_[p.place[by_token->nodes[i]] - p.pair_size] = by_token->scores[i];
+    for (std::size_t k = p.n_grams(); k-- > 0;)
+      if (p.shorter_grams[k] >= p.pair_size) token_totals_[k] *= token_totals_[p.shorter_grams[k] - p.pair_size];
+    for (std::size_t k = 0; k < p.n_grams(); ++k) token_totals_[k] *= totals_[k];
+    factors_ = token_totals_.data();
   }
 
   TRELLIS_INLINE void set_flows(const double* alpha) {
@@ -256,7 +268,8 @@ class FlowPasses {
   }
 
   const NgramPlan* plan_ = nullptr;
-  const double* factors_ = nullptr;
+  const double *totals_ = nullptr, *factors_ = nullptr;  // [n_grams]; those of the token
+  std::vector<double> token_totals_;     // [n_grams]
   std::vector<double> pairs_;            // [L + 1, stride]
   std::vector<double> flows_, values_;   // [pair_size + n_grams]
   std::vector<double> mass_, arrived_;   // [n_contexts], [stride]

@@ -1,53 +1,41 @@
 #include "engine/history_states.hpp"
 
 #include <algorithm>
-#include <span>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "engine/row.hpp"
+#include "engine/viterbi.hpp"
 
 namespace trellis {
 namespace {
 
-template <class Real>
-void begin(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  work.passes.begin(chain);
-  if (work.alpha.size() < chain.n_tokens + 1) work.alpha.resize(chain.n_tokens + 1);
-  work.alpha[0] = {{chain.ngrams->ngrams->null()}, {0}};
-}
-
-template <class Real>
-TRELLIS_INLINE bool reach_all_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  begin(chain, work);
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-      work.passes.template forward<MaxPlus>(labels, score, work.alpha[t], work.alpha[t + 1]);
-    });
-    if (work.alpha[t + 1].size() == 0) return false;
-  }
-  return true;
-}
-
-// Calls work(gains), gains [n_labels, stride] what label pairs y, z may give at token t beyond what the relaxed chain says, or
+// Calls visit(gains), gains [n_labels, stride] what label pairs y, z may give at token t beyond what the relaxed chain says, or
 // null: the most over n-grams that end in them of what is positive of these and of their shorter ones there.
-template <class Real, class Work>
-TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Work visit) {
-  const TokenNgrams<Real>* own = chain.ngrams->by_token;
-  if (!own || own->starts[t] == own->starts[t + 1]) return visit(static_cast<const Real*>(nullptr));
+template <class Real, class Visit>
+TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Visit visit) {
+  const TokenNgrams<Real>* by_token = chain.ngrams->by_token;
+  if (!by_token || by_token->starts[t] == by_token->starts[t + 1] || !chain.ngrams->relaxed.pairs)
+    return visit(static_cast<const Real*>(nullptr));
   const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const std::size_t first = own->starts[t], last = own->starts[t + 1];
+  const std::span nodes = std::span(by_token->nodes).subspan(by_token->starts[t], by_token->starts[t + 1] - by_token->starts[t]);
   if (work.token_scores.size() < ngrams.size()) work.token_scores.resize(ngrams.size(), Real(0));
   if (work.gains.size() < chain.n_labels * chain.stride) work.gains.resize(chain.n_labels * chain.stride, Real(0));
   const auto cell = [&](std::uint32_t g) -> Real& {
     return work.gains[ngrams.label(ngrams.parent(g)) * chain.stride + ngrams.label(g)];
   };
-  for (std::size_t i = first; i < last; ++i) work.token_scores[own->nodes[i]] = std::max(own->scores[i], Real(0));
-  for (std::size_t i = first; i < last; ++i) {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    work.token_scores[nodes[i]] = std::max(by_token->scores[by_token->starts[t] + i], Real(0));
+  for (const std::uint32_t node : nodes) {
     Real sum = 0;
-    for (std::uint32_t g = own->nodes[i]; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) sum += work.token_scores[g];
-    if (sum > 0) cell(own->nodes[i]) = std::max(cell(own->nodes[i]), sum);
+    for (std::uint32_t g = node; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) sum += work.token_scores[g];
+    if (sum > 0) cell(node) = std::max(cell(node), sum);
   }
   visit(static_cast<const Real*>(work.gains.data()));
-  for (std::size_t i = first; i < last; ++i) {
-    work.token_scores[own->nodes[i]] = 0;
-    if (ngrams.length(own->nodes[i]) >= kScored) cell(own->nodes[i]) = 0;
+  for (const std::uint32_t node : nodes) {
+    work.token_scores[node] = 0;
+    if (ngrams.length(node) >= kScored) cell(node) = 0;
   }
 }
 
@@ -62,190 +50,211 @@ TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
   return rows[0];
 }
 
-// What may follow labels x, y at token t at most, by the relaxed chain:
-//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
+// ahead[x][y] = max_z most[x][y][z] + base[y][z] for pairs of labels, a multiple of kLanes.
 template <class Real>
-TRELLIS_INLINE void look_back_any(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work,
-                                  const Real* gains) {
+TRELLIS_INLINE void look_back_any(const RelaxedChain<Real>& relaxed, std::size_t stride, const Real* base,
+                                  std::span<const LabelPair> pairs, Real* ahead) {
   constexpr std::size_t N = kLanes<Real>;
-  const std::size_t stride = chain.stride;
-  const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  const Real* emit = chain.emit_at(t);
-  Real *here = work.ahead_of(chain, t - 1, 0), *base = work.row.data();
-  for (std::size_t y = 0; y < chain.n_labels; ++y) {
-    const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
-    for (std::size_t z = 0; z < stride; z += N)
-      lanes(base + z) = (lanes(edge + z) + lanes(emit + z)) + lanes(follows + z);
-    for (std::size_t z = 0; gains && z < stride; z += N) lanes(base + z) += lanes(gains + y * stride + z);
-    const auto greatest = [&](const Real* most) TRELLIS_INLINE_LAMBDA {
-      Vector<Real> top = Vector<Real>{} + kForbidden<Real>;
-      for (std::size_t z = 0; z < stride; z += N) top = MaxPlus::plus(top, lanes(most + z) + lanes(base + z));
-      return top;
-    };
-    const Real* rows = relaxed.row(0, y, stride);
-    if (relaxed.n_before == 1) here[y] = largest_of<Real>(greatest(rows));
-    for (std::size_t x = 0; x + N <= relaxed.n_before; x += N) {
-      Vector<Real> tops[N];
-      for (std::size_t i = 0; i < N; ++i) tops[i] = greatest(rows + (x + i) * stride);
-      const Vector<Real> found = greatest_of<Real>(tops);
-      for (std::size_t i = 0; i < N; ++i) here[(x + i) * stride + y] = found[i];
+  for (std::size_t first = 0; first < pairs.size(); first += N) {
+    Vector<Real> tops[N];
+    for (std::size_t i = 0; i < N; ++i) {
+      const auto [x, y] = pairs[first + i];
+      const Real *most = relaxed.row(x, y, stride), *follows = base + y * stride;
+      tops[i] = Vector<Real>{} + kForbidden<Real>;
+      for (std::size_t z = 0; z < stride; z += N) tops[i] = MaxPlus::plus(tops[i], lanes(most + z) + lanes(follows + z));
     }
+    const Vector<Real> found = greatest_of<Real>(tops);
+    for (std::size_t i = 0; i < N; ++i) ahead[pairs[first + i].x * stride + pairs[first + i].y] = found[i];
   }
 }
-
-// The same over lists of labels.
+// The labels z with which a number and what rows (null: nothing) give together is `least` or more; gives how many there are.
 template <class Real>
-void look_back_listed(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* gains) {
-  const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  const ListedLabels after = labels_of(*chain.allowed, t), here = labels_of(*chain.allowed, t - 1);
-  const Real* emit = chain.emit_at(t);
-  for (std::size_t j = 0; j < here.size(); ++j) {
-    const std::size_t y = here[j];
-    const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      work.row[i] = (edge[after[i]] + emit[after[i]]) + follows[after[i]];
-      if (gains) work.row[i] += gains[y * chain.stride + after[i]];
+TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,
+                                              std::int32_t* labels) {
+  std::size_t n = 0;
+  for (std::size_t first = 0; first < n_labels; first += kLanes<Real>) {
+    Vector<Real> sum = Vector<Real>{} + number;
+    for (const Real* row : rows)
+      if (row) sum += lanes(row + first);
+    const auto reaches = sum >= least;
+    for (std::size_t i = 0; i < kLanes<Real> && first + i < n_labels; ++i) {
+      labels[n] = static_cast<std::int32_t>(first + i);
+      n += reaches[i] != 0;
     }
-    const auto fill = [&](std::size_t x) {
-      const Real* most = relaxed.row(x, y, chain.stride);
-      Real top = kForbidden<Real>;
-      for (std::size_t i = 0; i < after.size(); ++i) top = std::max(top, most[after[i]] + work.row[i]);
-      work.ahead_of(chain, t - 1, x)[y] = top;
-    };
-    fill(relaxed.after_none(chain.n_labels));
-    if (relaxed.n_before == 1) continue;
-    if (t == 1) fill(chain.n_labels);
-    else
-      for (std::size_t x = 0; x < labels_of(*chain.allowed, t - 2).size(); ++x) fill(labels_of(*chain.allowed, t - 2)[x]);
   }
+  return n;
 }
+#define TRELLIS_KERNELS(Real)                                                                                                \
+  TRELLIS_CLONES void look_back(const RelaxedChain<Real>& relaxed, std::size_t stride, const Real* base,                     \
+                                std::span<const LabelPair> pairs, Real* ahead) {                                             \
+    look_back_any(relaxed, stride, base, pairs, ahead);                                                                      \
+  }                                                                                                                          \
+  TRELLIS_CLONES std::size_t find_promising(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,  \
+                                            std::int32_t* labels) {                                                          \
+    return find_promising_any(number, rows, n_labels, least, labels);                                                        \
+  }
+TRELLIS_FOR_REALS(TRELLIS_KERNELS)
 
-// One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few
-// are left for which n-grams are looked up.
+// One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few are left for
+// which n-grams are looked up.
 template <class Real>
-TRELLIS_INLINE void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t, Real least,
-                            const Real* gains) {
+void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, Real least, const Real* gains) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  const std::size_t stride = chain.stride;
-  const StateList<Real>& from = work.alpha[t];
-  StateList<Real>& to = work.alpha[t + 1];
-  to.states.clear(), to.values.clear();
-  work.passes.template at_token<MaxPlus>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const std::uint32_t state = from.states[i];
-      const Real alpha = from.values[i];
+  const bool bounded = least > kForbidden<Real>;
+  const Real* emit = chain.emit_at(t);
+  const std::size_t first = w.first_before(t), last = w.states.size();
+  w.labels.resize(chain.n_labels + 1);
+  std::iota(w.labels.begin(), w.labels.end(), 0);
+  ListedLabels labels{w.labels.data(), chain.n_labels};
+  if (!bounded && chain.allowed) labels = labels_of(*chain.allowed, t);
+  w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
+    for (std::size_t from = first; from < last; ++from) {
+      const std::uint32_t state = w.states[from];
+      const Real alpha = w.alpha[from];
       const std::size_t y = ngrams.label(state);
-      const Real *edge = chain.edge_at(t, y), *follows = work.ahead_of(chain, t, relaxed.before(y));
-      const Real* longer = t ? relaxed.row(relaxed.before(ngrams, state), y, stride) : nullptr;
-      Real* most = work.row.data();
-      const auto step = [&](std::size_t j) TRELLIS_INLINE_LAMBDA {
-        if (!(most[j] >= least)) return;
-        const std::size_t z = labels.label(j);
+      const Real *edge = chain.edge_at(t, y), *follows = bounded ? w.ahead_of(chain, t, relaxed.before(y)) : nullptr;
+      if (bounded) {
+        const Real* longer = t ? relaxed.row(relaxed.before(ngrams, state), y, chain.stride) : nullptr;
+        const std::array rows{edge, emit, follows, longer, gains && t ? gains + y * chain.stride : nullptr};
+        labels.n = find_promising(alpha, rows, chain.n_labels, least, w.labels.data());
+      }
+      for (std::size_t j = 0; j < labels.size(); ++j) {
+        const std::size_t z = labels[j];
         const std::uint32_t node = ngrams.longest(state, z);
-        const Real value = ((alpha + score(node)) + edge[z]) + labels.emit[j];
-        if (!(value + follows[z] >= least) || value == kForbidden<Real>) return;
+        const Real value = ((alpha + score(node)) + edge[z]) + emit[z];
+        if (value == kForbidden<Real> || (bounded && !(value + follows[z] >= least))) continue;
         const std::uint32_t next = ngrams.state(node);
-        std::int32_t& place = work.place[next];
+        std::int32_t& place = w.place[next];
         if (place < 0) {
-          place = static_cast<std::int32_t>(to.size());
-          to.states.push_back(next), to.values.push_back(value);
+          place = static_cast<std::int32_t>(w.states.size());
+          w.states.push_back(next), w.alpha.push_back(value);
         } else {
-          Real& best = to.values[static_cast<std::size_t>(place)];
+          Real& best = w.alpha[static_cast<std::size_t>(place)];
           best = std::max(best, value);
         }
-      };
-      if (labels.labels) {
-        for (std::size_t j = 0; j < labels.n; ++j) {
-          const std::size_t z = labels.label(j);
-          most[j] = (alpha + (longer ? longer[z] : 0)) + ((edge[z] + labels.emit[j]) + follows[z]);
-          if (gains && t) most[j] += gains[y * stride + z];
-          step(j);
-        }
-        continue;
-      }
-      for (std::size_t first = 0; first < stride; first += kLanes<Real>) {
-        Vector<Real> top = alpha + ((lanes(edge + first) + lanes(labels.emit + first)) + lanes(follows + first));
-        if (longer) top += lanes(longer + first);
-        if (gains && t) top += lanes(gains + y * stride + first);
-        if (largest_of<Real>(top) < least) continue;
-        lanes(most + first) = top;
-        for (std::size_t z = first; z < std::min(first + kLanes<Real>, labels.n); ++z) step(z);
       }
     }
   });
-  for (std::uint32_t state : to.states) work.place[state] = -1;
+  for (std::size_t s = last; s < w.states.size(); ++s) w.place[w.states[s]] = -1;
 }
 
-// Keeps the `width` states whose paths may score most, in their order; gives the most of the others.
+// Keeps the `width` states of token t whose paths may score most, in their order; gives the most of the others.
 template <class Real>
-Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t t, std::size_t width) {
-  StateList<Real>& states = work.alpha[t + 1];
-  if (states.size() <= width) return kForbidden<Real>;
+Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, std::size_t width) {
+  const std::size_t first = w.state_starts[t];
+  if (w.states.size() - first <= width) return kForbidden<Real>;
   const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  auto& ranked = work.ranked;
-  ranked.clear();
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const std::size_t x = relaxed.before(ngrams, states.states[i]), z = ngrams.label(states.states[i]);
-    ranked.emplace_back(-(states.values[i] + work.ahead_of(chain, t, x)[z]), i);
+  w.ranked.clear();
+  for (std::size_t s = first; s < w.states.size(); ++s) {
+    const std::size_t x = chain.ngrams->relaxed.before(ngrams, w.states[s]), z = ngrams.label(w.states[s]);
+    w.ranked.emplace_back(-(w.alpha[s] + w.ahead_of(chain, t, x)[z]), s);
   }
-  const auto cut = ranked.begin() + static_cast<std::ptrdiff_t>(width);
-  std::nth_element(ranked.begin(), cut, ranked.end());
+  const auto cut = w.ranked.begin() + static_cast<std::ptrdiff_t>(width);
+  std::nth_element(w.ranked.begin(), cut, w.ranked.end());
   const Real lost = -cut->first;
-  std::sort(ranked.begin(), cut, [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::sort(w.ranked.begin(), cut, [](const auto& a, const auto& b) { return a.second < b.second; });
   for (std::size_t i = 0; i < width; ++i) {
-    states.states[i] = states.states[ranked[i].second];
-    states.values[i] = states.values[ranked[i].second];
+    w.states[first + i] = w.states[w.ranked[i].second];
+    w.alpha[first + i] = w.alpha[w.ranked[i].second];
   }
-  states.states.resize(width), states.values.resize(width);
+  w.states.resize(first + width), w.alpha.resize(first + width);
   return lost;
 }
-
-template <class Real>
-TRELLIS_INLINE Real reach_some_any(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least,
-                                   std::size_t width) {
-  begin(chain, work);
-  if (work.place.size() < chain.ngrams->ngrams->size()) work.place.resize(chain.ngrams->ngrams->size(), -1);
-  Real lost = kForbidden<Real>;
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    with_gains(chain, t, work, [&](const Real* gains) TRELLIS_INLINE_LAMBDA { advance(chain, work, t, least, gains); });
-    lost = std::max(lost, narrow(chain, work, t, width));
-  }
-  return lost;
-}
-
-#define TRELLIS_RUN(Real)                                                                                             \
-  TRELLIS_CLONES bool run_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) { return reach_all_any(chain, work); } \
-  TRELLIS_CLONES void look_back(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, const Real* gains) {   \
-    look_back_any(chain, t, work, gains);                                                                              \
-  }                                                                                                                   \
-  TRELLIS_CLONES Real run_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {      \
-    return reach_some_any(chain, work, least, width);                                                                 \
-  }
-TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
+// The relaxed chain is one without n-grams, whose best prefixes are known by Viterbi; those of its mirror image are best suffixes.
 template <class Real>
-bool reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  return run_all(chain, work);
+Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
+  const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
+  const std::size_t n_tables = by_token ? T : 1;
+  work.edges.resize(2 * n_tables * cells), work.emit.resize(T * stride), work.best.resize(2 * T * stride);
+  Real *edge = work.edges.data(), *mirrored = edge + n_tables * cells, *prefixes = work.best.data(), *suffixes = prefixes + T * stride;
+  for (std::size_t t = 0; t < n_tables; ++t) {
+    Real* table = edge + t * cells;
+    std::copy_n(chain.edge_at(t, 0), cells, table);
+    with_gains(chain, t, work, [&](const Real* gains) {
+      for (std::size_t i = 0; i < L * stride; ++i) table[i] += chain.ngrams->relaxed.pairs[i] + (gains ? gains[i] : 0);
+    });
+    if (t || !by_token) transpose(table, stride, L, L, mirrored + (t ? T - t : 0) * cells, stride);
+  }
+  for (std::size_t z = 0; z < L; ++z) mirrored[L * stride + z] = chain.end ? chain.end[z] : 0;
+  for (std::size_t t = 0; t < T; ++t) std::copy_n(chain.emit_at(t), stride, work.emit.data() + (T - 1 - t) * stride);
+  work.path.resize(T);
+  search_dense(ChainView<Real>({L, stride, edge, nullptr, chain.end}, T, chain.emit, by_token ? edge : nullptr), prefixes, work.path.data());
+  search_dense(ChainView<Real>({L, stride, mirrored}, T, work.emit.data(), by_token ? mirrored : nullptr), suffixes, nullptr);
+  const Real reached = path_score(chain, work.path.data());
+  Real size = 1 + std::fabs(reached);
+  for (std::size_t t = 0; t < T; ++t) {
+    const Real *before = prefixes + t * stride, *after = suffixes + (T - 1 - t) * stride;
+    size = std::max(size, std::fabs(before[work.path[t]]) + std::fabs(after[work.path[t]]));
+  }
+  if (reached > kForbidden<Real>) work.slack = Real(1e-4) * size;
+  return reached;
 }
 
-// The path is the best of the relaxed chain.
+template <class Real>
+void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
+  const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
+  work.pairs.clear(), work.pair_starts.assign(1, 0), work.labels.resize(L + 1);
+  for (std::size_t t = 0; t < T; ++t) {
+    const auto keep = [&](std::size_t y, const auto& labels) {
+      for (std::size_t j = 0; j < labels.size(); ++j)
+        work.pairs.push_back({static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])});
+    };
+    for (std::size_t j = 0; chain.allowed && j < (t ? labels_of(*chain.allowed, t - 1).n : 1); ++j)
+      keep(t ? labels_of(*chain.allowed, t - 1)[j] : L, labels_of(*chain.allowed, t));
+    for (std::size_t y = t ? 0 : L; !chain.allowed && y < (t ? L : L + 1); ++y) {
+      const Real* edge = work.edges.data() + ((by_token ? t * (L + 1) : 0) + y) * stride;
+      const Real before = t ? work.best[(t - 1) * stride + y] : 0;
+      const std::array<const Real*, 5> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
+      keep(y, ListedLabels{work.labels.data(), find_promising(before, rows, L, least, work.labels.data())});
+    }
+    work.pair_starts.push_back(work.pairs.size());
+  }
+}
+
+// What may follow labels x, y at most:
+//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
-  if (!relaxed.rows) return kForbidden<Real>;
-  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
-  if (work.ahead.size() < T * relaxed.n_before * stride) work.ahead.resize(T * relaxed.n_before * stride);
-  if (work.row.size() < stride) work.row.resize(stride);
-  for (std::size_t x = 0; x < relaxed.n_before; ++x)
-    for (std::size_t z = 0; z < L; ++z) work.ahead_of(chain, T - 1, x)[z] = chain.end ? chain.end[z] : 0;
-  for (std::size_t t = T - 1; t > 0; --t)
-    with_gains(chain, t, work, [&](const Real* gains) {
-      chain.allowed ? look_back_listed(chain, t, work, gains) : look_back(chain, t, work, gains);
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, size_of_token = relaxed.n_before * stride;
+  const std::size_t after_none = relaxed.after_none(L);
+  work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(L * stride);
+  const auto pairs_at = [&](std::size_t t) {
+    return std::span(work.pairs).subspan(work.pair_starts[t], work.pair_starts[t + 1] - work.pair_starts[t]);
+  };
+  for (std::size_t t = T; t-- > 0;) {
+    Real* ahead = work.ahead_of(chain, t, 0);
+    std::fill_n(ahead, size_of_token, kForbidden<Real>);
+    if (t + 1 == T) {
+      for (const auto [x, y] : pairs_at(t))
+        ahead[relaxed.before(x) * stride + y] = ahead[after_none * stride + y] = chain.end ? chain.end[y] : 0;
+      continue;
+    }
+    work.asked.clear();
+    std::size_t last = L;  // labels y that some pair goes on from
+    work.goes_on.assign(L, 0);
+    with_gains(chain, t + 1, work, [&](const Real* gains) {
+      for (const auto [y, z] : pairs_at(t + 1)) {
+        if (y == last) continue;
+        last = y, work.goes_on[y] = 1;
+        work.asked.push_back({static_cast<std::uint32_t>(after_none), y});
+        const Real *edge = chain.edge_at(t + 1, y), *emit = chain.emit_at(t + 1), *follows = work.ahead_of(chain, t + 1, relaxed.before(y));
+        Real* base = work.base.data() + y * stride;
+        for (std::size_t i = 0; i < stride; ++i) base[i] = (edge[i] + emit[i]) + follows[i] + (gains ? gains[y * stride + i] : 0);
+      }
     });
+    if (relaxed.n_before > 1)
+      for (const auto [x, y] : pairs_at(t))
+        if (work.goes_on[y]) work.asked.push_back({x, y});
+    while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
+    look_back(relaxed, stride, work.base.data(), work.asked, ahead);
+  }
   work.path.resize(T);
   Real size = 1;
   std::size_t x = L, y = L;
@@ -253,31 +262,39 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
     const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *follows = work.ahead_of(chain, t, relaxed.before(y));
     const Real* longer = t ? relaxed.row(relaxed.before(x), y, stride) : nullptr;
     const auto value = [&](std::size_t z) { return ((edge[z] + emit[z]) + follows[z]) + (longer ? longer[z] : 0); };
-    const auto best_of = [&](const auto& labels) {
-      std::size_t best = labels[0];
-      for (std::size_t j = 1; j < labels.size(); ++j)
-        if (value(labels[j]) > value(best)) best = labels[j];
-      return best;
-    };
-    const std::size_t best = chain.allowed ? best_of(labels_of(*chain.allowed, t)) : best_of(AllLabels{L});
+    std::size_t best = 0;
+    for (std::size_t z = 1; z < L; ++z)
+      if (value(z) > value(best)) best = z;
+    if (!(value(best) > kForbidden<Real>)) return kForbidden<Real>;
     size = std::max(size, std::fabs(follows[best]));
     work.path[t] = static_cast<std::int32_t>(best);
     x = y, y = best;
   }
   const Real reached = path_score(chain, work.path.data());
-  work.slack = Real(1e-4) * (size + std::fabs(reached));
+  if (reached > kForbidden<Real>) work.slack = std::max(work.slack, Real(1e-4) * (size + std::fabs(reached)));
   return reached;
 }
 
 template <class Real>
-Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {
-  return run_some(chain, work, least, width);
+Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
+  work.states.assign(1, ngrams.null()), work.alpha.assign(1, 0), work.state_starts.assign(1, 1);
+  if (work.place.size() < ngrams.size()) work.place.resize(ngrams.size(), -1);
+  Real lost = kForbidden<Real>;
+  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+    with_gains(chain, t, work, [&](const Real* gains) { advance(chain, work, t, least, gains); });
+    lost = std::max(lost, narrow(chain, work, t, width));
+    work.state_starts.push_back(work.states.size());
+  }
+  return lost;
 }
 
-#define TRELLIS_INSTANCES(Real)                                             \
-  template bool reach_all(const ChainView<Real>&, HistoryWorkspace<Real>&); \
-  template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&); \
-  template Real reach_some(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
+#define TRELLIS_INSTANCES(Real)                                                                        \
+  template Real bound_labels(const ChainView<Real>&, HistoryWorkspace<Real>&);                         \
+  template void keep_pairs(const ChainView<Real>&, HistoryWorkspace<Real>&, Real);                     \
+  template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&);                           \
+  template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

@@ -1,64 +1,123 @@
-// Forward by maxima over the states of a chain with label n-grams: of all states, or of those that good paths may be in.
+// Best paths of a chain with label n-grams: forward by maxima over the states that good paths may be in, or over all of them.
 #pragma once
-#include "engine/history_passes.hpp"
+#include <ranges>
+
 #include "engine/state_paths.hpp"
 
 namespace trellis {
 
+struct LabelPair {
+  std::uint32_t x, y;
+};
+
 // Scratch of one thread; any number of sentences may follow one another through it.
 template <class Real>
-struct HistoryWorkspace {
-  HistoryPasses<Real> passes;
-  std::vector<StateList<Real>> alpha;       // [T + 1] best scores of histories, by their states
-  std::vector<std::int32_t> place;          // [n_nodes] of some states among those of their token; -1 between uses
+struct HistoryWorkspace : StateTable<Real> {
+  std::vector<std::int32_t> place;          // [n_nodes] of some states in the table; -1 between uses
+  std::vector<Real> edges, emit, best;      // of the relaxed chain of order 1 and its mirror image
+  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label
+  std::vector<std::size_t> pair_starts;     // [T + 1]
   std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first
-  std::vector<Real> row;                    // [stride]
+  std::vector<Real> base;                   // [L, stride] of look_ahead
+  std::vector<LabelPair> asked;             // and pairs whose future it asks for
+  std::vector<std::uint8_t> goes_on;        // [L]
+  std::vector<std::int32_t> labels;         // [L + 1]
   std::vector<Real> token_scores, gains;    // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_gains
   std::vector<std::int32_t> path;           // [T]
-  StateTable<Real> table;                   // the same states, for best paths
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
+  std::vector<Real> costs;                  // of labels at single tokens
+  Real last_gap = 1;                        // between the best and the k-th best path of the sentence before
+  ScoresAt<Real> scores_at;
 
   // What grows with the length of a sentence.
-  std::size_t bytes() const {
-    std::size_t n_states = table.states.capacity();
-    for (const StateList<Real>& list : alpha) n_states += list.states.capacity();
-    return (ahead.capacity() + n_states) * sizeof(Real) + n_states * sizeof(std::uint32_t);
-  }
+  std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }
   // What may follow labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
     return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;
   }
 };
 
-// alpha of all tokens and states; false where no path is possible.
-template <class Real>
-bool reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
+// The states of a chain, as state_paths.hpp and state_sums.hpp have them. Steps are looked up when they are asked for: together they
+// may be many more than states.
+template <class R>
+struct HistoryStates {
+  using Real = R;
+  static constexpr bool kListed = false;
+  const ChainView<Real>& chain;
+  HistoryWorkspace<Real>& table;
 
-// Fills work.ahead and gives a score that some path has; minus infinity where little is known, and reach_all remains.
+  template <class Visit>
+  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
+    const Ngrams& ngrams = *chain.ngrams->ngrams;
+    const std::int32_t label = ngrams.label(table.states[states[0]]);
+    // A state of two labels and more is reached from states that end in all but its last.
+    const std::uint32_t parent = states.size() == 1 ? ngrams.parent(table.states[states[0]]) : Ngrams::kRoot;
+    const auto may_come_from = [&](std::size_t y) { return parent == Ngrams::kRoot || y == ngrams.label(parent); };
+    each_step(t, states, ListedLabels{&label, 1}, may_come_from, visit);
+  }
+  std::span<const StateStep<Real>> steps_at(std::size_t t) {
+    table.steps.clear();
+    const auto states = std::views::iota(table.state_starts[t], table.state_starts[t + 1]);
+    const auto keep = [&](const StateStep<Real>& step) { table.steps.push_back(step); };
+    const auto from_any = [](std::size_t) { return true; };
+    if (chain.allowed) each_step(t, states, labels_of(*chain.allowed, t), from_any, keep);
+    else each_step(t, states, AllLabels{chain.n_labels}, from_any, keep);
+    return table.steps;
+  }
+
+ private:
+  // Calls visit(step) for the steps into some states of token t by some labels.
+  template <class States, class Labels, class From, class Visit>
+  void each_step(std::size_t t, const States& states, const Labels& labels, From may_come_from, Visit visit) {
+    const Ngrams& ngrams = *chain.ngrams->ngrams;
+    for (const auto state : states) table.place[table.states[state]] = static_cast<std::int32_t>(state);
+    table.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) {
+      for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
+        const std::size_t y = ngrams.label(table.states[from]);
+        if (!may_come_from(y)) continue;
+        for (std::size_t j = 0; j < labels.size(); ++j) {
+          const std::uint32_t node = ngrams.longest(table.states[from], labels[j]);
+          if (const std::int32_t to = table.place[ngrams.state(node)]; to >= 0)
+            visit(StateStep<Real>{static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), node, 0, score(node),
+                                  chain.edge_at(t, y)[labels[j]], chain.emit_at(t)[labels[j]]});
+        }
+      }
+    });
+    for (const auto state : states) table.place[table.states[state]] = -1;
+  }
+};
+
+// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels. Gives a score that some path has, or
+// minus infinity.
+template <class Real>
+Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
+// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
+template <class Real>
+void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least);
+// After that, fills work.ahead. Gives a score that some path has, or minus infinity.
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
 
-// After look_ahead: alpha of the states through which a path may score `least` or more, at each token of the `width` most
-// promising of them. Gives the most that paths through the others may score.
+// The table of the states through which a path may score `least` or more, at each token of the `width` most promising of them. Gives the
+// most that paths through the others may score. After look_ahead, unless all states are asked for.
 inline constexpr std::size_t kAllStates = static_cast<std::size_t>(-1);
 template <class Real>
-Real reach_some(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width);
-
-// The same for all paths, at each token of as many states as the beam is wide; where these leave no path, of all states.
+Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width);
 template <class Real>
-bool reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  reach_some(chain, work, kForbidden<Real>, chain.ngrams->beam);
-  return work.alpha[chain.n_tokens].size() > 0 || reach_all(chain, work);
+void reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  reach_states(chain, work, kForbidden<Real>, kAllStates);
 }
 
+// Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards. If
+// all paths are forbidden the score is minus infinity, and the path has the lowest allowed labels.
 template <class Real>
-Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) {
-  Real best = kForbidden<Real>;
-  const StateList<Real>& last = work.alpha[chain.n_tokens];
-  for (std::size_t i = 0; i < last.size(); ++i) best = std::max(best, end_score(chain, last.states[i], last.values[i]));
-  return best;
-}
+Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path);
+
+// The k best paths [k, T] with their scores, best first; gives how many there are that are not forbidden. Ties as above.
+template <class Real>
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
+                             BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);
 
 }  // namespace trellis

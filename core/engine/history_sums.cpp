@@ -1,41 +1,30 @@
-// By products of factors, each token's scaled to sum to one; by logarithms where those overflow or vanish.
 #include "engine/history_sums.hpp"
 
 #include <cmath>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 namespace {
 
-constexpr std::size_t kFewTriples = 4096;  // listed per token on average: small tables are faster than states
+constexpr std::size_t kFewTriples = 4096;  // listed per token on average: small tables are faster than flows
 
-template <class S>
-inline constexpr bool kScaled = std::is_same_v<S, SumProduct>;
-
-// Factors of what labels give at a token, the greatest of them 1, and the range of all factors there; gives the logarithm that
-// was taken out.
-double emission_factors(const ChainView<double>& chain, const HistoryFactors& factors, std::size_t t, double* out, FactorRange& range) {
-  const double* emit = chain.emit + t * chain.stride;
-  const double* tops = factors.tops ? factors.tops + (chain.edge_per_token ? t * chain.stride : 0) : nullptr;
-  double added = 0, taken = 0;  // by n-grams at this token, at most and at least
-  if (const TokenNgrams<double>* own = chain.ngrams->by_token)
-    for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i) {
-      const double score = own->scores[i];
-      if (score > kForbidden<double>) (score > 0 ? added : taken) += score;
-    }
-  const auto over = [&](const auto& labels) {
-    double top = kForbidden<double>, most = kForbidden<double>, least = 0;
-    for (std::size_t j = 0; j < labels.size(); ++j) top = std::max(top, emit[labels[j]]);
-    if (top == kForbidden<double>) top = 0;
-    for (std::size_t j = 0; j < labels.size(); ++j) {
-      const double score = emit[labels[j]] - top;
-      out[labels[j]] = std::exp(score);
-      most = std::max(most, score + (tops ? tops[labels[j]] : factors.top));
-      if (score > kForbidden<double>) least = std::min(least, score);
-    }
-    range = {std::exp(most + added), std::exp(least + taken + factors.bottom)};
-    return top;
-  };
-  return chain.allowed ? over(labels_of(*chain.allowed, t)) : over(AllLabels{chain.n_labels});
+// Factors of scores less the greatest of them, and their range; gives the logarithm that was taken out. The range counts what stands
+// beside: what else a label gives at most, and all others at least.
+template <class Labels>
+double exp_listed(const double* scores, const Labels& labels, const double* most_beside, double added, double least_beside, double* out,
+                  FactorRange& range) {
+  double top = kForbidden<double>, most = kForbidden<double>, least = 0;
+  for (std::size_t j = 0; j < labels.size(); ++j) top = std::max(top, scores[labels[j]]);
+  if (top == kForbidden<double>) top = 0;
+  for (std::size_t j = 0; j < labels.size(); ++j) {
+    const double score = scores[labels[j]] - top;
+    out[labels[j]] = exp(score);
+    most = std::max(most, score + most_beside[labels[j]]);
+    if (score > kForbidden<double>) least = std::min(least, score);
+  }
+  range = {exp(most + added), exp(least + least_beside)};
+  return top;
 }
 
 // The range of scores [n] as factors.
@@ -45,78 +34,11 @@ FactorRange range_of(const double* scores, std::size_t n) {
     most = std::max(most, scores[i]);
     if (scores[i] > kForbidden<double>) least = std::min(least, scores[i]);
   }
-  return {std::exp(most), std::exp(least)};
+  return {exp(most), exp(least)};
 }
 
-// log Z, and alpha of all tokens.
-template <class S>
-TRELLIS_INLINE double forward_any(const ChainView<double>& chain, HistorySumsWorkspace& work) {
-  work.passes.begin(chain);
-  if (work.alpha.size() < chain.n_tokens + 1) work.alpha.resize(chain.n_tokens + 1);
-  work.alpha[0] = {{chain.ngrams->ngrams->null()}, {S::template one<double>}};
-  const auto forward = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
-    work.passes.template at_token<S>(t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-      work.passes.template forward<S>(labels, score, work.alpha[t], work.alpha[t + 1]);
-    });
-    return std::span(work.alpha[t + 1].values);
-  };
-  return sum_forward<S>(chain.n_tokens, work.sums, forward, [&](std::size_t i) {
-    return chain.end ? chain.end[chain.ngrams->ngrams->label(work.alpha[chain.n_tokens].states[i])] : S::template one<double>;
-  });
-}
-
-template <class S>
-TRELLIS_INLINE void backward_any(const ChainView<double>& chain, HistorySumsWorkspace& work,
-                                 const HistoryExpectations& wanted) {
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const auto probability = [](double value) { return kScaled<S> ? value : std::exp(value); };
-  work.here.states = work.alpha[chain.n_tokens].states;
-  work.here.values.swap(work.sums.beta);
-  for (std::size_t t = chain.n_tokens; t-- > 0;) {
-    if constexpr (kScaled<S>)
-      for (double& value : work.here.values) value *= work.sums.scales[t];
-    work.passes.template at_token<S>(
-        t, [&](const auto& labels, const auto& score) TRELLIS_INLINE_LAMBDA {
-          work.passes.template backward<S>(labels, score, work.alpha[t], work.here, work.betas);
-          work.passes.each_row([&](std::uint32_t node, const double* row) TRELLIS_INLINE_LAMBDA {
-            const std::size_t y = ngrams.label(node);
-            if (ngrams.length(node) == 1)
-              for (std::size_t j = 0; j < labels.n; ++j) {
-                const std::size_t z = labels.label(j);
-                expect_pair(wanted, chain, t, y, z, probability(row[j]));
-              }
-            else if (wanted.ngrams)
-              work.passes.each_explicit(labels, node, [&](std::uint32_t child, std::size_t j) TRELLIS_INLINE_LAMBDA {
-                wanted.ngrams[child] += wanted.weight * probability(row[j]);
-              });
-          });
-          if (const TokenNgrams<double>* own = chain.ngrams->by_token; own && wanted.token_ngrams)
-            for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i) {
-              const std::uint32_t node = own->nodes[i];
-              const double* row = work.passes.row_of(ngrams.parent(node));
-              const std::ptrdiff_t j = labels.at(ngrams.label(node));
-              wanted.token_ngrams[i] = row && j >= 0 ? wanted.weight * probability(row[j]) : 0;
-            }
-        });
-    work.here.states = work.alpha[t].states;
-    work.here.values.swap(work.betas);
-  }
-}
-
-TRELLIS_CLONES double forward_products(const ChainView<double>& chain, HistorySumsWorkspace& work) {
-  return forward_any<SumProduct>(chain, work);
-}
-TRELLIS_CLONES void backward_products(const ChainView<double>& chain, HistorySumsWorkspace& work,
-                                      const HistoryExpectations& wanted) {
-  backward_any<SumProduct>(chain, work, wanted);
-}
-
-// The same by flows, where every token may have every label.
-TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const HistoryFactors& factors,
-                                    HistorySumsWorkspace& work) {
-  const NgramPlan& plan = *factors.plan;
+TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work) {
   const std::size_t T = chain.n_tokens, n = plan.contexts.size();
-  work.flows.begin(plan, factors.plan_totals);
   if (work.masses.size() < (T + 1) * n) work.masses.resize((T + 1) * n);
   std::fill_n(work.masses.data(), n, 0.0);
   work.masses[plan.single(chain.n_labels)] = 1;
@@ -125,13 +47,14 @@ TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const Histor
     work.flows.forward(chain, t, to - n, to);
     return std::span(to, n);
   };
-  return sum_forward<SumProduct>(T, work.sums, forward, [&](std::size_t i) {
+  return sum_forward(T, work.sums, forward, [&](std::size_t i) {
     return plan.last[i] == chain.n_labels ? 0 : chain.end ? chain.end[plan.last[i]] : 1;
   });
 }
 TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work,
                                    const HistoryExpectations& wanted) {
   const std::size_t n = plan.contexts.size(), stride = chain.stride;
+  const Ngrams& ngrams = *chain.ngrams->ngrams;
   work.betas.resize(n);
   work.gram_sums.assign(plan.n_grams(), 0);
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
@@ -147,6 +70,12 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
       for (std::size_t i = 0; i < plan.n_long; ++i)
         if (work.flows.has_mass(i))
           for (std::size_t k = plan.starts[i]; k < plan.starts[i + 1]; ++k) work.gram_sums[k] += found[plan.pair_size + k];
+    if (const TokenNgrams<double>* by_token = chain.ngrams->by_token; by_token && wanted.token_ngrams)
+      for (std::size_t i = by_token->starts[t]; i < by_token->starts[t + 1]; ++i) {
+        const std::uint32_t node = by_token->nodes[i];
+        const bool is_met = work.flows.has_mass(plan.number[ngrams.parent(node)]);
+        wanted.token_ngrams[i] = is_met ? wanted.weight * found[plan.place[node]] : 0;
+      }
     for (std::size_t i = 0; i < n; ++i)  // of what is never met beta may be too large for a number
       if (work.masses[t * n + i] == 0) work.betas[i] = 0;
     work.sums.beta.swap(work.betas);
@@ -157,54 +86,75 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
 
 }  // namespace
 
-double sum_histories(const ChainView<double>& chain, const HistoryFactors& factors, HistorySumsWorkspace& work,
-                     const HistoryExpectations& wanted) {
-  const std::size_t T = chain.n_tokens, stride = chain.stride;
-  if (T == 0) return 0;
-  if (wanted.node) std::fill_n(wanted.node, T * stride, 0.0);
-  if (wanted.token_pairs) std::fill_n(wanted.token_pairs, T * (chain.n_labels + 1) * stride, 0.0);
-  if (on_lattice(chain)) return sum_on_lattice(chain, work.lattice, wanted);
-  if (work.emit.size() < T * stride) work.emit.resize(T * stride);
+// Minus infinity where factors overflow or vanish. By small tables where lists are short, else by flows.
+double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
+  const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   ChainView<double> products = chain;
-  double taken_out = 0, top = factors.top;
-  std::vector<FactorRange>& ranges = work.sums.ranges;
-  ranges.resize(T + 1);
-  for (std::size_t t = 0; t < T; ++t) taken_out += emission_factors(chain, factors, t, work.emit.data() + t * stride, ranges[t]);
-  ranges[T] = chain.end ? range_of(chain.end, chain.n_labels) : FactorRange{};
-  products.emit = work.emit.data(), products.edge = factors.edge, products.end = factors.end;
-  work.ngrams = {chain.ngrams->ngrams, factors.ngrams, factors.totals, nullptr};
-  if (chain.ngrams->by_token) {
-    work.by_token = *chain.ngrams->by_token;
-    for (std::size_t t = 0; t < T; ++t) {
-      double added = 0;
-      for (std::size_t i = work.by_token.starts[t]; i < work.by_token.starts[t + 1]; ++i) {
-        double& score = work.by_token.scores[i];
-        added += std::max(score, 0.0);
-        score = std::exp(score);
-      }
-      top = std::max(top, factors.top + added);
+  NgramScores<double> scored{chain.ngrams->ngrams, score_factors_.data()};
+  products.edge = edge_factors_.data(), products.end = chain.end ? end_factors_.data() : nullptr, products.ngrams = &scored;
+  EdgeRange edges = edges_;
+  if (chain.edge_per_token) {
+    const std::size_t size = T * (L + 1) * stride;
+    work.edge.resize(size);
+    work.tops.assign(T * stride, kForbidden<double>);
+    edges = {};
+    for (std::size_t i = 0, z = 0, row = 0; i < size; ++i) {
+      work.edge[i] = exp(chain.edge[i]);
+      if (z < L) edges.add(chain.edge[i], work.tops[row / (L + 1) * stride + z]);
+      if (++z == stride) z = 0, ++row;
     }
-    work.ngrams.by_token = &work.by_token;
+    for (std::size_t i = 0; i < work.tops.size(); ++i) work.tops[i] += total_tops_[i % stride];
+    products.edge = work.edge.data();
   }
-  products.ngrams = &work.ngrams;
-  // By flows where every token may have every label, by small tables where they are short, else by states.
-  const bool by_flows = factors.plan && !chain.allowed && !chain.ngrams->by_token;
-  const bool by_tables = !by_flows && has_few_triples(chain, kFewTriples);
-  if (top <= Scaling::kMostTop) {
-    const double log_z = by_flows    ? forward_flows(products, factors, work)
-                         : by_tables ? work.listed.sum(products, work.sums)
-                                     : forward_products(products, work);
-    if (std::isfinite(log_z)) {
-      if (!wanted.any()) return log_z + taken_out;
-      if (by_flows) backward_flows(products, *factors.plan, work, wanted);
-      else if (by_tables) work.listed.expect(products, work.sums, wanted);
-      else backward_products(products, work, wanted);
-      return log_z + taken_out;
+  const bool by_tables = has_few_triples(chain, kFewTriples);
+  if (work.emit.size() < T * stride) work.emit.resize(T * stride);
+  if (chain.allowed && !by_tables) std::fill_n(work.emit.data(), T * stride, 0.0);
+  products.emit = work.emit.data();
+  if (chain.ngrams->by_token) work.by_token = *chain.ngrams->by_token, scored.by_token = &work.by_token;
+  work.sums.ranges.resize(T + 1);
+  double taken_out = 0, top = 0;
+  for (std::size_t t = 0; t < T; ++t) {
+    double added = 0, taken = 0;  // by n-grams at this token, at most and at least
+    for (std::size_t i = scored.by_token ? work.by_token.starts[t] : 0; scored.by_token && i < work.by_token.starts[t + 1]; ++i) {
+      double& score = work.by_token.scores[i];
+      if (score > kForbidden<double>) (score > 0 ? added : taken) += score;
+      score = exp(score);
     }
+    top = std::max(top, added);
+    const auto over = [&](const auto& labels) {
+      return exp_listed(chain.emit_at(t), labels, chain.edge_per_token ? work.tops.data() + t * stride : tops_.data(), added,
+                        edges.bottom + total_bottom_ + taken, work.emit.data() + t * stride, work.sums.ranges[t]);
+    };
+    taken_out += chain.allowed ? over(labels_of(*chain.allowed, t)) : over(AllLabels{L});
   }
-  const double log_z = forward_any<LogSum>(chain, work);
-  if (wanted.any() && std::isfinite(log_z)) backward_any<LogSum>(chain, work, wanted);
-  return log_z;
+  work.sums.ranges[T] = chain.end ? range_of(chain.end, L) : FactorRange{};
+  if (top_ + edges.top + top > Scaling::kMostTop) return kForbidden<double>;
+  if (!by_tables) work.flows.begin(plan_, plan_totals_.data());
+  const double log_z = by_tables ? work.listed.sum(products, work.sums) : forward_flows(products, plan_, work);
+  if (!wanted.any() || !std::isfinite(log_z)) return log_z + taken_out;
+  if (by_tables) work.listed.expect(products, work.sums, wanted);
+  else backward_flows(products, plan_, work, wanted);
+  return log_z + taken_out;
+}
+
+double NgramTables::sum(std::size_t n, const double* emit, const double* token_edge, const TokenNgrams<double>* by_token,
+                        const LabelSets* allowed, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
+  if (n == 0) return 0;
+  NgramScores<double> scored = scored_;
+  scored.by_token = by_token;
+  ChainView<double> chain(labels_, n, emit, token_edge, allowed);
+  chain.ngrams = &scored;
+  if (wanted.node) std::fill_n(wanted.node, n * chain.stride, 0.0);
+  if (wanted.token_pairs) std::fill_n(wanted.token_pairs, n * (chain.n_labels + 1) * chain.stride, 0.0);
+  if (on_lattice(chain)) {
+    lay_out(chain, work.lattice);
+    LatticeStates<double> states{chain, work.lattice};
+    return expect_steps(states, wanted);
+  }
+  if (const double log_z = sum_products(chain, work, wanted); std::isfinite(log_z)) return log_z;
+  reach_all(chain, work.states);
+  HistoryStates<double> states{chain, work.states};
+  return expect_steps(states, wanted);
 }
 
 }  // namespace trellis

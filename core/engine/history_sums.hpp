@@ -1,45 +1,123 @@
-// Sums over all paths of a chain with label n-grams: log Z, and how probable labels and label n-grams are at each token.
+// Sums over all paths of a chain with label n-grams: log Z, and how probable labels and label n-grams are at each token. By products of
+// factors, each token's scaled to sum to one; by logarithms where those overflow or vanish.
 #pragma once
+#include <cmath>
+#include <optional>
+
+#include "engine/elementary.hpp"
 #include "engine/history_flows.hpp"
-#include "engine/history_passes.hpp"
+#include "engine/history_states.hpp"
 #include "engine/lattice.hpp"
 #include "engine/listed_passes.hpp"
 
 namespace trellis {
 
+// Scratch of one thread.
 struct HistorySumsWorkspace {
-  HistoryPasses<double> passes;
-  std::vector<StateList<double>> alpha;  // [T + 1], scaled to sum to one or as logarithms
-  std::vector<double> emit, edge;        // [T, stride], [T, L+1, stride] factors
-  std::vector<double> tops;              // [T, stride] as HistoryFactors has them, of edges per token
-  std::vector<double> betas;             // [states]
+  std::vector<double> emit, edge;     // [T, stride], [T, L+1, stride] factors
+  std::vector<double> tops;           // [T, stride] the most that edges and totals give with a label, of edges per token
+  TokenNgrams<double> by_token;       // factors
   ForwardSums sums;
-  TokenNgrams<double> by_token;          // factors
-  NgramScores<double> ngrams;
-  StateList<double> here;
-  ListedPasses<double> listed;
-  LatticeWorkspace<double> lattice;
+  ListedPasses listed;
   FlowPasses flows;
-  std::vector<double> masses;     // [T + 1, n_contexts] alpha as the flows have it
-  std::vector<double> gram_sums;  // [n_grams]
+  std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha as the flows have it, [n_contexts]
+  std::vector<double> gram_sums;      // [n_grams]
+  LatticeWorkspace<double> lattice;
+  HistoryWorkspace<double> states;
 };
 
-// exp of the scores of a chain that sentences share; what differs from token to token is made for each sentence.
-struct HistoryFactors {
-  const double* edge;              // [L + 1, stride], or [T, L + 1, stride] if the chain has edges per token
-  const double* ngrams;            // [n_nodes]
-  const double* totals = nullptr;  // [n_nodes] if the chain has them
-  const double* end = nullptr;     // [stride]
-  const NgramPlan* plan = nullptr;        // where it was made, with
-  const double* plan_totals = nullptr;    // [n_grams] totals in its order
-  double top = 0;                  // the most that an edge, a total and an end can give together, as a logarithm
-  const double* tops = nullptr;    // [stride] the most that edges and totals give with a label; [T, stride] if edges are per token
-  double bottom = kForbidden<double>;  // the least that an edge and a total give that are not forbidden
-};
+// What labels score among themselves, shared by sentences, in double and as factors; always of the same n-grams.
+class NgramTables {
+ public:
+  // edge [L+1, stride], scores [n_nodes], end [stride] or empty. With `changed`, only these cells of edge are
+  // others than when all was set: with many labels they are few.
+  template <class Real>
+  void set(const Ngrams& ngrams, const std::vector<Real>& edge, const std::vector<Real>& scores,
+           const std::vector<Real>& end, std::optional<std::span<const std::int32_t>> changed = {}) {
+    const std::size_t L = ngrams.n_labels(), stride = padded(L);
+    set_edges(edge, L, stride, changed);
+    scores_.assign(scores.begin(), scores.end());
+    end_.assign(end.begin(), end.end());
+    join_scores<MaxPlus>(ngrams, scores_.data(), totals_);
+    scored_ = {&ngrams, scores_.data(), totals_.data()};
+    total_tops_.assign(stride, 0);
+    double total_top = total_bottom_ = 0;
+    for (std::uint32_t g = 1; g < ngrams.size(); ++g) {
+      if (ngrams.length(g) < kScored) continue;
+      double& label_top = total_tops_[ngrams.label(g)];
+      label_top = std::max(label_top, totals_[g]);
+      for (const double score : {totals_[g], scores_[g]}) {  // factors are joined one by one
+        total_top = std::max(total_top, score);
+        if (score > kForbidden<double>) total_bottom_ = std::min(total_bottom_, score);
+      }
+    }
+    tops_.resize(stride);
+    for (std::size_t z = 0; z < L; ++z) tops_[z] = edge_tops_[z] + total_tops_[z];
+    top_ = total_top;
+    if (!end_.empty()) top_ += std::max(0.0, *std::max_element(end_.data(), end_.data() + L));
+    exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
+    std::vector<double> total_factors;
+    join_scores<SumProduct>(ngrams, score_factors_.data(), total_factors);
+    if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
+    plan_totals_.clear();
+    for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors[g]);
+    labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};
+  }
 
-// `chain` has logarithms. Returns log Z, minus infinity where no path is possible: then there are no expectations. The
-// empty sentence has log Z = 0.
-double sum_histories(const ChainView<double>& chain, const HistoryFactors& factors, HistorySumsWorkspace& work,
-                     const HistoryExpectations& wanted);
+  const LabelTables<double>& labels() const { return labels_; }
+  double total(std::uint32_t node) const { return totals_[node]; }
+
+  // log Z and what is wanted of n tokens: emit [n, stride]; token_edge [n, L+1, stride] where label pairs differ by token,
+  // else null; by_token what n-grams have at single tokens, or null. Minus infinity where no path is possible: then nothing is
+  // expected. The empty sentence has log Z = 0.
+  double sum(std::size_t n, const double* emit, const double* token_edge, const TokenNgrams<double>* by_token,
+             const LabelSets* allowed, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const;
+
+ private:
+  // What edges give at most and at least, but those that are forbidden.
+  struct EdgeRange {
+    double top = 0, bottom = 0;
+    void add(double score, double& label_top) {
+      label_top = std::max(label_top, score), top = std::max(top, score);
+      if (score > kForbidden<double>) bottom = std::min(bottom, score);
+    }
+  };
+
+  template <class Real>
+  void set_edges(const std::vector<Real>& edge, std::size_t L, std::size_t stride,
+                 const std::optional<std::span<const std::int32_t>>& changed) {
+    if (!changed) {
+      edge_.assign(edge.begin(), edge.end());
+      exp_all(edge_, edge_factors_);
+      edges_ = {}, edge_tops_.assign(stride, kForbidden<double>);
+      for (std::size_t i = 0; i < edge_.size(); i += stride)
+        for (std::size_t z = 0; z < L; ++z) edges_.add(edge_[i + z], edge_tops_[z]);
+      return;
+    }
+    for (const std::int32_t cell : *changed) {
+      const auto place = static_cast<std::size_t>(cell);
+      edge_[place] = edge[place];
+      edge_factors_[place] = factor(edge_[place]);
+      edges_.add(edge_[place], edge_tops_[place % stride]);
+    }
+  }
+  static double factor(double score) { return score == 0 ? 1 : exp(score); }
+  static void exp_all(const std::vector<double>& from, std::vector<double>& to) {
+    to.resize(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = factor(from[i]);
+  }
+  double sum_products(const ChainView<double>& chain, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const;
+
+  std::vector<double> edge_, scores_, totals_, end_;
+  std::vector<double> edge_factors_, score_factors_, end_factors_;
+  EdgeRange edges_;
+  double top_ = 0;                                     // what a total and an end can give together at most
+  std::vector<double> edge_tops_, total_tops_, tops_;  // [stride] what edges, totals and both give at most with a label
+  double total_bottom_ = 0;                            // what a total gives at least that is not forbidden
+  NgramPlan plan_;
+  std::vector<double> plan_totals_;  // [n_grams] factors, in its order
+  NgramScores<double> scored_{};
+  LabelTables<double> labels_{};
+};
 
 }  // namespace trellis

@@ -3,18 +3,9 @@
 namespace trellis {
 namespace {
 
-template <class Real>
-struct Room {
-  std::vector<Real>&in, &terms;
-};
-Room<float> room_of(HypergraphWorkspace& work, float) { return {work.in_float, work.terms_float}; }
-Room<double> room_of(HypergraphWorkspace& work, double) { return {work.in, work.terms}; }
-
-#define TRELLIS_BEST(Real)                                                                                              \
-  TRELLIS_CLONES void best_inside(const HypergraphView& graph, const Real* scores, std::vector<Real>& terms, Real* in) { \
-    inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<Real>{terms}, in); \
-  }
-TRELLIS_FOR_REALS(TRELLIS_BEST)
+TRELLIS_CLONES void best_inside(const HypergraphView& graph, const double* scores, std::vector<double>& terms, double* in) {
+  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<double>{terms}, in);
+}
 TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
   work.shares.resize(graph.n_edges);
   inside<LogSumOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
@@ -23,26 +14,23 @@ TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores
 
 }  // namespace
 
-template <class Real>
-Real* best_scores(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work) {
-  const Room<Real> room = room_of(work, Real());
-  room.in.resize(graph.n_nodes);
-  best_inside(graph, scores, room.terms, room.in.data());
-  return room.in.data();
+double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
+  work.in.resize(graph.n_nodes);
+  best_inside(graph, scores, work.terms, work.in.data());
+  return work.in.data();
 }
 
-template <class Real>
-Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
-                     std::vector<std::int64_t>& edges) {
-  const Real* in = best_scores(graph, scores, work);
+double best_derivation(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work,
+                       std::vector<std::int64_t>& edges) {
+  const double* in = best_scores(graph, scores, work);
   edges.clear();
-  if (in[graph.goal] == kForbidden<Real>) return in[graph.goal];
+  if (in[graph.goal] == kForbidden<double>) return in[graph.goal];
   work.open.assign(1, graph.goal);
   while (!work.open.empty()) {
     const std::size_t v = work.open.back();
     work.open.pop_back();
     for (auto e = static_cast<std::size_t>(graph.in_starts[v]); e < static_cast<std::size_t>(graph.in_starts[v + 1]); ++e) {
-      Real term = scores[e];
+      double term = scores[e];
       const std::span<const std::int32_t> tails = graph.tails_of(e);
       for (std::int32_t u : tails) term += in[u];
       if (term != in[v]) continue;
@@ -54,11 +42,6 @@ Real best_derivation(const HypergraphView& graph, const Real* scores, Hypergraph
   }
   return in[graph.goal];
 }
-
-#define TRELLIS_INSTANCES(Real)                                                        \
-  template Real* best_scores(const HypergraphView&, const Real*, HypergraphWorkspace&); \
-  template Real best_derivation(const HypergraphView&, const Real*, HypergraphWorkspace&, std::vector<std::int64_t>&);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
   work.in.resize(graph.n_nodes);

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "engine/best_lists.hpp"
+#include "engine/elementary.hpp"
 #include "engine/hypergraph.hpp"
 #include "engine/semiring.hpp"
 
@@ -76,7 +77,7 @@ struct LogSumOf : LogSum {
     }
     Vector<double> totals{};
     std::size_t i = 0;
-    for (; i + 4 <= n; i += 4) totals += lanes(terms + i) = exp_lanes(lanes(terms + i) - top);
+    for (; i + 4 <= n; i += 4) totals += lanes_at(terms + i) = exp_lanes(lanes(terms + i) - top);
     if (i < n) {
       Vector<double> left = Vector<double>{} + zero<double>;
       for (std::size_t j = i; j < n; ++j) left[j - i] = terms[j] - top;
@@ -85,7 +86,7 @@ struct LogSumOf : LogSum {
     }
     const double total = (totals[0] + totals[1]) + (totals[2] + totals[3]), scale = 1 / total;
     for (std::size_t j = 0; j < n; ++j) terms[j] *= scale;
-    return top + std::log(total);
+    return top + log(total);
   }
 };
 // The first-order expectation semiring (Eisner 2002), with means in place of sums: the log of a probability, and the mean
@@ -102,11 +103,11 @@ struct ExpectationOf {
     for (std::size_t i = 0; i < n; ++i) top = std::max(top, terms[i].log);
     if (top == kForbidden<double>) return {top, 0};
     for (std::size_t i = 0; i < n; ++i) {
-      const double part = std::exp(terms[i].log - top);
+      const double part = exp(terms[i].log - top);
       total += part;
       if (part > 0) mean += part * terms[i].mean;
     }
-    return {top + std::log(total), mean / total};
+    return {top + log(total), mean / total};
   }
 };
 
@@ -121,7 +122,6 @@ inline void check_length(std::size_t n_edges) {
 struct HypergraphWorkspace {
   std::vector<double> in, mass;       // [n_nodes]
   std::vector<double> terms, shares;  // [edges into a node], [n_edges]
-  std::vector<float> in_float, terms_float;
   std::vector<Expected> expected, expected_terms;
   std::vector<std::size_t> open;  // nodes still to be derived
   BestListsScratch<double> lists;
@@ -130,13 +130,11 @@ struct HypergraphWorkspace {
 // The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from the first to the last
 // one. Gives its score; minus infinity and no edges where every derivation is forbidden. Ties: the first edge wins, decided
 // from the goal down.
-template <class Real>
-Real best_derivation(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work,
-                     std::vector<std::int64_t>& edges);
+double best_derivation(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work,
+                       std::vector<std::int64_t>& edges);
 
 // in [n_nodes]: the scores of the best derivations of all nodes.
-template <class Real>
-Real* best_scores(const HypergraphView& graph, const Real* scores, HypergraphWorkspace& work);
+double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
 // log Z over all derivations; in work.in the log sum of every node, in work.shares what part of its head's comes by an edge.
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "engine/chain_passes.hpp"
-#include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {
@@ -64,7 +63,9 @@ struct ChainGraph {
 template <class Real, class LabelsAt>
 std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
                  Real* scores) {
-  ChainGraph<Real, LabelsAt> graph{chain, labels_at, best_prefixes(chain, work.viterbi)};
+  Real* delta = work.viterbi.delta.grow(chain.n_tokens * chain.token_size());
+  search_dense(chain, delta, nullptr);
+  ChainGraph<Real, LabelsAt> graph{chain, labels_at, delta};
   BestLists lists(graph, work.lists);
   std::size_t n = 0;
   for (; n < k && lists.find(n + 1); ++n, paths += chain.n_tokens) {

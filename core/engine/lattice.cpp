@@ -1,5 +1,6 @@
 #include "engine/lattice.hpp"
 
+#include "engine/elementary.hpp"
 #include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
@@ -14,29 +15,8 @@ void forward_best(LatticeWorkspace<Real>& w) {
 }
 
 TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes(numbers + i) = exp_lanes(lanes(numbers + i));
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes_at(numbers + i) = exp_lanes(lanes(numbers + i));
 }
-
-// As state_paths.hpp has them.
-template <class R>
-struct LatticeStates {
-  using Real = R;
-  const ChainView<Real>& chain;
-  LatticeWorkspace<Real>& table;
-
-  LatticeStates(const ChainView<Real>& chain, LatticeWorkspace<Real>& work) : chain(chain), table(work) {
-    lay_out(chain, work);
-    forward_best(work);
-    work.marked.assign(work.states.size(), 0);
-  }
-  template <class Visit>
-  void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
-    for (std::uint32_t state : states) table.marked[state] = 1;
-    for (std::size_t i = table.step_starts[t]; i < table.step_starts[t + 1]; ++i)
-      if (table.marked[table.steps[i].to]) visit(table.steps[i]);
-    for (std::uint32_t state : states) table.marked[state] = 0;
-  }
-};
 
 }  // namespace
 
@@ -96,63 +76,45 @@ void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::size_
 
 template <class Real>
 Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::int32_t* path) {
-  LatticeStates<Real> states(chain, w);
+  lay_out(chain, w);
+  forward_best(w);
+  LatticeStates<Real> states{chain, w};
   return StatePaths(states).best(path);
 }
 
 template <class Real>
 std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& w,
                               BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  LatticeStates<Real> states(chain, w);
+  lay_out(chain, w);
+  forward_best(w);
+  LatticeStates<Real> states{chain, w};
   return StatePaths(states).k_best(k, lists, paths, scores);
 }
 
-//   alpha[to] = log sum over steps into it of exp(alpha[from] + score),   share = exp(alpha[from] + score - alpha[to])
-// Each sum is taken less its greatest term, so that scores may have any size.
-double step_shares(const ChainView<double>& chain, LatticeWorkspace<double>& w) {
-  const std::size_t first_last = w.state_starts[chain.n_tokens - 1];
-  w.alpha.assign(w.states.size(), kForbidden<double>);
-  w.alpha[0] = 0;
-  w.sums.assign(w.states.size(), 0.0), w.beta.assign(w.states.size(), 0.0);
-  w.shares.resize(w.steps.size() + kLanes<double>);
-  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    const std::size_t first = w.step_starts[t], last = w.step_starts[t + 1];
-    for (std::size_t i = first; i < last; ++i) {
-      w.shares[i] = w.alpha[w.steps[i].from] + w.steps[i].score();
-      w.alpha[w.steps[i].to] = std::max(w.alpha[w.steps[i].to], w.shares[i]);
-    }
-    for (std::size_t i = first; i < last; ++i)
-      if (w.shares[i] > kForbidden<double>) w.shares[i] -= w.alpha[w.steps[i].to];
-    exponentiate(w.shares.data() + first, last - first);
-    for (std::size_t i = first; i < last; ++i) w.sums[w.steps[i].to] += w.shares[i];
-    for (std::size_t i = first; i < last; ++i)
-      if (w.shares[i] > 0) w.shares[i] /= w.sums[w.steps[i].to];
-    for (std::size_t s = w.state_starts[t]; s < w.state_starts[t + 1]; ++s)
-      if (w.sums[s] > 1) w.alpha[s] += std::log(w.sums[s]);
+void share_steps(StateTable<double>& w, std::size_t t, std::span<const StateStep<double>> steps, double* shares) {
+  const std::size_t first = w.state_starts[t], last = w.state_starts[t + 1];
+  w.sums.resize(w.states.size());
+  std::fill(w.alpha.begin() + static_cast<std::ptrdiff_t>(first), w.alpha.begin() + static_cast<std::ptrdiff_t>(last), kForbidden<double>);
+  std::fill(w.sums.begin() + static_cast<std::ptrdiff_t>(first), w.sums.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    shares[i] = w.alpha[steps[i].from] + steps[i].score();
+    w.alpha[steps[i].to] = std::max(w.alpha[steps[i].to], shares[i]);
   }
-  for (std::size_t s = first_last; s < w.states.size(); ++s) w.beta[s] = end_score(chain, w.states[s], w.alpha[s]);
-  return first_last < w.states.size() ? LogSumOf::sum(w.beta.data() + first_last, w.states.size() - first_last) : kForbidden<double>;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (shares[i] > kForbidden<double>) shares[i] -= w.alpha[steps[i].to];
+  exponentiate(shares, steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) w.sums[steps[i].to] += shares[i];
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (shares[i] > 0) shares[i] /= w.sums[steps[i].to];
+  for (std::size_t s = first; s < last; ++s)
+    if (w.sums[s] > 1) w.alpha[s] += log(w.sums[s]);
 }
 
-double sum_on_lattice(const ChainView<double>& chain, LatticeWorkspace<double>& w, const HistoryExpectations& wanted) {
-  const Ngrams& ngrams = *chain.ngrams->ngrams;
-  const TokenNgrams<double>* own = wanted.token_ngrams ? chain.ngrams->by_token : nullptr;
-  const bool goes_back = wanted.node || wanted.token_pairs || wanted.pairs || wanted.ngrams || wanted.token_ngrams;
-  if (own && w.of_ngram.size() < ngrams.size()) w.of_ngram.resize(ngrams.size(), 0.0);
-  lay_out(chain, w);
-  const double log_z = sum_steps(chain, w, goes_back, [&](std::size_t t, const auto& step, double p) TRELLIS_INLINE_LAMBDA {
-    expect_pair(wanted, chain, t, ngrams.label(w.states[step.from]), ngrams.label(step.ngram), p);
-    for (std::uint32_t g = step.ngram; wanted.ngrams && ngrams.length(g) >= kScored; g = ngrams.shorter(g))
-      wanted.ngrams[g] += wanted.weight * p;
-    if (!own) return;
-    for (std::uint32_t g = step.ngram; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.of_ngram[g] += p;
-    if (&step - w.steps.data() + 1 != static_cast<std::ptrdiff_t>(w.step_starts[t + 1])) return;
-    for (std::size_t i = own->starts[t]; i < own->starts[t + 1]; ++i)
-      wanted.token_ngrams[i] = wanted.weight * w.of_ngram[own->nodes[i]];
-    for (std::size_t i = w.step_starts[t]; i < w.step_starts[t + 1]; ++i)
-      for (std::uint32_t g = w.steps[i].ngram; ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.of_ngram[g] = 0;
-  });
-  return log_z;
+double share_ends(const ChainView<double>& chain, StateTable<double>& w) {
+  const std::size_t first = w.state_starts[chain.n_tokens - 1];
+  w.beta.assign(w.states.size(), 0.0);
+  for (std::size_t s = first; s < w.states.size(); ++s) w.beta[s] = end_score(chain, w.states[s], w.alpha[s]);
+  return first < w.states.size() ? LogSumOf::sum(w.beta.data() + first, w.states.size() - first) : kForbidden<double>;
 }
 
 //   beta[from] = max over steps out of it of ((total + edge) + emit) + beta[to]
@@ -190,5 +152,6 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std:
   template std::size_t k_best_on_lattice(const ChainView<Real>&, std::size_t, LatticeWorkspace<Real>&, BestListsScratch<Real>&, \
                                          std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

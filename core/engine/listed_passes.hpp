@@ -10,8 +10,7 @@
 namespace trellis {
 
 // Whether a chain has such lists, with at most so many triples per token on average.
-template <class Real>
-bool has_few_triples(const ChainView<Real>& chain, std::size_t most) {
+inline bool has_few_triples(const ChainView<double>& chain, std::size_t most) {
   if (!chain.allowed || !chain.ngrams || chain.ngrams->ngrams->order() != 2 || chain.ngrams->by_token) return false;
   std::size_t total = 0, x = 1, y = 1;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
@@ -22,75 +21,36 @@ bool has_few_triples(const ChainView<Real>& chain, std::size_t most) {
   return total <= most * chain.n_tokens;
 }
 
-// The passes over one chain at a time, of at least one token; scratch of one thread.
-template <class Real>
+// Sums of products over one chain at a time, of at least one token; scratch of one thread.
 class ListedPasses {
  public:
-  // As best_history, bit for bit.
-  Real best(const ChainView<Real>& chain, std::int32_t* path) {
-    const std::size_t T = chain.n_tokens;
-    begin(chain);
-    for (std::size_t t = 0; t < T; ++t) forward<MaxPlus>(chain, t);
-    const ListedLabels ys = listed(T - 1, 1), zs = listed(T - 1, 0);
-    Real best = kForbidden<Real>;
-    std::size_t j = 0, k = 0;
-    for (std::size_t z = 0; z < zs.n; ++z)
-      for (std::size_t y = 0; y < ys.n; ++y) {
-        const Real score = alpha_[at_[T - 1] + y * zs.n + z], total = chain.end ? score + chain.end[zs[z]] : score;
-        if (total > best) best = total, j = y, k = z;
-      }
-    if (best == kForbidden<Real>) {
-      for (std::size_t t = 0; t < T; ++t) path[t] = listed(t, 0).labels[0];
-      return best;
-    }
-    path[T - 1] = zs.labels[k];
-    if (T > 1) path[T - 2] = ys.labels[j];
-    // x = first x: ((alpha_{t-1}[x][y] + tri[x, y, z]) + edge[y][z]) + emit_t[z] = alpha_t[y][z]
-    for (std::size_t t = T - 1; t >= 2; --t) {
-      const ListedLabels labels = listed(t, 2);
-      const std::size_t n = listed(t, 1).n, y = listed(t, 1)[j], z = listed(t, 0)[k];
-      const Real target = alpha_[at_[t] + j * listed(t, 0).n + k];
-      const auto grown = [&](std::size_t i) {
-        Real score = alpha_[at_[t - 1] + i * n + j];
-        if (const std::uint32_t pair = beginning(labels[i], y); pair != Ngrams::kNone)
-          if (const std::uint32_t triple = ngrams_->find(pair, z); triple != Ngrams::kNone) score += chain.ngrams->scores[triple];
-        return (score + chain.edge_at(t, y)[z]) + chain.emit_at(t)[z];
-      };
-      std::size_t i = 0;
-      while (i + 1 < labels.n && grown(i) != target) ++i;
-      path[t - 2] = labels.labels[i];
-      k = j, j = i;
-    }
-    return best;
-  }
-
   // `chain` has factors, whose ranges stand in sums. Gives log Z; minus infinity where sums vanish.
-  double sum(const ChainView<Real>& chain, ForwardSums& sums) {
+  double sum(const ChainView<double>& chain, ForwardSums& sums) {
     begin(chain);
     const ListedLabels last = listed(chain.n_tokens - 1, 0);
-    return sum_forward<SumProduct>(
-        chain.n_tokens, sums, [&](std::size_t t) { return forward<SumProduct>(chain, t); },
+    return sum_forward(
+        chain.n_tokens, sums, [&](std::size_t t) { return forward(chain, t); },
         [&](std::size_t i) { return chain.end ? chain.end[last[i % last.n]] : 1; });
   }
   // After it: what is wanted.
   //   after[y][z] = edge[y][z] · emit_t[z] · beta_t[y][z]
   //   beta_{t-1}[x][y] = sum_z tri[x, y, z] · after[y][z],   P(x, y, z) = alpha_{t-1}[x][y] · tri[x, y, z] · after[y][z]
-  void expect(const ChainView<Real>& chain, ForwardSums& sums, const HistoryExpectations& wanted) {
+  void expect(const ChainView<double>& chain, ForwardSums& sums, const HistoryExpectations& wanted) {
     std::vector<double>& beta = sums.beta;
-    const Real* scores = chain.ngrams->scores;
+    const double* scores = chain.ngrams->scores;
     for (std::size_t t = chain.n_tokens; t-- > 0;) {
       const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
       for (std::size_t j = 0; j < ys.n; ++j)
         for (std::size_t k = 0; k < zs.n; ++k)
           expect_pair(wanted, chain, t, ys[j], zs[k], alpha_[at_[t] + j * zs.n + k] * beta[j * zs.n + k]);
       if (t == 0) break;
-      const Real *emit = chain.emit_at(t), *before = alpha_.data() + at_[t - 1];
+      const double *emit = chain.emit_at(t), *before = alpha_.data() + at_[t - 1];
       before_.resize(xs.n * ys.n), row_.resize(zs.n);
       auto triple = triples_.begin() + static_cast<std::ptrdiff_t>(ends_[t - 1]);
       const auto end = triples_.begin() + static_cast<std::ptrdiff_t>(ends_[t]);
       for (std::size_t j = 0; j < ys.n; ++j) {
-        const Real* edge = chain.edge_at(t, ys[j]);
-        Real all = 0;
+        const double* edge = chain.edge_at(t, ys[j]);
+        double all = 0;
         for (std::size_t k = 0; k < zs.n; ++k)
           all += row_[k] = edge[zs[k]] * emit[zs[k]] * beta[j * zs.n + k] * sums.scales[t];
         for (std::size_t i = 0; i < xs.n; ++i) {
@@ -98,13 +58,13 @@ class ListedPasses {
           before_[pair] = all;
           const auto first = triple;
           for (; triple != end && triple->pair == pair; ++triple) {
-            const Real follows = scores[triple->node] * row_[triple->k];
+            const double follows = scores[triple->node] * row_[triple->k];
             if (wanted.ngrams) wanted.ngrams[triple->node] += wanted.weight * (before[pair] * follows);
             triple->without = std::exchange(row_[triple->k], follows);
           }
           if (triple == first) continue;
           before_[pair] = 0;
-          for (const Real follows : row_) before_[pair] += follows;
+          for (const double follows : row_) before_[pair] += follows;
           for (auto one = first; one != triple; ++one) row_[one->k] = one->without;
         }
       }
@@ -114,14 +74,11 @@ class ListedPasses {
     }
   }
 
-  // What grows with the length of a sentence.
-  std::size_t bytes() const { return alpha_.capacity() * sizeof(Real) + at_.capacity() * sizeof(std::size_t); }
-
  private:
   // A triple that exists, with a pair of labels by its place in the table before and label number k of a token.
   struct Triple {
     std::uint32_t pair, k, node;
-    Real without;  // what its place in a row has without it
+    double without;  // what its place in a row has without it
   };
 
   // The labels at t - back, or NULL before the sentence.
@@ -146,7 +103,7 @@ class ListedPasses {
       if (const std::uint32_t child = ngrams_->find(pair, labels[k]); child != Ngrams::kNone) visit(child, k);
   }
 
-  void begin(const ChainView<Real>& chain) {
+  void begin(const ChainView<double>& chain) {
     ngrams_ = chain.ngrams->ngrams, sets_ = chain.allowed, null_ = static_cast<std::int32_t>(chain.n_labels);
     at_.assign(1, 0);
     for (std::size_t t = 0; t < chain.n_tokens; ++t) at_.push_back(at_[t] + listed(t, 1).n * listed(t, 0).n);
@@ -156,39 +113,35 @@ class ListedPasses {
   }
 
   //   alpha_t[y][z] = (sum_x alpha_{t-1}[x][y] · tri[x, y, z]) · edge[y][z] · emit_t[z]
-  // in a semiring.
-  template <class S>
-  std::span<Real> forward(const ChainView<Real>& chain, std::size_t t) {
-    constexpr Real zero = S::template zero<Real>, one = S::template one<Real>;
+  std::span<double> forward(const ChainView<double>& chain, std::size_t t) {
     const ListedLabels xs = listed(t, 2), ys = listed(t, 1), zs = listed(t, 0);
-    const Real *emit = chain.emit_at(t), *before = t ? alpha_.data() + at_[t - 1] : nullptr;
-    Real* alpha = alpha_.data() + at_[t];
+    const double *emit = chain.emit_at(t), *before = t ? alpha_.data() + at_[t - 1] : nullptr;
+    double* alpha = alpha_.data() + at_[t];
     row_.resize(zs.n);
     for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = static_cast<std::int32_t>(k);
     for (std::size_t j = 0; j < ys.n; ++j) {
-      Real other = t ? zero : one;  // of pairs with which no triple begins
-      std::fill(row_.begin(), row_.end(), zero);
+      double other = t ? 0 : 1;  // of pairs with which no triple begins
+      std::fill(row_.begin(), row_.end(), 0.0);
       for (std::size_t i = 0; t && i < xs.n; ++i) {
-        const Real mass = before[i * ys.n + j];
+        const double mass = before[i * ys.n + j];
         const std::uint32_t pair = beginning(xs[i], ys[j]);
         if (pair == Ngrams::kNone) {
-          other = S::plus(other, mass);
+          other += mass;
           continue;
         }
         const std::size_t first = triples_.size();
         each_triple(pair, zs, [&](std::uint32_t triple, std::size_t k) TRELLIS_INLINE_LAMBDA {
           triples_.push_back({static_cast<std::uint32_t>(i * ys.n + j), static_cast<std::uint32_t>(k), triple, row_[k]});
         });
-        for (Real& sum_x : row_) sum_x = S::plus(sum_x, mass);
+        for (double& sum_x : row_) sum_x += mass;
         for (std::size_t n = first; n < triples_.size(); ++n)
-          row_[triples_[n].k] = S::plus(triples_[n].without, S::times(mass, chain.ngrams->scores[triples_[n].node]));
+          row_[triples_[n].k] = triples_[n].without + mass * chain.ngrams->scores[triples_[n].node];
       }
-      const Real* edge = chain.edge_at(t, ys[j]);
+      const double* edge = chain.edge_at(t, ys[j]);
       for (std::size_t k = 0; k < zs.n; ++k)
-        alpha[j * zs.n + k] = S::times(S::times(S::plus(row_[k], other), edge[zs[k]]), emit[zs[k]]);
+        alpha[j * zs.n + k] = (row_[k] + other) * edge[zs[k]] * emit[zs[k]];
     }
     for (std::size_t k = 0; k < zs.n; ++k) place_[zs[k]] = -1;
-    if constexpr (std::is_same_v<S, MaxPlus>) triples_.clear();  // needed on the way back of sums alone
     ends_.push_back(triples_.size());
     return {alpha, ys.n * zs.n};
   }
@@ -197,9 +150,9 @@ class ListedPasses {
   const LabelSets* sets_ = nullptr;
   std::int32_t null_ = 0;
   std::vector<std::size_t> at_;      // [T + 1] where the tables of a token begin
-  std::vector<Real> alpha_;          // [T] tables [labels of t - 1, labels of t]; of sums each sums to one
-  std::vector<Real> before_;         // one such table: beta of the token before
-  std::vector<Real> row_;            // [labels of t]
+  std::vector<double> alpha_;          // [T] tables [labels of t - 1, labels of t]; each sums to one
+  std::vector<double> before_;         // one such table: beta of the token before
+  std::vector<double> row_;            // [labels of t]
   std::vector<Triple> triples_;      // that end at a token, token by token, those of a pair together
   std::vector<std::int32_t> place_;  // [n_labels] in the list of a token, -1: not there
   std::vector<std::size_t> ends_;    // [T] where the triples of a token end

@@ -2,8 +2,8 @@
 //
 //   most[g] = score[g] + max(0, max over n-grams h one label longer at their front of most[h])
 //
-// is the most that g and all longer n-grams that end in it give together. So a chain of order 2, or of order 1 with many
-// labels, is known that scores no path lower than the chain itself: the relaxed chain.
+// is the most that g and all longer n-grams that end in it give together. So chains of order 1 and, with not too many labels, of
+// order 2 are known that score no path lower than the chain itself: the relaxed chains.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -13,12 +13,13 @@
 
 namespace trellis {
 
-// The most that a label z gives after labels x, y: rows [n_labels of y, n_before of x, stride of z], minus infinity in the
-// padding. With n_before 1 after any x; else x is a label, NULL (L), or, after histories that end in no n-gram with x, y,
-// n_labels + 1; the rest is padding.
+// The most that a label z gives after a label y, and after labels x, y; minus infinity in the padding. In rows of triples x is a
+// label, NULL (L), or, after histories that end in no n-gram with x, y, n_labels + 1; the rest is padding. With many labels (n_before 1)
+// they are those of pairs, after any x.
 template <class Real>
 struct RelaxedChain {
-  const Real* rows = nullptr;  // null: not known
+  const Real* pairs = nullptr;  // [n_labels of y, stride of z]; null: not known
+  const Real* rows = nullptr;   // [n_labels of y, n_before of x, stride of z]
   std::size_t n_before = 1;
 
   // Which x stands before the last label of a state; which one y is.
@@ -36,10 +37,11 @@ class NgramBounds {
  public:
   // Up to so many labels all triples have a place.
   explicit NgramBounds(std::size_t n_labels, std::size_t most_triples = 60)
-      : n_before_(n_labels <= most_triples ? padded(n_labels + 2) : 1), stride_(padded(n_labels)),
-        rows_(n_before_ * n_labels * stride_) {
-    for (std::size_t row = 0; row < rows_.size(); row += stride_)
-      for (std::size_t z = n_labels; z < stride_; ++z) rows_[row + z] = -std::numeric_limits<Real>::infinity();
+      : n_before_(n_labels <= most_triples ? padded(n_labels + 2) : 1), stride_(padded(n_labels)), pairs_(n_labels * stride_),
+        triples_(n_before_ > 1 ? n_before_ * pairs_.size() : 0) {
+    for (std::vector<Real>* rows : {&pairs_, &triples_})
+      for (std::size_t row = 0; row < rows->size(); row += stride_)
+        for (std::size_t z = n_labels; z < stride_; ++z) (*rows)[row + z] = -std::numeric_limits<Real>::infinity();
   }
 
   // After n-grams were made; they score 0 until update says otherwise.
@@ -61,10 +63,8 @@ class NgramBounds {
       node.most = scores[g] + node.gain;
       if (node.most == old) return;
       const bool last = ngrams.length(g) == kScored;
-      if (last && n_before_ > 1) {
-        cell(ngrams, g, ngrams.label(ngrams.parent(ngrams.parent(g)))) = node.most;
-        return;
-      }
+      const std::size_t y = ngrams.label(ngrams.parent(g)), z = ngrams.label(g);
+      if (last && n_before_ > 1) triples_[(y * n_before_ + ngrams.label(ngrams.parent(ngrams.parent(g)))) * stride_ + z] = node.most;
       Node& shorter = nodes_[ngrams.shorter(g)];
       const Real gain = shorter.gain;
       if (node.most > gain) {
@@ -75,7 +75,7 @@ class NgramBounds {
           shorter.gain = std::max(shorter.gain, nodes_[h].most);
       }
       if (shorter.gain == gain) return;
-      if (last) cell(ngrams, g, 0) = shorter.gain;
+      if (last) pairs_[y * stride_ + z] = shorter.gain;
     }
   }
   void set(const Ngrams& ngrams, const Real* scores) {
@@ -83,7 +83,7 @@ class NgramBounds {
     for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) update(ngrams, scores, g);
   }
   void stop_growing() { nodes_ = {}; }  // no score will change any more
-  RelaxedChain<Real> relaxed() const { return {rows_.data(), n_before_}; }
+  RelaxedChain<Real> relaxed() const { return {pairs_.data(), n_before_ > 1 ? triples_.data() : pairs_.data(), n_before_}; }
 
  private:
   struct Node {
@@ -91,13 +91,9 @@ class NgramBounds {
     std::uint32_t longer = Ngrams::kNone, next = Ngrams::kNone;  // those one label longer at the front are a list
   };
 
-  Real& cell(const Ngrams& ngrams, std::uint32_t g, std::size_t x) {
-    return rows_[(ngrams.label(ngrams.parent(g)) * n_before_ + x) * stride_ + ngrams.label(g)];
-  }
-
   std::size_t n_before_, stride_;
-  std::vector<Node> nodes_;  // [n_nodes]
-  std::vector<Real> rows_;
+  std::vector<Node> nodes_;            // [n_nodes]
+  std::vector<Real> pairs_, triples_;  // as RelaxedChain has them
 };
 
 }  // namespace trellis

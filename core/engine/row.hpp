@@ -33,13 +33,12 @@ TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::
   each_block<Real>(stride, [&](auto n_vectors, std::size_t z) TRELLIS_INLINE_LAMBDA {
     constexpr std::size_t N = n_vectors, step = kLanes<Real>;
     const std::size_t n = labels.size();
-    using Max = std::conditional_t<std::is_same_v<S, LogSum>, MaxPlus, S>;
     const auto product = [&](std::size_t i, std::size_t c) TRELLIS_INLINE_LAMBDA {
-      return Max::times(row.from[labels[i] * row.from_step], lanes(row.table + labels[i] * row.table_step + z + c * step));
+      return S::times(row.from[labels[i] * row.from_step], lanes(row.table + labels[i] * row.table_step + z + c * step));
     };
     Vector<Real> sum[N];
     const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
-      for (std::size_t c = 0; c < N; ++c) to[c] = Max::plus(to[c], product(i, c));
+      for (std::size_t c = 0; c < N; ++c) to[c] = S::plus(to[c], product(i, c));
     };
     if constexpr (std::is_same_v<S, SumProduct>) {
       Vector<Real> odd[N] = {};
@@ -52,17 +51,10 @@ TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::
       for (std::size_t c = 0; c < N; ++c) sum[c] = product(0, c);
       for (std::size_t i = 1; i < n; ++i) add(i, sum);
     }
-    if constexpr (std::is_same_v<S, LogSum>) {  // so far the greatest: log sum_y exp(a_y) = top + log sum_y exp(a_y - top)
-      Vector<Real> top[N], total[N] = {};
-      for (std::size_t c = 0; c < N; ++c) top[c] = sum[c] > kForbidden<Real> ? sum[c] : Vector<Real>{};
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t c = 0; c < N; ++c) total[c] += exp_lanes(product(i, c) - top[c]);
-      for (std::size_t c = 0; c < N; ++c) sum[c] = sum[c] > kForbidden<Real> ? top[c] + log_lanes(total[c]) : sum[c];
-    }
     for (std::size_t c = 0; c < N; ++c) {
       if (row.edge) sum[c] = S::times(sum[c], lanes(row.edge + z + c * step));
       if (row.emit) sum[c] = S::times(sum[c], lanes(row.emit + z + c * step));
-      lanes(row.out + z + c * step) = sum[c];
+      lanes_at(row.out + z + c * step) = sum[c];
     }
   });
 }
@@ -95,7 +87,7 @@ TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t b_ste
         for (std::size_t r = 0; r < kRows; ++r)
           for (std::size_t c = 0; c < N; ++c) sum[r][c] += a[t * stride + y + r] * lanes(b + t * b_step + z + c * step);
       for (std::size_t r = 0; r < kRows; ++r)
-        for (std::size_t c = 0; c < N; ++c) lanes(to + (y + r) * to_step + z + c * step) += weight * sum[r][c];
+        for (std::size_t c = 0; c < N; ++c) lanes_at(to + (y + r) * to_step + z + c * step) += weight * sum[r][c];
     });
 }
 
@@ -122,7 +114,7 @@ TRELLIS_INLINE void transpose(const Real* from, std::size_t from_step, std::size
         }
       };
       exchange(Size<1>{}), exchange(Size<2>{}), exchange(Size<4>{});
-      for (std::size_t i = 0; i < N && c + i < n_columns; ++i) lanes(to + (c + i) * to_step + r) = square[i];
+      for (std::size_t i = 0; i < N && c + i < n_columns; ++i) lanes_at(to + (c + i) * to_step + r) = square[i];
     }
 }
 

@@ -9,10 +9,10 @@
 //
 // Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
 #pragma once
-#include <cmath>
 #include <span>
 #include <vector>
 
+#include "engine/elementary.hpp"
 #include "engine/semiring.hpp"
 
 namespace trellis {
@@ -31,7 +31,7 @@ class Scaling {
   bool take(double c, const FactorRange& range) {
     if (!(c > kLeastSum)) return false;
     lost_ = (lost_ * range.most + (least_ * range.least > kVanished ? 0 : kVanished)) / c;
-    log_z_ += std::log(c);
+    log_z_ += log(c);
     return lost_ < kNothing;
   }
   // The same of alpha at a token, which is made to sum to one by the factor `by`.
@@ -59,24 +59,21 @@ struct ForwardSums {
   std::vector<double> beta;         // that of the last token, divided by Z
 };
 
-// log Z; minus infinity where products vanish (S = SumProduct) or where there is no path. forward(t) makes alpha of a token out of
-// the one before, end(i) is what the end of the sentence gives after entry i of the last token, both as S has them.
-template <class S, class Forward, class End>
+// log Z; minus infinity where products vanish or where there is no path. forward(t) makes alpha of a token out of the one before, end(i)
+// is the factor of the end of the sentence after entry i of the last token.
+template <class Forward, class End>
 TRELLIS_INLINE double sum_forward(std::size_t T, ForwardSums& sums, Forward forward, End end) {
-  constexpr bool kScaled = std::is_same_v<S, SumProduct>;
   Scaling scaling;
   std::span<double> alpha;
   sums.scales.resize(T);
-  for (std::size_t t = 0; t < T; ++t) {
-    alpha = forward(t);
-    if (alpha.empty() || (kScaled && !scaling.scale(alpha, sums.ranges[t], sums.scales[t]))) return kForbidden<double>;
-  }
-  double total = S::template zero<double>;
+  for (std::size_t t = 0; t < T; ++t)
+    if (alpha = forward(t); alpha.empty() || !scaling.scale(alpha, sums.ranges[t], sums.scales[t])) return kForbidden<double>;
+  double total = 0;
   sums.beta.resize(alpha.size());
-  for (std::size_t i = 0; i < alpha.size(); ++i) total = S::plus(total, S::times(alpha[i], sums.beta[i] = end(i)));
-  if (kScaled && !scaling.take(total, sums.ranges[T])) return kForbidden<double>;
-  for (double& beta : sums.beta) beta = kScaled ? beta / total : beta - total;
-  return kScaled ? scaling.log_z() : total;
+  for (std::size_t i = 0; i < alpha.size(); ++i) total += alpha[i] * (sums.beta[i] = end(i));
+  if (!scaling.take(total, sums.ranges[T])) return kForbidden<double>;
+  for (double& beta : sums.beta) beta /= total;
+  return scaling.log_z();
 }
 
 }  // namespace trellis

@@ -3,12 +3,12 @@
 //
 //   MaxPlus      max, +      the best score
 //   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
-//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size
+//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size; of numbers alone
 #pragma once
 #include <algorithm>
-#include <cmath>
 
 #include "engine/chain.hpp"
+#include "engine/elementary.hpp"
 #include "engine/exponential.hpp"
 
 namespace trellis {
@@ -42,7 +42,7 @@ struct LogSum {
   static constexpr Real one = 0;
   TRELLIS_INLINE static double plus(double a, double b) {
     const double top = std::max(a, b), least = std::min(a, b);
-    return least == zero<double> ? top : top + std::log1p(std::exp(least - top));
+    return least == zero<double> ? top : top + log1p(exp(least - top));
   }
   template <class Any, class Other>
   TRELLIS_INLINE static Other times(Any a, Other b) { return a + b; }

@@ -29,15 +29,28 @@ template <class Real>
 inline constexpr std::size_t kLanes = 32 / sizeof(Real);
 template <class Number>
 struct Lanes {
-  typedef Number Vector __attribute__((vector_size(32), aligned(alignof(Number)), may_alias));
+  typedef Number Vector __attribute__((vector_size(32)));
 };
 template <class Number>
 using Vector = typename Lanes<Number>::Vector;
 
-template <class Real>
-TRELLIS_INLINE Vector<Real>& lanes(Real* p) { return *reinterpret_cast<Vector<Real>*>(p); }
-template <class Real>
-TRELLIS_INLINE const Vector<Real>& lanes(const Real* p) { return *reinterpret_cast<const Vector<Real>*>(p); }
+// A vector in memory, which is aligned no more than its numbers are. Read by lanes(p), written by lanes_at(p) = or += a vector.
+template <class Number>
+struct __attribute__((packed, may_alias)) UnalignedVector {
+  Vector<Number> vector;
+};
+template <class Number>
+struct LanesAt {
+  UnalignedVector<Number>* to;
+
+  TRELLIS_INLINE Vector<Number> operator=(Vector<Number> v) const { return to->vector = v; }
+  TRELLIS_INLINE void operator+=(Vector<Number> v) const { to->vector += v; }
+  TRELLIS_INLINE void operator*=(const auto& by) const { to->vector *= by; }  // a vector or a number
+};
+template <class Number>
+TRELLIS_INLINE Vector<Number> lanes(const Number* p) { return reinterpret_cast<const UnalignedVector<Number>*>(p)->vector; }
+template <class Number>
+TRELLIS_INLINE LanesAt<Number> lanes_at(Number* p) { return {reinterpret_cast<UnalignedVector<Number>*>(p)}; }
 
 template <std::size_t N>
 using Size = std::integral_constant<std::size_t, N>;
@@ -63,10 +76,10 @@ TRELLIS_INLINE void each_block(std::size_t stride, Block block) {
 }
 
 // sums[0 .. lanes) += values, in double
-TRELLIS_INLINE void add_lanes(const Vector<double>& values, double* sums) { lanes(sums) += values; }
+TRELLIS_INLINE void add_lanes(const Vector<double>& values, double* sums) { lanes_at(sums) += values; }
 TRELLIS_INLINE void add_lanes(const Vector<float>& values, double* sums) {
-  lanes(sums) += __builtin_convertvector(__builtin_shufflevector(values, values, 0, 1, 2, 3), Vector<double>);
-  lanes(sums + 4) += __builtin_convertvector(__builtin_shufflevector(values, values, 4, 5, 6, 7), Vector<double>);
+  lanes_at(sums) += __builtin_convertvector(__builtin_shufflevector(values, values, 0, 1, 2, 3), Vector<double>);
+  lanes_at(sums + 4) += __builtin_convertvector(__builtin_shufflevector(values, values, 4, 5, 6, 7), Vector<double>);
 }
 
 }  // namespace trellis

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 namespace {
 
@@ -96,7 +98,7 @@ double constrained_sums(const ChainView<Real>& chain, SumWorkspace& work, const 
           if ((labels.cut[y * L + z] != 0) != (t == b || t == e)) edge[t * cells + y * stride + z] = kForbidden<Real>;
     }
     having.emit = emit.data(), having.edge = edge.data();
-    probabilities[i] = log_z > kForbidden<double> ? std::exp(log_partition(having, work) - log_z) : 0;
+    probabilities[i] = log_z > kForbidden<double> ? exp(log_partition(having, work) - log_z) : 0;
   }
   return log_z;
 }

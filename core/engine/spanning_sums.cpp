@@ -1,8 +1,8 @@
 #include "engine/spanning_sums.hpp"
 
-#include <cmath>
 #include <numeric>
 
+#include "engine/elementary.hpp"
 #include "engine/row.hpp"
 
 namespace trellis {
@@ -15,7 +15,7 @@ constexpr std::size_t vector_of(std::size_t i) { return i / kLanes<double> * kLa
 struct Products : SumProduct {
   static constexpr double kZero = 0, kOne = 1;
   TRELLIS_INLINE static double divide(double a, double b) { return a / b; }
-  TRELLIS_INLINE static double log_of(double a) { return std::log(a); }
+  TRELLIS_INLINE static double log_of(double a) { return log(a); }
   // first + sum_i a[i] · b[i]
   TRELLIS_INLINE static double dot(double first, const double* a, const double* b, std::size_t begin, std::size_t end) {
     Vector<double> totals{};
@@ -41,7 +41,7 @@ struct Logs : LogSum {
     Vector<double> totals = exp_lanes(Vector<double>{first - top, kZero, kZero, kZero});
     for (std::size_t i = begin; i < end; i += kLanes<double>) totals += exp_lanes(term(i) - top);
     const double total = (totals[0] + totals[1]) + (totals[2] + totals[3]);
-    return total == 1 ? top : top + std::log(total);
+    return total == 1 ? top : top + log(total);
   }
   TRELLIS_INLINE static double dot(double first, const double* a, const double* b, std::size_t begin, std::size_t end) {
     return log_sum(first, begin, end, [&](std::size_t i) TRELLIS_INLINE_LAMBDA { return lanes(a + i) + lanes(b + i); });
@@ -136,10 +136,10 @@ TRELLIS_INLINE SpanningSums::Outcome SpanningSums::go_back_any(std::size_t depth
   if (top == S::kZero) return kNoTree;
   for (std::size_t h = 0; h <= n_; ++h) {
     double& arc = arcs_[h * stride + m];
-    total += arc = std::is_same_v<S, Products> ? arc / top : std::exp(arc - top);
+    total += arc = std::is_same_v<S, Products> ? arc / top : exp(arc - top);
   }
   for (std::size_t h = 0; h <= n_; ++h) arcs_[h * stride + m] /= total;
-  log_z_ = pivots + S::log_of(top) + std::log(total);
+  log_z_ = pivots + S::log_of(top) + log(total);
   return kDone;
 }
 
@@ -190,7 +190,7 @@ double SpanningSums::sum(const TreeScores& scores, double* arcs) {
   if (least > kLeastScore) {
     by_logs_ = false;
     logs_ = factors_;
-    for (double& factor : factors_) factor = factor == 0 ? 1 : std::exp(factor);
+    for (double& factor : factors_) factor = factor == 0 ? 1 : exp(factor);
     outcome = start();
     if (outcome == kLost) factors_.swap(logs_);
   }

@@ -1,4 +1,4 @@
-// Best paths over states whose best beginnings (alpha) are known: states of label n-grams (history_best.hpp), or of a lattice as well
+// Best paths over states whose best beginnings (alpha) are known: states of label n-grams (history_states.hpp), or of a lattice as well
 // (lattice.hpp). Ties: the lowest label wins, decided from the last label backwards. Forbidden paths are left out.
 //
 // `States` has a chain, a table, and each_into(t, states, visit), which calls visit(step) for the steps into states of token t that have
@@ -32,13 +32,21 @@ struct StateTable {
   std::vector<Real> alpha;                  // [n_states]
   std::vector<std::uint32_t> tied, before;  // states of equally good paths
   std::vector<StateStep<Real>> ways;        // of the graph
+  std::vector<StateStep<Real>> steps;       // of all tokens or of one
+  std::vector<Real> shares, sums, beta;     // [n_steps and a vector more], [n_states] twice: see state_sums.hpp
+  std::vector<Real> of_ngram;               // [n_nodes]; 0 between uses
 
   std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
+  // What grows with the length of a sentence.
+  std::size_t bytes() const {
+    return states.capacity() * sizeof(std::uint32_t) + (ways.capacity() + steps.capacity()) * sizeof(StateStep<Real>) +
+           (alpha.capacity() + shares.capacity() + sums.capacity() + beta.capacity()) * sizeof(Real);
+  }
 };
 
 template <class Real>
 Real end_score(const ChainView<Real>& chain, std::uint32_t ngram, Real score) {
-  return chain.end ? score + chain.end[chain.ngrams->ngrams->label(ngram)] : score;
+  return chain.end ? score + chain.end[chain.ngrams ? chain.ngrams->ngrams->label(ngram) : ngram - 1] : score;
 }
 
 template <class States>

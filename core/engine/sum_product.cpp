@@ -37,11 +37,11 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
     for (std::size_t y = 0; y < n_rows; ++y)
       for (std::size_t z = 0; z < stride; z += step) {
         const Vector<Real> p = lanes(here + y * stride + z) * lanes(beta + y * stride + z);
-        lanes(node + z) = y || x->add ? lanes(node + z) + weight * p : weight * p;
+        lanes_at(node + z) = y || x->add ? lanes(node + z) + weight * p : weight * p;
         if (!second) continue;
         const std::size_t at = (t ? y : L) * stride + z;
-        if (x->pair_sums) lanes(x->pair_sums + at) += weight * p;
-        if (x->token_pairs) lanes(x->token_pairs + t * cells + at) = p;
+        if (x->pair_sums) lanes_at(x->pair_sums + at) += weight * p;
+        if (x->token_pairs) lanes_at(x->token_pairs + t * cells + at) = p;
       }
   });
   // P(y, z at t) = alpha_{t-1}[y] E_t[y][z] after_t[z]
@@ -49,20 +49,20 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
     for (std::size_t y = t ? 0 : L; y < (t ? L : L + 1); ++y) {
       const Real a = t ? alpha[(t - 1) * stride + y] : 1;
       for (std::size_t z = 0; z < stride; z += step)
-        lanes(x->token_pairs + t * cells + y * stride + z) = a * lanes(chain.edge_at(t, y) + z) * lanes(after + t * stride + z);
+        lanes_at(x->token_pairs + t * cells + y * stride + z) = a * lanes(chain.edge_at(t, y) + z) * lanes(after + t * stride + z);
     }
   // The first label of a sentence, its second (order 2), all others.
   if (x->pairs) {
-    for (std::size_t z = 0; z < stride; z += step) lanes(x->pairs + L * stride + z) += weight * lanes(after + z);
+    for (std::size_t z = 0; z < stride; z += step) lanes_at(x->pairs + L * stride + z) += weight * lanes(after + z);
     add_products(alpha, after + stride, stride, n - 1, stride, weight, x->pairs, stride);
   }
   if (x->triples) {
     // P(x, y, z at t) = alpha_{t-1}[x][y] F[x][y][z] after_t[y][z]
     Real *null = x->triples + L * cells, *columns = w.columns.data();
-    for (std::size_t z = 0; z < stride; z += step) lanes(null + L * stride + z) += weight * lanes(after + z);
+    for (std::size_t z = 0; z < stride; z += step) lanes_at(null + L * stride + z) += weight * lanes(after + z);
     for (std::size_t y = 0; y < L && n > 1; ++y) {
       for (std::size_t z = 0; z < stride; z += step)
-        lanes(null + y * stride + z) += (weight * alpha[y]) * lanes(after + size + y * stride + z);
+        lanes_at(null + y * stride + z) += (weight * alpha[y]) * lanes(after + size + y * stride + z);
       for (std::size_t t = 1; t + 1 < n; ++t) {
         for (std::size_t i = 0; i < L; ++i) columns[t * stride + i] = alpha[t * size + i * stride + y];
         for (std::size_t i = L; i < stride; ++i) columns[t * stride + i] = 0;

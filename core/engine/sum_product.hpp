@@ -5,8 +5,8 @@
 // below the best underflow. Where a sum comes out as zero, or a path that underflowed might win in the end, the caller
 // goes by logarithms instead (forward_backward.hpp).
 #pragma once
-#include <cmath>
 
+#include "engine/elementary.hpp"
 #include "engine/factors.hpp"
 
 namespace trellis {
@@ -79,7 +79,7 @@ class Losses {
   }
   // One logarithm for many c_t: none is below kLow, nor is their product so far.
   void take_log() {
-    logs_ += std::log(product_);
+    logs_ += log(product_);
     product_ = 1;
   }
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
@@ -123,8 +123,8 @@ TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, s
     if (!(c > std::numeric_limits<Real>::min())) return false;
     const Real by = 1 / c;
     Real* e = w.emit.data() + t * stride;
-    for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(e + z) *= by;
-    for (std::size_t z = 0; z < n_rows * stride; z += kLanes<Real>) lanes(alpha + z) *= by;
+    for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(e + z) *= by;
+    for (std::size_t z = 0; z < n_rows * stride; z += kLanes<Real>) lanes_at(alpha + z) *= by;
     return !losses.matter(alpha, n_rows, stride, c);
   };
   const ChainView<Real> chain = f.view(n, w.emit.data(), token_edge ? w.edge.data() : nullptr);
@@ -140,7 +140,7 @@ TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, s
     for (std::size_t z = 0; z < L; ++z) c += last[row * stride + z] * f.end[z];
   if (!(c > std::numeric_limits<Real>::min()) || losses.matter_at_end(static_cast<double>(c))) return kForbidden<double>;
   for (std::size_t z = 0; z < stride; ++z) w.end[z] = f.end[z] / c;
-  return log_z + std::log(static_cast<double>(c)) + f.end_top;
+  return log_z + log(static_cast<double>(c)) + f.end_top;
 }
 
 // The way back after it: w.after. visit(t, beta, n_rows) is called for each token, the last first.

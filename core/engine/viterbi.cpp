@@ -3,12 +3,9 @@
 #include "engine/viterbi.hpp"
 
 #include "engine/chain_passes.hpp"
-#include "engine/history_best.hpp"
 
 namespace trellis {
 namespace {
-
-constexpr std::size_t kFewTriples = 512;  // listed per token on average: about what states and their pools cost
 
 // The first label that gives place z of a row what stands there; where none does (NaN), the last.
 template <class Real, class Labels>
@@ -92,30 +89,21 @@ TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int3
   };
   return chain.allowed ? both(Allowed{*chain.allowed}) : both(Everything{chain.n_labels});
 }
-#define TRELLIS_RUN(Real) \
-  TRELLIS_CLONES Real run(const ChainView<Real>& chain, Real* delta, std::int32_t* path) { return run_any(chain, delta, path); }
-TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 }  // namespace
 
-template <class Real>
-Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work) {
-  Real* delta = work.delta.grow(chain.n_tokens * chain.token_size());
-  run(chain, delta, nullptr);
-  return delta;
-}
+#define TRELLIS_RUN(Real) \
+  TRELLIS_CLONES Real search_dense(const ChainView<Real>& chain, Real* delta, std::int32_t* path) { return run_any(chain, delta, path); }
+TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
   if (on_lattice(chain)) return best_on_lattice(chain, work.lattice, path);
-  if (chain.n_tokens && has_few_triples(chain, kFewTriples) && !chain.ngrams->beam) return work.listed.best(chain, path);
   if (chain.ngrams) return best_history(chain, work.histories, path);
-  return chain.n_tokens ? run(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
+  return chain.n_tokens ? search_dense(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
 }
 
-#define TRELLIS_INSTANCES(Real)                                           \
-  template Real* best_prefixes(const ChainView<Real>&, Workspace<Real>&); \
-  template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#define TRELLIS_INSTANCE(Real) template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
+TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
 
 }  // namespace trellis

@@ -2,7 +2,6 @@
 #pragma once
 #include "engine/history_states.hpp"
 #include "engine/lattice.hpp"
-#include "engine/listed_passes.hpp"
 
 namespace trellis {
 
@@ -11,11 +10,10 @@ template <class Real>
 struct Workspace {
   Scratch<Real> delta;               // order 1: [T, stride]; order 2: [T, L, stride]
   HistoryWorkspace<Real> histories;  // of chains with label n-grams,
-  ListedPasses<Real> listed;         // with short lists of labels as well,
   LatticeWorkspace<Real> lattice;    // with a lattice as well
 
   // What grows with the length of a sentence.
-  std::size_t bytes() const { return delta.bytes() + histories.bytes() + listed.bytes() + lattice.bytes(); }
+  std::size_t bytes() const { return delta.bytes() + histories.bytes() + lattice.bytes(); }
 };
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.
@@ -24,9 +22,10 @@ struct Workspace {
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path);
 
-// The forward pass alone, of at least one token: delta, the best score of a prefix that ends in each history. At order
-// 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' places are written.
-template <class Real>
-Real* best_prefixes(const ChainView<Real>& chain, Workspace<Real>& work);
+// Viterbi over dense tables, of a chain that has a token and no n-grams: delta, the best score of a prefix that ends in each history, at
+// order 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' places are written. With a path,
+// also the best one and its score.
+float search_dense(const ChainView<float>& chain, float* delta, std::int32_t* path);
+double search_dense(const ChainView<double>& chain, double* delta, std::int32_t* path);
 
 }  // namespace trellis

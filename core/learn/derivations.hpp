@@ -2,6 +2,7 @@
 // structure (structure.hpp).
 #pragma once
 #include <algorithm>
+#include <memory>
 
 #include "learn/edge_outputs.hpp"
 #include "weights/growing_rows.hpp"
@@ -71,5 +72,9 @@ class Derivations : public EdgeOutputs<Derivations> {
 };
 
 static_assert(PartStructure<Derivations>);
+
+// Log losses of the right derivations; the examples outlive it.
+class Objective;
+std::unique_ptr<Objective> derivation_objective(const DerivationExamples& examples, std::size_t n_features);
 
 }  // namespace trellis

@@ -1,5 +1,6 @@
 // Losses of examples whose gradients are sparse: summed over all of them, or stepped along example by example.
 #pragma once
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,13 @@ class GradientSink {
   double weight_ = 1;
 };
 
-class ExampleObjective : public Objective {
+class ExampleObjective final : public Objective {
  public:
-  std::size_t n_parameters() const { return shares_.size(); }
+  // The loss of example i by parameters x; its gradient goes into `to`, if it is wanted. Keeps the scratch of one thread.
+  using LossOf = std::function<double(std::size_t i, const double* x, const GradientSink& to)>;
+  ExampleObjective(std::size_t n_examples, std::size_t n_parameters, std::function<LossOf()> make_loss);
 
+  std::size_t n_parameters() const { return shares_.size(); }
   void losses(const double* parameters, std::size_t n_threads, double* losses) override {
     evaluate(parameters, nullptr, n_threads, losses, nullptr);
   }
@@ -41,22 +45,11 @@ class ExampleObjective : public Objective {
   void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
             double* parameters, double* squares, double* losses) override;
 
- protected:
-  // What one thread needs.
-  struct Scratch {
-    virtual ~Scratch() = default;
-  };
-  virtual std::size_t size() const = 0;
-  virtual std::unique_ptr<Scratch> make_scratch() const = 0;
-  // The loss of example i by parameters x; its gradient goes into `to`, if it is wanted.
-  virtual double loss_of(std::size_t i, const double* x, Scratch& scratch, const GradientSink& to) const = 0;
-
-  // In the constructor, once the rest is there.
-  void count_shares(std::size_t n_parameters);
-
  private:
   void evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const;
 
+  std::size_t n_examples_;
+  std::function<LossOf()> make_loss_;
   std::vector<double> shares_;  // [n_parameters] one over the number of times that each is in a gradient, as AdaGrad takes them
 };
 

@@ -10,25 +10,15 @@
 
 namespace trellis {
 
-class PhraseObjective : public ExampleObjective {
- public:
-  // base [n_rules]; all must outlive it.
-  PhraseObjective(const PhraseExamples& examples, const RuleColumns& columns, const float* base);
+// The parameters, by attributes: those of a are starts[a] .. starts[a + 1], each with its column.
+struct PhraseParameters {
+  std::vector<std::uint32_t> starts{0}, columns;  // [n_attributes + 1], [n_parameters]
 
-  // Parameters by attributes: those of a are starts()[a] .. starts()[a + 1], each with its column.
-  const std::vector<std::uint32_t>& starts() const { return starts_; }
-  const std::vector<std::uint32_t>& columns_of() const { return columns_of_; }
-
- private:
-  struct Buffers;
-  std::size_t size() const override { return examples_.size(); }
-  std::unique_ptr<Scratch> make_scratch() const override;
-  double loss_of(std::size_t s, const double* x, Scratch& scratch, const GradientSink& to) const override;
-
-  const PhraseExamples& examples_;
-  const RuleColumns& columns_;
-  const float* base_;
-  std::vector<std::uint32_t> starts_, columns_of_;  // [n_attributes + 1], [n_parameters]
+  PhraseParameters(const PhraseExamples& examples, const RuleColumns& columns);
 };
+
+// base [n_rules]; all must outlive it.
+std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, const RuleColumns& columns, const float* base,
+                                            const PhraseParameters& parameters);
 
 }  // namespace trellis

@@ -92,14 +92,13 @@ class PhraseTrees : public EdgeOutputs<PhraseTrees> {
   }
   template <class Visit>
   void features_of(const Part& part, double amount, Visit visit) const {
-    const ForestEdge& edge = forest_.edges()[part.site];
-    const auto add = [&](std::size_t site) {
+    each_site(forest_, sites_, part.site, [&](std::size_t site) {
       sites_.sites.each(site, [&](std::int32_t a, float value) {
-        columns_.each(edge.rule, [&](std::int32_t c) { visit(Change{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(c), amount * value}); });
+        columns_.each(forest_.edges()[part.site].rule, [&](std::int32_t c) {
+          visit(Change{static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(c), amount * value});
+        });
       });
-    };
-    add(sites_.first_span + forest_.span_of(part.site));
-    if (edge.split) add(sites_.first_split + static_cast<std::size_t>(edge.split));
+    });
   }
 
  private:

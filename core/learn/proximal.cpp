@@ -38,7 +38,7 @@ TRELLIS_CLONES void fill(const QuadraticModel& model, const double* middle, std:
       row[n_pairs + j] = model.changes[j * model.size + place];
     }
     for (std::size_t j = 0; j < 2 * n_pairs; ++j)
-      for (std::size_t i = 0; i < width; i += kLanes<double>) lanes(product + i) += row[j] * lanes(middle + j * width + i);
+      for (std::size_t i = 0; i < width; i += kLanes<double>) lanes_at(product + i) += row[j] * lanes(middle + j * width + i);
     const double curvature = model.diagonal[place] - dot_rows(row, product, width);
     out.curvatures[k] = std::max(curvature, kLeast * model.diagonal[place]);
   }
@@ -59,7 +59,7 @@ TRELLIS_CLONES double sweep(const QuadraticModel& model, const Coordinates& at, 
     if (change == 0) continue;
     step[place] = value - x;
     const double* product = at.products.data() + k * width;
-    for (std::size_t i = 0; i < width; i += kLanes<double>) lanes(sums + i) += change * lanes(product + i);
+    for (std::size_t i = 0; i < width; i += kLanes<double>) lanes_at(sums + i) += change * lanes(product + i);
     changed += curvature * change * change;
   }
   return changed;

@@ -1,6 +1,7 @@
 #include "learn/sentence_sums.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weights/local_chain.hpp"
 #include "weights/potentials.hpp"
@@ -13,27 +14,23 @@ namespace {
     rows.emissions(begin, end, emit);                                                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
-void sum_emissions(const FewRows& rows, std::size_t begin, std::size_t end, double* emit) {
-  rows.emissions(begin, end, emit);
-}
+#undef TRELLIS_INSTANCES
 
 }  // namespace
 
-template <class Real, class AnyRows>
-SentenceSums<Real, AnyRows>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                          std::size_t n_sentences, const Gold& gold, bool local)
-    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0), layout_(layout), data_(data),
-      starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
+template <class Real>
+SentenceSums<Real>::SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows)
+    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data)), layout_(layout), examples_(examples),
+      data_(examples.data), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
-  if (data.sets.starts && !layout_.ngrams && !local_ && !triple_cells_ && !data.segments && !edges_by_token()) pairs_alone_.emplace(L_, 2);
   if (!layout_.ngrams || local_) return;
   places_.assign(pair_cells_, -1);
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) places_[layout_.edge_places[i]] = static_cast<std::int32_t>(i);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set(const double* parameters) {
+template <class Real>
+void SentenceSums<Real>::set(const double* parameters) {
   rows.set(parameters);
   const double* edge_slots = parameters + layout_.row_labels.size();
   const double* pairs = edge_slots + n_edge_slots();
@@ -46,36 +43,30 @@ void SentenceSums<Real, AnyRows>::set(const double* parameters) {
   set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::set_factors(bool all) {
+template <class Real>
+void SentenceSums<Real>::set_factors(bool all) {
   if (!layout_.ngrams) make_factors(edge_, tri_, end_, L_, factors_);
-  if (local_ || !(layout_.ngrams || pairs_alone_)) return;
-  const Ngrams& ngrams = layout_.ngrams ? *layout_.ngrams : *pairs_alone_;
-  const std::vector<Real>& scores = layout_.ngrams ? tri_ : std::vector<Real>(ngrams.size());
-  if (all) histories_.set(ngrams, edge_, scores, end_);
-  else histories_.set(ngrams, edge_, scores, end_, layout_.edge_places);
+  if (local_ || !layout_.ngrams) return;
+  if (all) histories_.set(*layout_.ngrams, edge_, tri_, end_);
+  else histories_.set(*layout_.ngrams, edge_, tri_, end_, layout_.edge_places);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::change(std::size_t k, double value)
-  requires std::same_as<AnyRows, FewRows>
-{
+template <class Real>
+void SentenceSums<Real>::change(std::size_t k, double value) {
   const std::size_t first_edge_slot = layout_.row_labels.size(), first_pair = first_edge_slot + n_edge_slots();
   const std::size_t first_triple = first_pair + layout_.edge_places.size();
-  if (k < first_edge_slot) {  // the test of the type is for clang 14, which compiles what `requires` rules out
-    if constexpr (std::same_as<AnyRows, FewRows>) rows.change(k, value);
-    return;
-  }
+  if (k < first_edge_slot) return rows.change(k, static_cast<Real>(value));
   if (k < first_pair) {
     edge_weights[k - first_edge_slot] = static_cast<Real>(value);
     return;
   }
   k < first_triple ? set_pair(k - first_pair, value) : set_triple(k - first_triple, value);
-  set_factors();
+  set_factors(true);
 }
 
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::begin_piece(Scratch& w, Piece& piece) const {
+  w.piece = &piece;
   piece.pairs.assign(n_pairs(), 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
@@ -85,36 +76,35 @@ void SentenceSums<Real, AnyRows>::begin_piece(Scratch& w, Piece& piece) const {
 }
 
 // P(y, z) = product · E[y][z]; the same for triples
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::end_piece(const Scratch& w, Piece& piece) const {
+template <class Real>
+void SentenceSums<Real>::end_piece(const Scratch& w) const {
   if (local_ || layout_.ngrams) return;
   for (std::size_t i = 0; i < pair_cells_; ++i)
-    piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
+    w.piece->pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
   for (std::size_t i = 0; i < triple_cells_; ++i)
-    piece.triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
+    w.piece->triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
-                                        bool with_gradient) const {
-  if (starts_[s] == starts_[s + 1]) return 0;
-  potentials(s, w);
-  const double loss = local_ ? local_sentence(s, weight, w, piece, residual, with_gradient)
-                             : sentence(s, weight, w, piece, residual, with_gradient);
-  if (with_gradient) layout_.parts.spread(starts_[s + 1] - starts_[s], residual);
+template <class Real>
+double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Real* residual) const {
+  w.begin = examples_.starts[s], w.n = examples_.starts[s + 1] - w.begin, w.weight = weight, w.residual = residual;
+  if (w.n == 0) return 0;
+  potentials(w);
+  const double loss = local_ ? local_sentence(w) : sentence(w);
+  if (residual) layout_.parts.spread(w.n, residual);
   return loss;
 }
 
-// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], minus infinity for labels the dictionary forbids (where
-// n-grams are sparse, paths go by lists of allowed labels instead)
+// emit[t, z] = sum over attributes a at t of value(a) · w[a, z], in local decisions minus infinity for labels the dictionary
+// forbids
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
-template <class Real, class AnyRows>
-void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+template <class Real>
+void SentenceSums<Real>::potentials(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
   layout_.parts.fold(n, w.emit.data());
-  for (std::size_t t = 0; t < n && data_.sets.starts && (local_ || !layout_.ngrams); ++t)
+  for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
   if (data_.histories) {
@@ -127,19 +117,18 @@ void SentenceSums<Real, AnyRows>::potentials(std::size_t s, Scratch& w) const {
 }
 
 // loss_i = log Z - score(gold)
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
-                                             bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const std::int32_t* gold = gold_.labels + begin;
+template <class Real>
+double SentenceSums<Real>::sentence(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
+  const std::int32_t* gold = examples_.gold + begin;
   const auto may_be = [&](std::size_t t) {
-    return gold_.labels[t] < 0 ? labels_of(gold_.partial, t) : ListedLabels{gold_.labels + t, 1};
+    return examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
   };
   const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
   LabelSets sets = data_.sets;
   if (sets.starts) sets.set_of_token += begin;
-  const double log_z = all_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
-  if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
+  const double log_z = all_paths(w, w.weight, sets.starts ? &sets : nullptr);
+  if (is_known) return log_z - gold_path(w);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
   w.known.clear();
   for (std::size_t t = begin; t < begin + n; ++t) {
@@ -147,47 +136,44 @@ double SentenceSums<Real, AnyRows>::sentence(std::size_t s, double weight, Scrat
     for (std::size_t i = 0; i < listed.size(); ++i)
       if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
     w.known.end_token();
-    if (!layout_.ngrams) forbid_others(listed, L_, w.emit.data() + (t - begin) * stride_);
   }
   sets = w.known.view();
-  return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
+  return log_z - all_paths(w, -w.weight, &sets);
 }
 
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
-                                              Real* residual, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+template <class Real>
+double SentenceSums<Real>::gold_path(const Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   double score = 0;
-  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+  each_part(examples_.gold + begin, n, L_, [&](const Part& part) {
     const std::size_t t = part.token, z = part.z, pair = part.cell(1, L_, stride_), triple = part.cell(2, L_, stride_);
     const Real edge = edges_by_token() ? w.token_edge[t * pair_cells_ + pair] : edge_[pair];
     score += static_cast<double>(w.emit[t * stride_ + z]) + edge + (triple_cells_ ? tri_[triple] : 0);
-    if (with_gradient) {
-      residual[t * stride_ + z] -= static_cast<Real>(weight);
+    if (w.residual) {
+      w.residual[t * stride_ + z] -= static_cast<Real>(w.weight);
       if (const std::ptrdiff_t place = places_.empty() ? static_cast<std::ptrdiff_t>(pair) : places_[pair]; place >= 0)
-        piece.pairs[place] -= weight;
-      if (triple_cells_) piece.triples[triple] -= weight;
+        w.piece->pairs[place] -= w.weight;
+      if (triple_cells_) w.piece->triples[triple] -= w.weight;
       if (!data_.histories)
-        add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
+        add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) { return place == pair ? -w.weight : 0.0; });
     }
   });
-  if (layout_.ngrams) score += gold_ngrams(s, weight, w, piece, with_gradient);
-  return end_.empty() ? score : score + end_[gold_.labels[begin + n - 1]];
+  if (layout_.ngrams) score += gold_ngrams(w);
+  return end_.empty() ? score : score + end_[examples_.gold[begin + n - 1]];
 }
 
 // What label n-grams of the gold path give, of their own and with edge attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
-                                                bool with_gradient) const {
+template <class Real>
+double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
   const Ngrams& ngrams = *layout_.ngrams;
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const std::size_t begin = w.begin, n = w.n;
   const TokenNgrams<double>& runs = w.runs.ngrams;
   std::vector<std::uint32_t> gold(data_.histories ? ngrams.order() + 2 : 0);  // by length
   double score = 0;
   std::size_t y = L_;
-  each_ngram(ngrams, gold_.labels + begin, n, [&](std::size_t t, std::uint32_t node) {
+  each_ngram(ngrams, examples_.gold + begin, n, [&](std::size_t t, std::uint32_t node) {
     score += histories_.total(node);
-    for (std::uint32_t g = node; with_gradient && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) piece.triples[g] -= weight;
+    for (std::uint32_t g = node; w.residual && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.piece->triples[g] -= w.weight;
     if (!data_.histories) return;
     std::fill(gold.begin(), gold.end(), Ngrams::kNone);
     for (std::uint32_t g = node; g != Ngrams::kRoot; g = ngrams.shorter(g)) gold[ngrams.length(g)] = g;
@@ -195,51 +181,63 @@ double SentenceSums<Real, AnyRows>::gold_ngrams(std::size_t s, double weight, co
     for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i)
       if (is_gold(runs.nodes[i])) score += runs.scores[i];
     const std::size_t pair = y * stride_ + ngrams.label(node);
-    if (with_gradient)
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
-        return (place < pair_cells_ ? place == pair : is_gold(static_cast<std::uint32_t>(place - pair_cells_))) ? -weight : 0.0;
+    if (w.residual)
+      add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) {
+        return (place < pair_cells_ ? place == pair : is_gold(static_cast<std::uint32_t>(place - pair_cells_))) ? -w.weight : 0.0;
       });
     y = ngrams.label(node);
   });
   return score;
 }
 
-// Whether tokens have lists of so few labels that small tables over them are faster than dense ones over all labels.
-template <class Real, class AnyRows>
-bool SentenceSums<Real, AnyRows>::sums_lists(const LabelSets* allowed, std::size_t n) const {
-  constexpr std::size_t kMostTriples = 4096, kLessWork = 32;  // per token; pairs of a dense table to one of a list
-  if (!pairs_alone_ || !allowed) return false;
-  std::size_t pairs = 0, triples = 0, x = 1, y = 1;
-  for (std::size_t t = 0; t < n; ++t) {
-    const std::size_t z = labels_of(*allowed, t).n;
-    pairs += y * z, triples += x * y * z;
-    x = y, y = z;
-  }
-  return kLessWork * pairs <= n * L_ * L_ && triples <= kMostTriples * n;
+// Sums over what is listed, where that is little: false if it is not, or if products vanish.
+template <class Real>
+bool SentenceSums<Real>::listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const {
+  const std::size_t begin = w.begin, n = w.n;
+  const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()},
+                              n, w.emit.data(), nullptr, &allowed);
+  if (!w.listed.is_worth(chain)) return false;
+  log_z = w.listed.sum(chain);
+  if (!std::isfinite(log_z)) return false;
+  for (std::size_t t = 0; t < n; ++t)
+    if (const std::int32_t gold = examples_.gold[begin + t]; gold >= 0 && !allows(allowed, t, static_cast<std::size_t>(gold)))
+      w.emit[t * stride_ + static_cast<std::size_t>(gold)] = kForbidden<Real>;
+  if (!w.residual) return true;
+  if (weight == w.weight) std::fill_n(w.residual, n * stride_, Real(0));
+  w.listed.each_step([&](std::size_t t, std::size_t x, std::size_t y, std::size_t z, double p) TRELLIS_INLINE_LAMBDA {
+    p *= weight;
+    w.residual[t * stride_ + z] += static_cast<Real>(p);
+    w.piece->pairs[y * stride_ + z] += p;
+    if (triple_cells_) w.piece->triples[(x * (L_ + 1) + y) * stride_ + z] += p;
+  });
+  return true;
 }
 
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
-// expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
+// expectations go into residual and w.piece-> Returns log Z. Dense tables by scaled products; where their factors underflow by
 // logarithms in double: slow, and right.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
-                                              Piece& piece, Real* residual, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const bool by_token = edges_by_token(), by_states = layout_.ngrams || sums_lists(allowed, n);
-  if (!by_states && !data_.segments) {
-    const auto signed_weight = static_cast<Real>(sign * weight);
-    // The first sums over a sentence set its residual, the second (of partial labels) are added.
-    Expectations<Real> x{.node = residual, .add = sign < 0};
-    if (with_gradient && triple_cells_) x.triples = w.triples.data();
-    if (with_gradient && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
+template <class Real>
+double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets* allowed) const {
+  const std::size_t begin = w.begin, n = w.n;
+  const bool by_token = edges_by_token(), dense = !layout_.ngrams && !data_.segments;
+  const bool is_second = weight != w.weight;  // of partial labels: added to what the first sums have set
+  double log_z = 0;
+  if (dense && allowed && !by_token && listed_paths(w, weight, *allowed, log_z)) return log_z;
+  for (std::size_t t = 0; t < n && allowed && !layout_.ngrams; ++t)
+    forbid_others(labels_of(*allowed, t), L_, w.emit.data() + t * stride_);
+  if (dense) {
+    const auto signed_weight = static_cast<Real>(weight);
+    Expectations<Real> x{.node = w.residual, .add = is_second};
+    if (w.residual && triple_cells_) x.triples = w.triples.data();
+    if (w.residual && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
     else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
-    const double log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
-                                     w.passes, with_gradient ? &x : nullptr);
+    log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
+                        w.passes, w.residual ? &x : nullptr);
     for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
       const Real* pairs = w.token_pairs.data() + t * pair_cells_;
       for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
-        piece.pairs[i] += signed_weight * pairs[i];
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+        w.piece->pairs[i] += signed_weight * pairs[i];
+      add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) {
         return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
       });
     }
@@ -250,48 +248,46 @@ double SentenceSums<Real, AnyRows>::all_paths(std::size_t s, double weight, int 
   if (by_token) edge.assign(w.token_edge.begin(), w.token_edge.begin() + n * pair_cells_);
   const double* token_edge = by_token ? edge.data() : nullptr;
   HistoryExpectations wanted;
-  if (with_gradient) {
+  if (w.residual) {
     node.assign(n * stride_, 0);
     if (by_token) token_pairs.assign(n * pair_cells_, 0);
     token_ngrams.resize(w.runs.ngrams.nodes.size());
-    wanted = {node.data(), by_token ? token_pairs.data() : nullptr, piece.pairs.data(), piece.triples.data(),
-              data_.histories ? token_ngrams.data() : nullptr, sign * weight, places_.empty() ? nullptr : places_.data()};
+    wanted = {node.data(), by_token ? token_pairs.data() : nullptr, w.piece->pairs.data(), w.piece->triples.data(),
+              data_.histories ? token_ngrams.data() : nullptr, weight, places_.empty() ? nullptr : places_.data()};
   }
-  double log_z = 0;
   if (data_.segments) {
-    log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
-  } else if (by_states) {
+    log_z = segment_sums(w, wanted);
+  } else if (layout_.ngrams) {
     log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
   } else {
     w.tables.n_labels = L_, w.tables.stride = stride_;
     w.tables.edge.assign(edge_.begin(), edge_.end());
     w.tables.tri.assign(tri_.begin(), tri_.end());
     w.tables.end.assign(end_.begin(), end_.end());
-    w.tables.turn();
-    log_z = exact_sums(w.tables, emit.data(), n, token_edge, w.log_passes, wanted);
+    log_z = exact_sums(w.tables.view(n, emit.data(), token_edge), w.states, wanted);
   }
-  if (!with_gradient) return log_z;
+  if (!w.residual) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)
-    residual[i] = static_cast<Real>(sign * weight * node[i] + (sign < 0 ? residual[i] : 0));
+    w.residual[i] = static_cast<Real>(weight * node[i] + (is_second ? w.residual[i] : 0));
   const TokenNgrams<double>& runs = w.runs.ngrams;
   if (data_.histories) of_node.resize(layout_.ngrams->size());
   for (std::size_t t = 0; t < n && data_.edge_attributes.starts; ++t) {
     if (data_.histories)
       for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) of_node[runs.nodes[i]] = token_ngrams[i];
-    add_edge_slots(begin + t, piece, [&, &of_node = of_node, &token_pairs = token_pairs, &node = node](std::uint32_t place) {
+    add_edge_slots(begin + t, *w.piece, [&, &of_node = of_node, &token_pairs = token_pairs, &node = node](std::uint32_t place) {
       if (place >= pair_cells_) return of_node[place - pair_cells_];
-      if (by_token) return sign * weight * token_pairs[t * pair_cells_ + place];
-      return t == 0 ? sign * weight * node[place % stride_] : 0.0;
+      if (by_token) return weight * token_pairs[t * pair_cells_ + place];
+      return t == 0 ? weight * node[place % stride_] : 0.0;
     });
   }
   return log_z;
 }
 
-// Sums over all segmentations; `slots` take the gradient of what segments have by their attributes.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
+// Sums over all segmentations; the last edge slots take the gradient of what segments have by their attributes.
+template <class Real>
+double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& wanted) const {
   const SegmentSites& sites = *data_.segments;
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, longest = sites.rules->longest, first = first_segment_slot();
+  const std::size_t begin = w.begin, n = w.n, longest = sites.rules->longest, first = first_segment_slot();
   // Calls visit(cell, value, slot) for the features of all segments.
   const auto each_slot = [&](auto visit) TRELLIS_INLINE_LAMBDA {
     for (std::size_t site = 0; site < n * longest; ++site)
@@ -309,8 +305,8 @@ double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, cons
                   w.of_segments.data());
   double loss = w.lattice->sum();
   const auto each_gold = [&](auto visit) {
-    each_segment(*sites.rules, gold_.labels + begin, n, [&](std::size_t at, std::size_t length) {
-      const auto column = static_cast<std::size_t>(sites.rules->columns[gold_.labels[begin + at]]);
+    each_segment(*sites.rules, examples_.gold + begin, n, [&](std::size_t at, std::size_t length) {
+      const auto column = static_cast<std::size_t>(sites.rules->columns[examples_.gold[begin + at]]);
       if (length <= longest) visit((at * longest + length - 1) * stride_ + column);
     });
   };
@@ -329,15 +325,16 @@ double SentenceSums<Real, AnyRows>::segment_sums(std::size_t s, Scratch& w, cons
     w.of_segments[(at * longest + length - 1) * stride_ + static_cast<std::size_t>(shape.column)] += static_cast<Real>(weight * p);
   });
   each_gold([&](std::size_t cell) { w.of_segments[cell] -= static_cast<Real>(weight); });
-  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { slots[slot] += value * w.of_segments[cell]; });
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA {
+    w.piece->edge_slots[n_edge_slots() + slot] += value * w.of_segments[cell];
+  });
   return loss;
 }
 
 // Maximum entropy: -log P(z | gold labels before it, observations) of every token.
-template <class Real, class AnyRows>
-double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
-                                                   Real* residual_of, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+template <class Real>
+double SentenceSums<Real>::local_sentence(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
                               edges_by_token() ? w.token_edge.data() : nullptr);
   const Ngrams* ngrams = layout_.ngrams;
@@ -347,7 +344,7 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
     for (; ngrams && ngrams->length(c) + 1 >= kScored; c = ngrams->shorter(c)) ngrams->each_child(c, visit);
   };
   double loss = 0;
-  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+  each_part(examples_.gold + begin, n, L_, [&](const Part& part) {
     Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of
     const Real* longer = triple_cells_ ? chain.tri_at(part.x, part.y) : nullptr;
     if (ngrams) {
@@ -358,43 +355,24 @@ double SentenceSums<Real, AnyRows>::local_sentence(std::size_t s, double weight,
     loss += decide(chain, part, longer, p);
     const std::uint32_t before = state;
     if (ngrams) state = ngrams->state(ngrams->longest(state, part.z));
-    if (!with_gradient) return;
+    if (!w.residual) return;
     const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
-    Real* residual = residual_of + part.token * stride_;
+    Real* residual = w.residual + part.token * stride_;
     for (std::size_t z = 0; z < stride_; ++z) {
-      const double r = weight * (p[z] - (z == part.z ? 1.0 : 0.0));
+      const double r = w.weight * (p[z] - (z == part.z ? 1.0 : 0.0));
       residual[z] = static_cast<Real>(r);
-      piece.pairs[pair + z] += r;
-      if (triple_cells_) piece.triples[triple + z] += r;
+      w.piece->pairs[pair + z] += r;
+      if (triple_cells_) w.piece->triples[triple + z] += r;
     }
-    each_longer(before, [&](std::uint32_t g) { piece.triples[g] += residual[ngrams->label(g)]; });
-    add_edge_slots(begin + part.token, piece, [&](std::uint32_t place) {
+    each_longer(before, [&](std::uint32_t g) { w.piece->triples[g] += residual[ngrams->label(g)]; });
+    add_edge_slots(begin + part.token, *w.piece, [&](std::uint32_t place) {
       return place / stride_ == part.y ? static_cast<double>(residual[place % stride_]) : 0.0;
     });
   });
   return loss;
 }
 
-void FewRows::set(const double* parameters) {
-  std::copy_n(parameters, weights_.size(), weights_.data());
-  for (std::size_t a = 0; a < has_weight_.size(); ++a)
-    has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
-                                 [](double weight) { return weight != 0; });
-}
-
-void FewRows::change(std::size_t slot, double value) {
-  weights_[slot] = value;
-  has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
-}
-
-void FewRows::emissions(std::size_t begin, std::size_t end, double* emit) const {
-  const std::size_t stride = padded(layout_.n_columns());
-  std::fill_n(emit, (end - begin) * stride, 0.0);
-  add_rows(*this, at_, begin, end, stride, emit);
-}
-
 template class SentenceSums<float>;
 template class SentenceSums<double>;
-template class SentenceSums<double, FewRows>;
 
 }  // namespace trellis

@@ -1,12 +1,13 @@
 // The loss of one sentence at a time, and what its gradient is made of: sums over all paths (fast by scaled products, by
 // logarithms where those underflow), over the gold path, and over local decisions.
 #pragma once
-#include <concepts>
 #include <optional>
 
 #include "engine/forward_backward.hpp"
-#include "engine/ngram_tables.hpp"
+#include "engine/history_sums.hpp"
+#include "engine/listed_sums.hpp"
 #include "engine/segments.hpp"
+#include "learn/examples.hpp"
 #include "weights/label_filter.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
@@ -21,17 +22,21 @@ struct Piece {
   std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
 };
 
-class FewRows;
-
-// `AnyRows` says how weights of attributes become emissions.
-template <class Real, class AnyRows = SiteRows<Real>>
+template <class Real>
 class SentenceSums {
  public:
   struct Scratch {
+    // The sentence on its way.
+    std::size_t begin = 0, n = 0;                 // tokens
+    double weight = 1;
+    Piece* piece = nullptr;
+    Real* residual = nullptr;                     // [n, stride]; null: no gradient is wanted
+
     std::vector<Real> emit, token_edge;           // [n, stride], [n, L+1, stride] where edges differ by token
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
     std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
     PassScratch<Real> passes;
+    ListedSums<Real> listed;
     std::vector<Real> longer;                     // [stride] what n-grams give after the gold labels
     std::vector<Real> of_segments;                // [n * longest, stride] what segments give by their attributes
     // Sums other than the fast ones are in double.
@@ -42,16 +47,19 @@ class SentenceSums {
       std::vector<double> of_node;            // [n_nodes] of those of a token
     } slow;
     Tables<double> tables;  // by logarithms
-    PassScratch<double> log_passes;
+    StateTable<double> states;
     HistorySumsWorkspace histories;
     TokenRuns<double> runs;  // what attributes give to n-grams
     TokenSets known;         // where labels are partial
     std::optional<SegmentLattice> lattice;
   };
 
-  SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-               const Gold& gold, bool local);
+  SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows = false);
 
+  // The lists of labels that tokens may have, if residuals of others are zero.
+  static LabelSets lists(const Layout& layout, const ChainData& data) {
+    return layout.ngrams || layout.parts.any() ? LabelSets{} : data.sets;
+  }
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
   // Parameters of segments are the last slots of rows.
   std::size_t first_segment_slot() const {
@@ -62,7 +70,6 @@ class SentenceSums {
   // Where parameter i of label pairs stands in a piece.
   std::size_t pair_place(std::size_t i) const { return places_.empty() ? layout_.edge_places[i] : i; }
   bool edges_by_token() const { return data_.pairs_by_token(); }
-  const Factors<Real>& factors() const { return factors_; }
 
   void set(const double* parameters);
   void set_pair(std::size_t i, double weight) {
@@ -72,83 +79,54 @@ class SentenceSums {
   void set_triple(std::size_t i, double weight) { tri_[layout_.tri_places[i]] = static_cast<Real>(weight); }
   // After pairs or triples were set; `all`: after everything was.
   void set_factors(bool all = false);
-  // One parameter to another value.
-  void change(std::size_t k, double value) requires std::same_as<AnyRows, FewRows>;
+  // One parameter to another value, where few rows of attributes have weights.
+  void change(std::size_t k, double value);
 
+  // What sentences give goes into `piece` from now on; it is there after the end.
   void begin_piece(Scratch& w, Piece& piece) const;
-  void end_piece(const Scratch& w, Piece& piece) const;
+  void end_piece(const Scratch& w) const;
 
-  // loss of sentence s; with a gradient also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
+  // loss of sentence s; unless residual is null also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
   // the columns of rows, [n, padded(n_columns)]), and its part in the sums of the piece.
-  double run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  double run(std::size_t s, double weight, Scratch& w, Real* residual) const;
 
-  // Potentials of a sentence.
-  void potentials(std::size_t s, Scratch& w) const;
-
-  AnyRows rows;
+  SiteRows<Real> rows;
   std::vector<Real> edge_weights;     // [n_edge_slots]
   std::vector<Real> segment_weights;  // [n_segment_slots]
 
  private:
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
   std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
-  double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
-                   bool with_gradient) const;
-  bool sums_lists(const LabelSets* allowed, std::size_t n) const;
-  double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
-  double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
-  double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  void potentials(Scratch& w) const;
+  double sentence(Scratch& w) const;
+  double all_paths(Scratch& w, double weight, const LabelSets* allowed) const;
+  bool listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const;
+  double gold_path(const Scratch& w) const;
+  double gold_ngrams(const Scratch& w) const;
+  double segment_sums(Scratch& w, const HistoryExpectations& wanted) const;
+  double local_sentence(Scratch& w) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
 
   const Layout layout_;
-  const ChainData data_;
-  const std::int64_t* starts_;
-  const Gold gold_;
+  const Examples examples_;
+  const ChainData& data_;
   const bool local_;
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
   std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
   Factors<Real> factors_;
-  NgramTables histories_;  // in place of factors where label n-grams are sparse, and where tokens have lists of few labels
-  std::optional<Ngrams> pairs_alone_;  // of order 2 and without triples, for lists at order 1
+  NgramTables histories_;               // in place of factors where label n-grams are sparse
 };
 
-template <class Real, class AnyRows>
+template <class Real>
 template <class ValueOf>
-void SentenceSums<Real, AnyRows>::add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
+void SentenceSums<Real>::add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const {
   const Sites& at = data_.edge_attributes;
   if (!at.starts) return;
   for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
     for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
       piece.edge_slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
 }
-
-// Rows of which few have a weight, as while boosting: the others are passed over.
-class FewRows {
- public:
-  FewRows(const Layout& layout, const Sites& at, std::size_t)
-      : layout_(layout), at_(at), weights_(layout.row_labels.size()), has_weight_(layout.n_attributes) {}
-
-  void set(const double* parameters);
-  void change(std::size_t slot, double value);
-  // emit[t, z] = sum over attributes a at t of value(a) · w[a, z], for tokens from begin to end
-  void emissions(std::size_t begin, std::size_t end, double* emit) const;
-
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* emit) const {
-    if (!has_weight_[attribute]) return;
-    Rows<std::uint16_t, double>{layout_.row_starts.data(), layout_.row_labels.data(), weights_.data()}.add_to(attribute, value, emit);
-  }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(has_weight_.data() + attribute); }
-  void prefetch_slots(std::int32_t) const {}
-
- private:
-  const Layout layout_;
-  const Sites at_;
-  std::vector<double> weights_;            // [n_slots]
-  std::vector<std::uint8_t> has_weight_;  // [n_attributes]
-};
 
 }  // namespace trellis

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "engine/elementary.hpp"
 #include "engine/spanning_sums.hpp"
 
 namespace trellis {
 
-FixedPlaces::FixedPlaces(const GrowingPlaces& given, const ArcPlan& plan) : attributes(given), first{0} {
+FixedPlaces::FixedPlaces(const GrowingPlaces& given, const ArcPlan& plan) : attributes(given) {
   for (std::size_t t = 0; t < attributes.tables().size(); ++t)
     first.push_back(first.back() + static_cast<std::size_t>(attributes.tables()[t].size()) * attributes.columns()[t]);
   n_weights = first[plan.n_templates()];
@@ -24,47 +25,50 @@ void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, Gro
   }
 }
 
-struct TreeObjective::Buffers : Scratch {
-  FixedPlaces places;
-  PlacedSentence x;
-  ArcScorer<FixedPlaces> scorer;
-  TreeForest forest;
-  SpanningSums spanning;
-  std::vector<double> arcs, siblings, labels;
-  std::vector<std::int32_t> right_siblings;
+namespace {
 
-  Buffers(const ArcPlan& plan, const FixedPlaces& from) : places(from), scorer(plan, places, true), labels(plan.n_labels) {}
-  Buffers(const Buffers&) = delete;
+// The losses of one thread.
+class TreeLosses {
+ public:
+  TreeLosses(const ArcPlan& plan, const FixedPlaces& places, const TreeExamples& examples, bool projective)
+      : plan_(plan), examples_(examples), projective_(projective), places_(places), scorer_(plan, places_, true), of_labels_(plan.n_labels) {}
+  TreeLosses(const TreeLosses&) = delete;  // the scorer points into it
+
+  double loss_of(std::size_t i, const double* x, const GradientSink& to);
+
+ private:
+  const ArcPlan& plan_;
+  const TreeExamples& examples_;
+  const bool projective_;
+  FixedPlaces places_;
+  PlacedSentence x_;
+  ArcScorer<FixedPlaces> scorer_;
+  TreeForest forest_;
+  SpanningSums spanning_;
+  std::vector<double> of_arcs_, of_siblings_, of_labels_;  // probabilities
+  std::vector<std::int32_t> right_siblings_;
 };
 
-TreeObjective::TreeObjective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples, bool projective)
-    : plan_(plan), examples_(examples), projective_(projective), places_(attributes, plan) {
-  count_shares(places_.n_weights);
-}
-
-std::unique_ptr<ExampleObjective::Scratch> TreeObjective::make_scratch() const { return std::make_unique<Buffers>(plan_, places_); }
-
-double TreeObjective::loss_of(std::size_t i, const double* x, Scratch& scratch, const GradientSink& to) const {
-  auto& work = static_cast<Buffers&>(scratch);
-  work.places.x = x;
+double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& to) {
+  places_.x = x;
   const std::int64_t begin = examples_.starts[i], end = examples_.starts[i + 1];
   const auto n = static_cast<std::size_t>(end - begin);
   if (n == 0) return 0;
   const std::int32_t* heads = examples_.heads + begin;
   const std::int32_t* labels = examples_.labels + begin;
-  work.x.load(plan_.places, examples_.columns, begin, end);
-  work.scorer.score(work.x, heads);
-  const TreeScores& scores = work.scorer.scores;
-  work.arcs.resize(scores.arcs.size()), work.siblings.resize(scores.siblings.size());
+  x_.load(plan_.places, examples_.columns, begin, end);
+  scorer_.score(x_, heads);
+  const TreeScores& scores = scorer_.scores;
+  of_arcs_.resize(scores.arcs.size()), of_siblings_.resize(scores.siblings.size());
   double loss = kForbidden<double>;
-  if (!projective_) loss = work.spanning.sum(scores, work.arcs.data());
-  else if (work.forest.build(scores)) loss = work.forest.sum(scores, work.arcs.data(), plan_.second_order() ? work.siblings.data() : nullptr);
+  if (!projective_) loss = spanning_.sum(scores, of_arcs_.data());
+  else if (forest_.build(scores)) loss = forest_.sum(scores, of_arcs_.data(), plan_.second_order() ? of_siblings_.data() : nullptr);
   if (loss == kForbidden<double>) throw std::invalid_argument("a sentence without a tree");
-  find_siblings({heads, n}, work.right_siblings);
+  find_siblings({heads, n}, right_siblings_);
   const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
     if (amount == 0 || !to.wanted()) return;
-    work.scorer.each_attribute(work.x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
-      if (const double* row = work.places.row(t, key)) to.add(static_cast<std::size_t>(row - x) + column, amount);
+    scorer_.each_attribute(x_, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+      if (const double* row = places_.row(t, key)) to.add(static_cast<std::size_t>(row - x) + column, amount);
     });
   };
   const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
@@ -72,33 +76,44 @@ double TreeObjective::loss_of(std::size_t i, const double* x, Scratch& scratch, 
     for (std::size_t m = 1; m <= n; ++m) {
       if (scores.arc(h, m) == kForbidden<double>) continue;
       const bool right = static_cast<std::size_t>(heads[m - 1]) == h;
-      const double share = work.arcs[h * (n + 1) + m];
-      const Anchor anchor = arc_anchor(h, h, m, work.x.size());
+      const double share = of_arcs_[h * (n + 1) + m];
+      const Anchor anchor = arc_anchor(h, h, m, x_.size());
       visit(anchor, 0, plan_.n_arcs, 0, share - right);
       if (right) loss -= scores.arc(h, m);
       if (plan_.n_labels > 1) {
-        work.scorer.label_scores(work.x, h, m, work.labels.data());
-        const double most = *std::max_element(work.labels.begin(), work.labels.end());
+        scorer_.label_scores(x_, h, m, of_labels_.data());
+        const double most = *std::max_element(of_labels_.begin(), of_labels_.end());
         double total = 0;
-        for (double one : work.labels) total += std::exp(one - most);
+        for (double one : of_labels_) total += exp(one - most);
         const auto label = static_cast<std::size_t>(labels[m - 1]);
-        if (right) loss -= work.labels[label] - most - std::log(total);  // of the label, given the arc
-        for (double& one : work.labels) one = share * std::exp(one - most) / total;
-        if (right) work.labels[label] -= 1;
+        if (right) loss -= of_labels_[label] - most - log(total);  // of the label, given the arc
+        for (double& one : of_labels_) one = share * exp(one - most) / total;
+        if (right) of_labels_[label] -= 1;
         if (!to.wanted()) continue;
-        work.scorer.each_attribute(work.x, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {
-          if (const double* row = work.places.row(t, key))
-            for (std::size_t z = 0; z < plan_.n_labels; ++z) to.add(static_cast<std::size_t>(row - x) + z, work.labels[z]);
+        scorer_.each_attribute(x_, anchor, plan_.n_arcs, labelled, [&](std::size_t t, std::uint64_t key, std::int32_t) {
+          if (const double* row = places_.row(t, key))
+            for (std::size_t z = 0; z < plan_.n_labels; ++z) to.add(static_cast<std::size_t>(row - x) + z, of_labels_[z]);
         });
       }
     }
   if (plan_.second_order())
     each_sibling(scores, [&](std::size_t h, std::size_t s, std::size_t m, std::size_t site) {
-      const bool right = static_cast<std::size_t>(heads[m - 1]) == h && static_cast<std::size_t>(work.right_siblings[m - 1]) == s;
+      const bool right = static_cast<std::size_t>(heads[m - 1]) == h && static_cast<std::size_t>(right_siblings_[m - 1]) == s;
       if (right) loss -= scores.siblings[site];
-      visit(arc_anchor(h, s, m, work.x.size()), labelled, plan_.n_templates(), 0, work.siblings[site] - right);
+      visit(arc_anchor(h, s, m, x_.size()), labelled, plan_.n_templates(), 0, of_siblings_[site] - right);
     });
   return loss;
+}
+
+}  // namespace
+
+std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples,
+                                                 bool projective) {
+  const FixedPlaces places(attributes, plan);
+  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, places.n_weights, [places, &plan, &examples, projective] {
+    return [losses = std::make_shared<TreeLosses>(plan, places, examples, projective)](
+               std::size_t i, const double* x, const GradientSink& to) { return losses->loss_of(i, x, to); };
+  });
 }
 
 }  // namespace trellis

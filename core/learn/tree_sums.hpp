@@ -10,10 +10,10 @@
 namespace trellis {
 
 // Attributes with their places in a vector: attribute i of template t has x[first[t] + i · columns[t] ...]. The filter's, whose
-// template is the last one, have no weights: its rows are a one.
+// template is the last one, have no weights: where they are only matters, not what they have.
 struct FixedPlaces {
   const GrowingPlaces& attributes;
-  std::vector<std::size_t> first;  // [n_templates + 1]
+  std::vector<std::size_t> first{0};  // [n_templates + 1]
   std::size_t n_weights;
   const double* x = nullptr;
 
@@ -21,31 +21,17 @@ struct FixedPlaces {
   std::int32_t fold(std::int32_t f, std::uint64_t key) const { return attributes.fold(f, key); }
   void prefetch(std::size_t t, std::uint64_t key) const { attributes.prefetch(t, key); }
   const double* row(std::size_t t, std::uint64_t key) const {
-    static constexpr double kOne = 1;
     const std::int32_t id = attributes.tables()[t].find(key);
     if (id < 0) return nullptr;
-    return first[t] < n_weights ? x + first[t] + static_cast<std::size_t>(id) * attributes.columns()[t] : &kOne;
+    return first[t] < n_weights ? x + first[t] + static_cast<std::size_t>(id) * attributes.columns()[t] : x;
   }
 };
 
 // Attributes of all right parts, and of the filter.
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to);
 
-class TreeObjective : public ExampleObjective {
- public:
-  // `attributes` outlive it.
-  TreeObjective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples, bool projective);
-
- private:
-  struct Buffers;
-  std::size_t size() const override { return examples_.starts.size() - 1; }
-  std::unique_ptr<Scratch> make_scratch() const override;
-  double loss_of(std::size_t i, const double* x, Scratch& scratch, const GradientSink& to) const override;
-
-  const ArcPlan& plan_;
-  TreeExamples examples_;
-  bool projective_;
-  FixedPlaces places_;
-};
+// All must outlive it.
+std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples,
+                                                 bool projective);
 
 }  // namespace trellis

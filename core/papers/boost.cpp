@@ -1,35 +1,35 @@
 #include "papers/boost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "engine/elementary.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
 namespace {
 
-constexpr std::size_t kMostCounts = 4096;  // distinct counts of one feature in one sentence
 constexpr double kRescale = 8;             // how far the logarithm of the risk may fall before it is measured anew
 constexpr double kVanishes = -50;          // the logarithm of a mass, by the scale, that no sum would feel: it is nothing
 constexpr double kNoRisk = -60;            // the logarithm of a risk that is nothing but rounding
 constexpr double kNothing = 1e-12;         // gains below this share of the risk are rounding
+constexpr double kRoundingOfSlope = 1e-14; // what rounding may have made of an expectation
 constexpr double kRounding = 3e-5;         // what rounding may have made of the root of a sum of masses
 
 }  // namespace
 
-Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                 const std::int32_t* gold, const double* weights, Bound bound, double max_step)
-    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
-      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold), 
-      sums_(layout, data, starts, n_sentences, {gold, {}}, false),
-      losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
+Booster::Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step)
+    : layout_(layout), starts_(examples.starts), n_sentences_(examples.n_sentences), weights_(examples.weights),
+      bound_(bound), max_step_(max_step), at_(layout, examples), sums_(layout, examples, false, true),
+      losses_(n_sentences_), most_(n_sentences_), mass_(n_sentences_), pull_(n_sentences_), stale_(n_sentences_),
       excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
       nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
     nearest_[k] = 1;
-    for (std::size_t j = 0; at_.exponents(k) && j < at_.n_exponents(k); ++j)
-      if (at_.exponent(k, j) != 0) nearest_[k] = std::min(nearest_[k], std::fabs(at_.exponent(k, j)));
+    for (const double x : at_.exponents(k))
+      if (x != 0) nearest_[k] = std::min(nearest_[k], std::fabs(x));
   }
 }
 
@@ -45,33 +45,34 @@ void Booster::begin(std::span<const double> parameters, double scale, std::size_
   tally_all(n_threads);
 }
 
+// The loss of a sentence; its expectations are in the scratch.
+double Booster::run_one(std::size_t s, Scratch& scratch) const {
+  scratch.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
+  scratch.piece.edge_slots.resize(sums_.n_edge_slots());
+  sums_.begin_piece(scratch.chain, scratch.piece);
+  const double loss = sums_.run(s, 1.0, scratch.chain, scratch.residual.data());
+  sums_.end_piece(scratch.chain);
+  return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
+}
+
 // Loss and expectations of these sentences.
 void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_threads) {
-  struct State {
-    Sums::Scratch scratch;
-    Piece piece;
-    std::vector<double> residual;
-  };
-  parallel_blocks(sentences.size(), 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {
+  parallel_blocks(sentences.size(), 1, n_threads, [] { return Scratch{}; }, [&](Scratch& scratch, std::size_t i, std::size_t) {
     const std::uint32_t s = sentences[i];
-    state.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
-    state.piece.edge_slots.resize(sums_.n_edge_slots());
-    sums_.begin_piece(state.scratch, state.piece);
-    const double loss = sums_.run(s, 1.0, state.scratch, state.piece, state.residual.data(), true);
-    sums_.end_piece(state.scratch, state.piece);
-    losses_[s] = most_[s] = std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
+    losses_[s] = most_[s] = run_one(s, scratch);
     stale_[s] = 0;
-    at_.fill(s, state.residual, state.piece, excess_.data());
+    at_.clear(s, excess_.data());
+    at_.each_excess(s, scratch.residual, scratch.piece, [&](std::size_t cell, double by) { excess_[cell] += by; });
   });
 }
 
 bool Booster::counts(std::size_t s, double loss) const {
-  return std::log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
+  return log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
 }
 
 void Booster::weigh(std::size_t s) {
-  pull_[s] = counts(s, most_[s]) ? std::exp(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
-  mass_[s] = pull_[s] * -std::expm1(-losses_[s]);
+  pull_[s] = counts(s, most_[s]) ? exp(log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
+  mass_[s] = pull_[s] * -expm1(-losses_[s]);
 }
 
 void Booster::refresh(std::size_t n_threads) {
@@ -87,13 +88,13 @@ double Booster::log_risk() const {
   std::vector<double> logs;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
     if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
-    logs.push_back(std::log(weights_ ? weights_[s] : 1.0) + losses_[s] + std::log(-std::expm1(-losses_[s])));
+    logs.push_back(log(weights_ ? weights_[s] : 1.0) + losses_[s] + log(-expm1(-losses_[s])));
     top = std::max(top, logs.back());
   }
   if (!std::isfinite(top)) return top;
   double sum = 0;
-  for (double one : logs) sum += std::exp(one - top);
-  return top + std::log(sum);
+  for (double one : logs) sum += exp(one - top);
+  return top + log(sum);
 }
 
 double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
@@ -102,7 +103,7 @@ double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(
 TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
   const std::uint32_t low = at_.low_number(cell), high = at_.high_number(cell);
   if (low == high) return {0, 0, 0, 0, low, high};  // it occurs as often on every path
-  const double L = at_.exponent(k, low), U = at_.exponent(k, high);
+  const double L = at_.exponents(k)[low], U = at_.exponents(k)[high];
   const double share = std::clamp((mass_[s] * U - pull_[s] * excess_[cell]) / (U - L), 0.0, mass_[s]);
   return {L, U, share, mass_[s] - share, low, high};
 }
@@ -149,40 +150,42 @@ void Booster::tally_all(std::size_t n_threads) {
   tally(all, 1, n_threads);
 }
 
-// sum_i D(i) E_i[u], summed anew
-double Booster::pulled(std::size_t k) const {
+// Calls visit(sentence, cell) for the sentences that a feature can occur in.
+template <class Visit>
+TRELLIS_INLINE void Booster::each_meeting(std::size_t k, Visit visit) const {
   const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
   std::size_t cell = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
+  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, cell += n) visit(at_.sentence_of(m), cell);
+}
+
+// sum_i D(i) E_i[u], summed anew
+double Booster::pulled(std::size_t k) const {
   double sum = 0;
-  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, cell += n)
-    sum += pull_[at_.sentence_of(m)] * excess_[cell];
+  each_meeting(k, [&](std::size_t s, std::size_t cell) { sum += pull_[s] * excess_[cell]; });
   return sum;
 }
 
 // The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
-Step Booster::tight_step(std::size_t k) {
-  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
-  coefficients_.assign(at_.n_exponents(k), 0.0);
-  std::size_t place = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
-  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, place += n) {
-    const std::size_t s = at_.sentence_of(m);
-    if (mass_[s] == 0) continue;
+LineStep Booster::tight_step(std::size_t k) {
+  coefficients_.assign(at_.exponents(k).size(), 0.0);
+  each_meeting(k, [&](std::size_t s, std::size_t place) {
+    if (mass_[s] == 0) return;
     const Cell c = cell(k, place, s);
     coefficients_[c.low_number] += c.at_low;
     coefficients_[c.high_number] += c.at_high;
-  }
-  return least({coefficients_.data(), coefficients_.size(), at_.low(k), at_.exponents(k)}, max_step_);
+  });
+  return least({coefficients_, at_.exponents(k)}, max_step_);
 }
 
 // w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
-Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
-  const double low = at_.lowest(k), high = at_.highest(k);
+LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
+  const double low = at_.exponents(k).front(), high = at_.exponents(k).back();
   if (low == high) return {0, 0};
   const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
   if (up == down) return {0, 0};
-  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : std::log(down / up) / (high - low);
+  const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : log(down / up) / (high - low);
   const double size = std::clamp(step, -max_step_, max_step_);
-  return {size, s * std::expm1(size * low) + (1 - s) * std::expm1(size * high)};
+  return {size, s * expm1(size * low) + (1 - s) * expm1(size * high)};
 }
 
 Chosen Booster::choose(std::size_t n_threads) {
@@ -191,10 +194,10 @@ Chosen Booster::choose(std::size_t n_threads) {
   Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
   if (chosen.feature < 0) return chosen;
   if (bound_ == Bound::exact) {
-    const Step exact = exact_step(chosen.feature, n_threads);
+    const LineStep exact = exact_step(chosen.feature, n_threads);
     if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
-      chosen.log_bound = std::log1p(std::max(exact.gain, -1.0));
+      chosen.log_bound = log1p(std::max(exact.gain, -1.0));
     }
   }
   return chosen;
@@ -213,10 +216,10 @@ Chosen Booster::choose_loose() {
   double least = -kNothing;
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
     if (gains_[k] > best + slack) continue;
-    const Step step = loose_step(k, pulled(k), risk);
+    const LineStep step = loose_step(k, pulled(k), risk);
     if (step.gain < least) {
       least = step.gain;
-      chosen = {static_cast<std::int64_t>(k), step.size, std::log1p(step.gain)};
+      chosen = {static_cast<std::int64_t>(k), step.size, log1p(step.gain)};
     }
   }
   return chosen;
@@ -233,7 +236,7 @@ Chosen Booster::choose_tight() {
   double best = -kNothing * risk;
   const auto solve = [&](std::size_t k) {
     if (!solved_[k]) {
-      const Step step = tight_step(k);
+      const LineStep step = tight_step(k);
       gains_[k] = step.gain;
       steps_[k] = step.size;
       solved_[k] = 1;
@@ -247,26 +250,24 @@ Chosen Booster::choose_tight() {
     if (promises[k] <= best) solve(k);
   for (std::size_t k = 0; k < n; ++k)
     if (promises[k] <= best && solved_[k] && gains_[k] == best)
-      return {static_cast<std::int64_t>(k), steps_[k], std::log1p(std::max(best / risk, -1.0))};
+      return {static_cast<std::int64_t>(k), steps_[k], log1p(std::max(best / risk, -1.0))};
   return {};
 }
 
 Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   parameters_[feature] += size;
   sums_.change(feature, parameters_[feature]);
-  const std::size_t g = at_.group_of_feature(feature);
   std::vector<std::uint32_t> sentences;
   Touched touched;
-  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
-    const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + feature - at_.first_feature(g);
+  each_meeting(feature, [&](std::size_t s, std::size_t cell) {
     // |change of the loss| <= |w| (U_i - L_i): a sentence that counts for nothing even so can wait.
-    const double range = at_.exponent(feature, at_.high_number(cell)) - at_.exponent(feature, at_.low_number(cell));
+    const double range = at_.exponents(feature)[at_.high_number(cell)] - at_.exponents(feature)[at_.low_number(cell)];
     most_[s] += std::fabs(size) * range;
     stale_[s] = 1;
-    if (!counts(s, most_[s])) continue;
+    if (!counts(s, most_[s])) return;
     sentences.push_back(static_cast<std::uint32_t>(s));
     touched.tokens += starts_[s + 1] - starts_[s];
-  }
+  });
   touched.sentences = sentences.size();
   const std::vector<std::uint32_t> meetings = meetings_of(sentences);
   tally(meetings, -1, n_threads);
@@ -289,7 +290,7 @@ void Booster::rescale(std::size_t n_threads) {
     constexpr double kStage = -(kVanishes + kRescale);
     double until = risk + kRescale;  // the scale is near enough, or someone joins
     for (std::size_t s = 0; s < n_sentences_; ++s)
-      if (stale_[s]) until = std::max(until, std::log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
+      if (stale_[s]) until = std::max(until, log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
     const double n_stages = std::ceil((scale_ - until) / kStage);
     scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
     std::vector<std::uint32_t> waiting;
@@ -302,121 +303,76 @@ void Booster::rescale(std::size_t n_threads) {
 }
 
 std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
-  const std::size_t g = at_.group_of_feature(k);
   std::vector<Meeting> out;
-  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m) {
-    const std::size_t s = at_.sentence_of(m), cell = at_.first_cell(m) + k - at_.first_feature(g);
-    const double low = at_.exponent(k, at_.low_number(cell)), high = at_.exponent(k, at_.high_number(cell));
-    const double expected = mass_[s] > 0 ? excess_[cell] / -std::expm1(-losses_[s]) : 0;
+  each_meeting(k, [&](std::size_t s, std::size_t cell) {
+    const double low = at_.exponents(k)[at_.low_number(cell)], high = at_.exponents(k)[at_.high_number(cell)];
+    const double expected = mass_[s] > 0 ? excess_[cell] / -expm1(-losses_[s]) : 0;
     out.push_back({s, low, high, low < high ? (high - expected) / (high - low) : 0});
-  }
-  return out;
-}
-
-Booster::Range Booster::range(std::size_t k) const {
-  const double low = at_.lowest(k), high = at_.highest(k);
-  return {low, high, low < high ? std::clamp((high - pulled(k) / total()) / (high - low), 0.0, 1.0) : 0};
-}
-
-double Booster::loose_bound(std::size_t k, double step) const {
-  const Range r = range(k);
-  return r.s * std::exp(step * r.low) + (1 - r.s) * std::exp(step * r.high);
-}
-
-double Booster::tight_bound(std::size_t k, double step) const {
-  double sum = 0;
-  for (const Meeting& m : meetings(k))
-    if (m.low < m.high)
-      sum += mass_[m.sentence] * (m.s * std::expm1(step * m.low) + (1 - m.s) * std::expm1(step * m.high));
-  return 1 + sum / total();
-}
-
-double Booster::exact(std::size_t k, double step, std::size_t n_threads) const {
-  const Exponents f = exact_sum(k, n_threads);
-  if (f.values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const ExponentialSum sum{f.coefficients.data(), f.values.size(), 0, f.values.data()};
-  return 1 + value_at(sum, step) / total();
-}
-
-Step Booster::exact_step(std::size_t k, std::size_t n_threads) const {
-  const Exponents f = exact_sum(k, n_threads);
-  const Step step = least({f.coefficients.data(), f.values.size(), 0, f.values.data()}, max_step_);
-  return {step.size, step.gain / total()};
-}
-
-// What feature k counts in sentence s, token by token.
-Counted Booster::counted(std::size_t k, std::size_t s) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, L = layout_.n_labels, stride = padded(L);
-  const std::size_t first_edge = layout_.row_labels.size(), first_pair = first_edge + layout_.edge_row_labels.size();
-  const std::size_t first_triple = first_pair + layout_.edge_places.size(), g = at_.group_of_feature(k);
-  Counted out;
-  out.values.assign(n, 0.0);
-  if (k < first_edge) {
-    out.z = layout_.row_labels[k];
-    for (std::size_t t = 0; t < n; ++t)
-      data_.attributes.each(begin + t, [&](std::size_t a, float value) { out.values[t] += a == g ? value : 0; });
-    return out;
-  }
-  const std::size_t place = k < first_pair     ? layout_.edge_row_labels[k - first_edge]
-                            : k < first_triple ? layout_.edge_places[k - first_pair]
-                                               : layout_.tri_places[k - first_triple];
-  out.z = place % stride;
-  out.y = place / stride % (L + 1);
-  if (k >= first_triple) out.x = place / stride / (L + 1);
-  for (std::size_t t = 0; t < n; ++t) {
-    // NULL stands before the sentence, and nowhere else.
-    if ((out.y == L) != (t == 0)) continue;
-    if (out.x != Counted::kAny && (out.x == L) != (t < 2)) continue;
-    if (k >= first_pair) {
-      out.values[t] = 1;
-      continue;
-    }
-    data_.edge_attributes.each(begin + t, [&](std::size_t a, float value) {
-      out.values[t] += layout_.n_attributes + a == g ? value : 0;
-    });
-  }
-  return out;
-}
-
-// sum_i D(i) sum_y pi_i(y) exp(w u(y)) as a sum over the values of u: each sentence gives pull_i · P(Phi_k = c) to
-// u = c - Phi_k(gold). The gold path itself is at u = 0, where no step makes a difference.
-Booster::Exponents Booster::exact_sum(std::size_t k, std::size_t n_threads) const {
-  const std::size_t g = at_.group_of_feature(k), first = at_.first_meeting(g), n = at_.first_meeting(g + 1) - first;
-  std::vector<CountDistribution> found(n);
-  std::vector<std::uint8_t> failed(n, 0);
-  struct State {
-    Sums::Scratch chain;
-    AccumulatorScratch accumulators;
-  };
-  parallel_blocks(n, 1, n_threads, [] { return State{}; }, [&](State& state, std::size_t i, std::size_t) {
-    const std::size_t s = at_.sentence_of(first + i), begin = starts_[s], length = starts_[s + 1] - begin;
-    if (mass_[s] == 0) return;
-    const Counted feature = counted(k, s);
-    sums_.potentials(s, state.chain);
-    failed[i] = !count_distribution(sums_.factors(), state.chain.emit.data(), length,
-                                    sums_.edges_by_token() ? state.chain.token_edge.data() : nullptr, feature,
-                                    kMostCounts, state.accumulators, found[i]);
-    double gold = 0;
-    each_part(gold_ + begin, length, layout_.n_labels, [&](const Part& part) {
-      if (part.z == feature.z && (feature.y == Counted::kAny || part.y == feature.y) &&
-          (feature.x == Counted::kAny || part.x == feature.x))
-        gold += feature.values[part.token];
-    });
-    for (double& count : found[i].counts) count -= gold;
   });
-  std::vector<std::pair<double, double>> terms;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (failed[i]) return {};
-    for (std::size_t j = 0; j < found[i].counts.size(); ++j)
-      terms.emplace_back(found[i].counts[j], pull_[at_.sentence_of(first + i)] * found[i].probabilities[j]);
-  }
-  std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  Exponents out;
-  for (const auto& [value, coefficient] : terms) {
-    if (out.values.empty() || out.values.back() != value) out.values.push_back(value), out.coefficients.push_back(0);
-    out.coefficients.back() += coefficient;
-  }
   return out;
+}
+
+// R(w) = sum_i weight_i (exp(loss_i(w)) - 1), and its slope sum_i weight_i exp(loss_i(w)) (E_w[Phi_k] - Phi_k(gold))
+Booster::Slope Booster::slope_at(std::size_t k, double w, std::size_t n_threads) {
+  constexpr double kMostLog = 600;  // what is more is as bad, and no number
+  struct Run {
+    std::size_t sentence, cell;
+    double value = 0, slope = 0, weight = 0;
+  };
+  std::vector<Run> runs;
+  Slope out{0, 0, 0};
+  each_meeting(k, [&](std::size_t s, std::size_t place) {
+    if (mass_[s] == 0) return;
+    const Cell c = cell(k, place, s);
+    if (c.high > c.low + at_.whole()) {
+      runs.push_back({s, place});
+      return;
+    }
+    out.value += c.at_low * expm1(c.low * w) + c.at_high * expm1(c.high * w);
+    out.slope += c.low * c.at_low * exp(c.low * w) + c.high * c.at_high * exp(c.high * w);
+  });
+  if (runs.empty()) return out;
+  sums_.change(k, parameters_[k] + w);
+  parallel_blocks(runs.size(), 1, n_threads, [] { return Scratch{}; }, [&](Scratch& scratch, std::size_t i, std::size_t) {
+    Run& run = runs[i];
+    const double loss = run_one(run.sentence, scratch);
+    run.weight = exp(std::min(kMostLog, log(weights_ ? weights_[run.sentence] : 1.0) + loss - scale_));
+    run.value = run.weight * -expm1(-loss) - mass_[run.sentence];
+    at_.each_excess(run.sentence, scratch.residual, scratch.piece, [&](std::size_t cell, double by) {
+      if (cell == run.cell) run.slope += run.weight * by;
+    });
+  });
+  sums_.change(k, parameters_[k]);
+  for (const Run& run : runs) out.value += run.value, out.slope += run.slope, out.rounding += kRoundingOfSlope * run.weight;
+  return out;
+}
+
+double Booster::exact(std::size_t k, double step, std::size_t n_threads) {
+  return 1 + slope_at(k, step, n_threads).value / total();
+}
+
+// R is convex in w: from the tight step on by secants of the slope, within what is known to hold its root.
+LineStep Booster::exact_step(std::size_t k, std::size_t n_threads) {
+  constexpr int kMost = 60;
+  const double slope = pulled(k), end = slope < 0 ? max_step_ : -max_step_;
+  double before = 0, slope_before = slope, low = 0, high = end, w = tight_step(k).size;
+  Slope at = slope_at(k, w, n_threads);
+  bool within = false;  // whether the slope at `high` is known to have changed its sign
+  for (int i = 0; i < kMost && w != 0 && std::fabs(at.slope) > at.rounding; ++i) {
+    if ((at.slope < 0) == (slope < 0)) {
+      if (w == end) break;
+      low = w;
+    } else {
+      high = w, within = true;
+    }
+    double next = w - at.slope * (w - before) / (at.slope - slope_before);
+    const double least = std::min(low, high), most = std::max(low, high);
+    if (!(next > least && next < most)) next = within ? low + (high - low) / 2 : end;
+    if (std::fabs(next - w) <= kNothing * (1 + std::fabs(w))) break;
+    before = w, slope_before = at.slope, w = next;
+    at = slope_at(k, w, n_threads);
+  }
+  return {w, at.value / total()};
 }
 
 }  // namespace trellis

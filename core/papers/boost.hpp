@@ -14,8 +14,9 @@
 // in are run again, and only the features that can occur in those are summed again. Nor are sentences run that count for
 // nothing in any sum: while the longest sentences have all the weight, the short ones wait.
 //
-// Along one feature, Z and the tight bound times R are sums of exponentials of w (exponential_sum.hpp). Of every feature
-// two sums are kept, A = sum_i D(i) s_i |L_i| and B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
+// Along one feature the tight bound times R is a sum of exponentials of w (exponential_sum.hpp). Z itself is that bound for
+// sentences in which the feature can occur once more or once less at most; the others are run again with the step taken,
+// at each w that a line search asks for. Of every feature two sums are kept, A = sum_i D(i) s_i |L_i| and B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
 // no exponent being nearer to 0 than x,
 //
 //   tight(w) - 1 >= (A (exp(-x w) - 1) + B (exp(x w) - 1)) / x >= -(sqrt A - sqrt B)² / x
@@ -27,7 +28,6 @@
 #include <span>
 #include <vector>
 
-#include "papers/accumulators.hpp"
 #include "papers/exponential_sum.hpp"
 #include "papers/occurrences.hpp"
 #include "learn/sentence_sums.hpp"
@@ -48,9 +48,8 @@ struct Touched {
 
 class Booster {
  public:
-  // weights: how much each sentence counts, or null. No step is longer than max_step.
-  Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-          const std::int32_t* gold, const double* weights, Bound bound, double max_step);
+  // All labels are known. No step is longer than max_step.
+  Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step);
 
   // A full pass from these parameters. `scale`, a logarithm, is what small numbers are measured by: NaN for a new one.
   void begin(std::span<const double> parameters, double scale, std::size_t n_threads);
@@ -71,20 +70,17 @@ class Booster {
     double low, high, s;
   };
   std::vector<Meeting> meetings(std::size_t feature) const;
-  struct Range {
-    double low, high, s;
-  };
-  Range range(std::size_t feature) const;  // L, U and s over all sentences
-  // The bounds and the truth: what a step multiplies R by.
-  double loose_bound(std::size_t feature, double step) const;
-  double tight_bound(std::size_t feature, double step) const;
-  double exact(std::size_t feature, double step, std::size_t n_threads) const;  // NaN if values have too many sums
-  Step exact_step(std::size_t feature, std::size_t n_threads) const;
+  // The truth about a step: what it multiplies R by; and the best one.
+  double exact(std::size_t feature, double step, std::size_t n_threads);
+  LineStep exact_step(std::size_t feature, std::size_t n_threads);
 
  private:
-  struct Exponents {  // Z along one feature, summed over sentences; empty if it could not be
-    std::vector<double> values, coefficients;
+  struct Scratch {
+    SentenceSums<double>::Scratch chain;
+    Piece piece;
+    std::vector<double> residual;
   };
+  double run_one(std::size_t s, Scratch& scratch) const;
   void run(std::span<const std::uint32_t> sentences, std::size_t n_threads);
   bool counts(std::size_t s, double loss) const;
   void weigh(std::size_t s);
@@ -94,29 +90,30 @@ class Booster {
     std::uint32_t low_number, high_number;
   };
   Cell cell(std::size_t k, std::size_t cell, std::size_t s) const;
+  template <class Visit>
+  void each_meeting(std::size_t k, Visit visit) const;
   std::vector<std::uint32_t> meetings_of(std::span<const std::uint32_t> sentences) const;
   void tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads);
   void tally_all(std::size_t n_threads);
   double total() const;
   double pulled(std::size_t k) const;
-  Step tight_step(std::size_t k);
-  Step loose_step(std::size_t k, double drawn, double risk) const;
+  LineStep tight_step(std::size_t k);
+  LineStep loose_step(std::size_t k, double drawn, double risk) const;
   Chosen choose_loose();
   Chosen choose_tight();
-  Counted counted(std::size_t k, std::size_t s) const;
-  Exponents exact_sum(std::size_t k, std::size_t n_threads) const;
+  struct Slope {  // (Z(w) - 1) R / exp(scale) along one feature, its slope, and what rounding may have made of the slope
+    double value, slope, rounding;
+  };
+  Slope slope_at(std::size_t k, double w, std::size_t n_threads);
 
   const Layout layout_;
-  const ChainData data_;
   const std::int64_t* starts_;
   const std::size_t n_sentences_;
-  const std::int32_t* gold_;
   const double* weights_;
   const Bound bound_;
   const double max_step_;
   Occurrences at_;
-  using Sums = SentenceSums<double, FewRows>;
-  Sums sums_;
+  SentenceSums<double> sums_;
   std::vector<double> parameters_;
   double scale_ = 0;
   std::vector<double> losses_;      // [n_sentences] as last run

@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "engine/elementary.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -21,7 +22,7 @@ class Entropy {
   double operator()(std::uint64_t x) const { return x < table_.size() ? table_[x] : exact(x); }
 
  private:
-  static double exact(std::uint64_t x) { return static_cast<double>(x) * std::log(static_cast<double>(x)); }
+  static double exact(std::uint64_t x) { return static_cast<double>(x) * log(static_cast<double>(x)); }
   std::vector<double> table_;
 };
 

@@ -14,13 +14,44 @@
 #pragma once
 #include "engine/kbest.hpp"
 #include "papers/gram.hpp"
+#include "learn/examples.hpp"
 #include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
 #include "parallel.hpp"
 #include "weights/potentials.hpp"
-#include "parallel.hpp"
 
 namespace trellis {
+
+// Rows over all labels in double precision; a row is made when an attribute is first touched.
+class DenseRows {
+ public:
+  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNoRow), stride_(stride) {}
+  const double* find(std::int32_t attribute) const {
+    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
+    return place == kNoRow ? nullptr : data_.data() + place;
+  }
+  double* make(std::int32_t attribute) {
+    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
+    if (place == kNoRow) {
+      place = data_.size();
+      data_.resize(place + stride_, 0.0);
+    }
+    return data_.data() + place;
+  }
+  std::size_t n_attributes() const { return place_.size(); }
+
+  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
+    if (const double* row = find(attribute)) add_heavy(row, stride_, value, out);
+  }
+  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(place_.data() + attribute); }
+  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
+
+ private:
+  static constexpr std::size_t kNoRow = ~std::size_t{0};
+  std::vector<std::size_t> place_;  // [n_attributes]
+  std::vector<double> data_;        // [n_touched, stride]
+  std::size_t stride_;
+};
 
 // w as potentials are made of it.
 struct DualWeights {
@@ -47,16 +78,11 @@ struct PassResult {
 };
 
 // What is learnt from; all pointers outlive the learner.
-struct DualProblem {
-  ChainData data;
-  const std::int64_t* starts;       // [n_sentences + 1]
-  const std::int32_t* gold;         // [n_tokens]
-  std::size_t n_sentences, n_attributes, n_labels;
-  int order;                        // 0: label pairs have no weights; 1; 2: triples have some too
-  const double* weights = nullptr;  // [n_sentences] how much each counts, or null
-  const float* costs = nullptr;     // [n_labels, n_labels] of gold label and another, or null: one a wrong label
-  const float* edge = nullptr;      // [L+1, stride] 0 or minus infinity, or null
-  const float* end = nullptr;       // [stride] the same for last labels, or null
+struct DualProblem : Examples {
+  std::size_t n_attributes, n_labels;
+  int order;                    // 0: label pairs have no weights; 1; 2: triples have some too
+  const float* edge = nullptr;  // [L+1, stride] 0 or minus infinity, or null
+  const float* end = nullptr;   // [stride] the same for last labels, or null
 };
 
 class DualChain {

@@ -7,22 +7,20 @@
 #pragma once
 #include <cmath>
 #include <cstddef>
+#include <span>
+
+#include "engine/elementary.hpp"
 
 namespace trellis {
 
 struct ExponentialSum {
-  const double* coefficients;         // [n]
-  std::size_t n;
-  double low;                         // the exponents are low, low + 1, ... (low <= 0, a whole number)
-  const double* exponents = nullptr;  // or these, [n], ascending
-
-  double exponent(std::size_t j) const { return exponents ? exponents[j] : low + static_cast<double>(j); }
+  std::span<const double> coefficients, exponents;  // [n] c_j, x_j
 };
 
 inline double value_at(const ExponentialSum& f, double w) {
   double sum = 0;
-  for (std::size_t j = 0; j < f.n; ++j)
-    if (f.coefficients[j] > 0) sum += f.coefficients[j] * std::expm1(f.exponent(j) * w);
+  for (std::size_t j = 0; j < f.exponents.size(); ++j)
+    if (f.coefficients[j] > 0) sum += f.coefficients[j] * expm1(f.exponents[j] * w);
   return sum;
 }
 
@@ -34,41 +32,22 @@ struct SlopeParts {
 
 inline SlopeParts slope_at(const ExponentialSum& f, double w) {
   SlopeParts s;
-  const auto add = [](double x, double term, double& sum, double& growth) {
-    sum += x * term;
-    growth += x * x * term;
-  };
-  if (f.exponents) {
-    for (std::size_t j = 0; j < f.n; ++j) {
-      const double x = f.exponents[j];
-      if (f.coefficients[j] <= 0 || x == 0) continue;
-      const double term = f.coefficients[j] * std::exp(x * w);
-      x > 0 ? add(x, term, s.up, s.up_growth) : add(-x, term, s.down, s.down_growth);
-    }
-    return s;
-  }
-  // Powers go outwards from exponent 0: far ones may overflow or vanish without harm to near ones.
-  const auto zero = static_cast<std::size_t>(-f.low);
-  const double up = std::exp(w), down = std::exp(-w);
-  double power = 1;
-  for (std::size_t j = zero + 1; j < f.n; ++j) {
-    power *= up;
-    if (f.coefficients[j] > 0) add(static_cast<double>(j - zero), f.coefficients[j] * power, s.up, s.up_growth);
-  }
-  power = 1;
-  for (std::size_t j = zero; j-- > 0;) {
-    power *= down;
-    if (f.coefficients[j] > 0) add(static_cast<double>(zero - j), f.coefficients[j] * power, s.down, s.down_growth);
+  for (std::size_t j = 0; j < f.exponents.size(); ++j) {
+    const double x = f.exponents[j];
+    if (f.coefficients[j] <= 0 || x == 0) continue;
+    const double term = std::fabs(x) * f.coefficients[j] * exp(x * w);
+    (x > 0 ? s.up : s.down) += term;
+    (x > 0 ? s.up_growth : s.down_growth) += std::fabs(x) * term;
   }
   return s;
 }
 
-struct Step {
+struct LineStep {
   double size, gain;  // gain = f(size) <= 0
 };
 
 // Newton's method on log P - log N, which is nearly straight, kept within what is known to hold the root.
-inline Step least(const ExponentialSum& f, double limit) {
+inline LineStep least(const ExponentialSum& f, double limit) {
   const SlopeParts at_0 = slope_at(f, 0);
   if (at_0.up == at_0.down) return {0, 0};
   const bool forward = at_0.up < at_0.down;
@@ -78,7 +57,7 @@ inline Step least(const ExponentialSum& f, double limit) {
   double low = forward ? 0 : -limit, high = forward ? limit : 0, w = 0;
   SlopeParts s = at_0;
   for (int i = 0; i < 200; ++i) {
-    const double above = std::log(s.up) - std::log(s.down);
+    const double above = log(s.up) - log(s.down);
     (above < 0 ? low : high) = w;
     double next = w - above / (s.up_growth / s.up + s.down_growth / s.down);
     if (!(next > low && next < high)) next = low + (high - low) / 2;

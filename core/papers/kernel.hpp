@@ -1,8 +1,8 @@
 // Kernels over observations: sparse vectors of attributes, their inner products, and functions of those.
 #pragma once
-#include <cmath>
 #include <vector>
 
+#include "engine/elementary.hpp"
 #include "learn/sparse.hpp"
 #include "weights/sites.hpp"
 
@@ -17,7 +17,7 @@ struct Kernel {
 
   //   linear  <a, b>      polynomial  (gamma <a, b> + coef0)^degree      RBF  exp(-gamma |a - b|²)
   TRELLIS_INLINE double value(double product, double norm_a, double norm_b) const {
-    if (kind == kRbf) return std::exp(-gamma * (norm_a + norm_b - 2 * product));
+    if (kind == kRbf) return exp(-gamma * (norm_a + norm_b - 2 * product));
     if (kind != kPolynomial) return product;
     const double base = gamma * product + coef0;
     double power = base;

@@ -6,8 +6,6 @@
 namespace trellis {
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
 // How many tokens later a run of labels can occur again at the earliest.
 int period_of(const std::size_t* labels, int n) {
   for (int shift = 1; shift < n; ++shift)
@@ -17,10 +15,9 @@ int period_of(const std::size_t* labels, int n) {
 
 }  // namespace
 
-Occurrences::Occurrences(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                         std::size_t n_sentences, const std::int32_t* gold)
-    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), L_(layout.n_labels),
-      stride_(padded(layout.n_labels)), n_edge_groups_(data.edge_attributes.starts ? layout.n_edge_attributes : 0),
+Occurrences::Occurrences(const Layout& layout, const Examples& examples)
+    : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences), gold_(examples.gold),
+      L_(layout.n_labels), stride_(padded(layout.n_labels)), n_edge_groups_(data_.edge_attributes.starts ? layout.n_edge_attributes : 0),
       label_group_(layout.n_attributes + n_edge_groups_) {
   const std::size_t n_slots = layout.row_labels.size();
   for (std::size_t a = 0; a < layout.n_attributes; ++a) first_features_.push_back(layout.row_starts[a]);
@@ -39,11 +36,11 @@ void Occurrences::list_meetings() {
   const std::size_t n_tokens = n_sentences_ ? starts_[n_sentences_] : 0;
   // First how many meetings each group has, then which; the sentence last met tells a new one.
   std::vector<std::size_t> counts(n_groups() + 1, 0), next;
-  std::vector<std::uint32_t> last(n_groups(), kNone);
-  item_meeting_.assign(n_tokens ? data_.attributes.starts[n_tokens] : 0, kNone);
-  edge_item_meeting_.assign(n_edge_groups_ && n_tokens ? data_.edge_attributes.starts[n_tokens] : 0, kNone);
+  std::vector<std::uint32_t> last(n_groups(), kNoMeeting);
+  item_meeting_.assign(n_tokens ? data_.attributes.starts[n_tokens] : 0, kNoMeeting);
+  edge_item_meeting_.assign(n_edge_groups_ && n_tokens ? data_.edge_attributes.starts[n_tokens] : 0, kNoMeeting);
   const auto visit = [&](auto&& met) {
-    std::fill(last.begin(), last.end(), kNone);
+    std::fill(last.begin(), last.end(), kNoMeeting);
     for (std::size_t s = 0; s < n_sentences_; ++s) {
       const auto meet = [&](std::size_t g, std::uint32_t* item) {
         if (n_features_of(g) == 0) return;
@@ -67,7 +64,7 @@ void Occurrences::list_meetings() {
   sentence_of_.resize(counts.back());
   group_of_.resize(counts.back());
   sentence_starts_.assign(n_sentences_ + 1, 0);
-  label_meeting_.assign(n_sentences_, kNone);
+  label_meeting_.assign(n_sentences_, kNoMeeting);
   visit([&](std::size_t g, std::size_t s, bool is_new, std::uint32_t* item) {
     if (is_new) {
       sentence_of_[next[g]] = static_cast<std::uint32_t>(s);
@@ -92,10 +89,10 @@ void Occurrences::list_places(std::size_t s, std::vector<Place>& places) const {
     const auto token = static_cast<std::int32_t>(t - begin);
     const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
     for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-      if (item_meeting_[i] != kNone) places.push_back({item_meeting_[i], token, at.value(i)});
+      if (item_meeting_[i] != kNoMeeting) places.push_back({item_meeting_[i], token, at.value(i)});
     if (n_edge_groups_)
       for (std::int64_t i = edge_at.starts[t]; i < edge_at.starts[t + 1]; ++i)
-        if (edge_item_meeting_[i] != kNone) places.push_back({edge_item_meeting_[i], token, edge_at.value(i)});
+        if (edge_item_meeting_[i] != kNoMeeting) places.push_back({edge_item_meeting_[i], token, edge_at.value(i)});
   }
   std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
     return a.meeting != b.meeting ? a.meeting < b.meeting : a.token < b.token;
@@ -200,8 +197,6 @@ void Occurrences::set_label_ranges(std::size_t s, double* lows, double* highs) c
 }
 
 void Occurrences::set_ranges() {
-  // Without values all counts are whole numbers, and lie close together.
-  const bool whole = !data_.attributes.values && !data_.edge_attributes.values;
   std::vector<double> lows(first_cells_.back()), highs(first_cells_.back());
   std::vector<Place> places;
   for (std::size_t s = 0; s < n_sentences_; ++s) {
@@ -219,7 +214,7 @@ void Occurrences::set_ranges() {
         }
       }
     }
-    if (label_meeting_[s] == kNone) continue;
+    if (label_meeting_[s] == kNoMeeting) continue;
     const std::size_t cell = first_cell(label_meeting_[s]);
     set_label_ranges(s, lows.data() + cell, highs.data() + cell);
   }
@@ -227,63 +222,24 @@ void Occurrences::set_ranges() {
   low_.resize(lows.size());
   high_.resize(lows.size());
   exponent_starts_.assign(1, 0);
-  lows_.assign(n_features(), 0);
   std::vector<double> seen;
   for (std::size_t g = 0; g < n_groups(); ++g)
-    for (std::size_t j = 0; j < n_features_of(g); ++j) {
-      const std::size_t k = first_features_[g] + j, step = n_features_of(g);
+    for (std::size_t j = 0, step = n_features_of(g); j < step; ++j) {
       seen.assign(1, 0.0);
-      double low = 0, high = 0;
-      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step) {
-        low = std::min(low, lows[cell]);
-        high = std::max(high, highs[cell]);
-        if (!whole) seen.insert(seen.end(), {lows[cell], highs[cell]});
-      }
-      lows_[k] = low;
-      if (!whole) {
-        std::sort(seen.begin(), seen.end());
-        seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-        exponents_.insert(exponents_.end(), seen.begin(), seen.end());
-      }
-      exponent_starts_.push_back(exponent_starts_.back() + (whole ? static_cast<std::size_t>(high - low) + 1 : seen.size()));
-      const auto number = [&](double x) {
-        if (whole) return static_cast<std::uint32_t>(x - low);
-        return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin());
-      };
-      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step) {
-        low_[cell] = number(lows[cell]);
-        high_[cell] = number(highs[cell]);
-      }
+      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step) seen.insert(seen.end(), {lows[cell], highs[cell]});
+      std::sort(seen.begin(), seen.end());
+      seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+      exponents_.insert(exponents_.end(), seen.begin(), seen.end());
+      exponent_starts_.push_back(exponents_.size());
+      const auto number = [&](double x) { return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin()); };
+      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step)
+        low_[cell] = number(lows[cell]), high_[cell] = number(highs[cell]);
     }
 }
 
-void Occurrences::fill(std::size_t s, const std::vector<double>& residual, Piece& piece, double* cells) const {
+void Occurrences::clear(std::size_t s, double* cells) const {
   for (std::uint32_t meeting : meetings_of_sentence(s))
     std::fill_n(cells + first_cell(meeting), n_features_of(group_of_[meeting]), 0.0);
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, n_slots = layout_.row_labels.size();
-  const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
-  for (std::size_t t = 0; t < n; ++t) {
-    const double* r = residual.data() + t * stride_;
-    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
-      if (item_meeting_[i] == kNone) continue;
-      double* cell = cells + first_cell(item_meeting_[i]);
-      for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k)
-        *cell++ += at.value(i) * r[layout_.row_labels[k]];
-    }
-    if (n_edge_groups_)
-      for (std::int64_t i = edge_at.starts[begin + t]; i < edge_at.starts[begin + t + 1]; ++i) {
-        if (edge_item_meeting_[i] == kNone) continue;
-        double* cell = cells + first_cell(edge_item_meeting_[i]);
-        const std::size_t g = layout_.n_attributes + edge_at.ids[i];
-        double* slots = piece.edge_slots.data() + (first_features_[g] - n_slots);
-        for (std::size_t j = 0; j < n_features_of(g); ++j) cell[j] += slots[j], slots[j] = 0;
-      }
-  }
-  if (n == 0 || n_features_of(label_group_) == 0) return;
-  double* cell = cells + first_cell(label_meeting_[s]);
-  const std::size_t n_pairs = layout_.edge_places.size();
-  for (std::size_t j = 0; j < n_features_of(label_group_); ++j)
-    cell[j] = j < n_pairs ? piece.pairs[layout_.edge_places[j]] : piece.triples[layout_.tri_places[j - n_pairs]];
 }
 
 // Calls found(j) for every label pair and triple j of the gold path that has a weight.

@@ -13,6 +13,7 @@
 #pragma once
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "learn/sentence_sums.hpp"
@@ -21,8 +22,7 @@ namespace trellis {
 
 class Occurrences {
  public:
-  Occurrences(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-              const std::int32_t* gold);
+  Occurrences(const Layout& layout, const Examples& examples);
 
   std::size_t n_groups() const { return first_features_.size() - 1; }
   std::size_t n_features() const { return first_features_.back(); }
@@ -46,25 +46,22 @@ class Occurrences {
   }
 
   // The distinct values that U and L of feature k have, ascending, 0 among them; cells say which by number.
-  std::size_t n_exponents(std::size_t k) const { return exponent_starts_[k + 1] - exponent_starts_[k]; }
-  double low(std::size_t k) const { return lows_[k]; }
-  // Null: low, low + 1, ...
-  const double* exponents(std::size_t k) const {
-    return exponents_.empty() ? nullptr : exponents_.data() + exponent_starts_[k];
+  std::span<const double> exponents(std::size_t k) const {
+    return {exponents_.data() + exponent_starts_[k], exponents_.data() + exponent_starts_[k + 1]};
   }
-  double exponent(std::size_t k, std::size_t j) const {
-    return exponents_.empty() ? lows_[k] + static_cast<double>(j) : exponents_[exponent_starts_[k] + j];
-  }
-  double lowest(std::size_t k) const { return exponent(k, 0); }
-  double highest(std::size_t k) const { return exponent(k, n_exponents(k) - 1); }
   std::uint32_t low_number(std::size_t cell) const { return low_[cell]; }
   std::uint32_t high_number(std::size_t cell) const { return high_[cell]; }
+  // Whether all counts are whole numbers.
+  bool whole() const { return !data_.attributes.values && !data_.edge_attributes.values; }
 
-  // How often each feature is expected in sentence s less how often it is there: into the cells of its meetings, from
-  // what SentenceSums found. The piece's edge slots become zero again.
-  void fill(std::size_t s, const std::vector<double>& residual, Piece& piece, double* cells) const;
+  void clear(std::size_t s, double* cells) const;  // those of the meetings of a sentence
+  // How often each feature is expected in sentence s less how often it is there, from what SentenceSums found: calls
+  // visit(cell, amount), with the same cell more than once perhaps. The piece's edge slots become zero again.
+  template <class Visit>
+  void each_excess(std::size_t s, const std::vector<double>& residual, Piece& piece, Visit visit) const;
 
  private:
+  static constexpr std::uint32_t kNoMeeting = ~std::uint32_t{0};  // its group has no features
   struct Place {
     std::uint32_t meeting;
     std::int32_t token;  // within the sentence
@@ -85,7 +82,7 @@ class Occurrences {
   std::size_t gold_label(std::size_t s, std::ptrdiff_t t) const { return t < 0 ? L_ : gold_[starts_[s] + t]; }
 
   const Layout layout_;
-  const ChainData data_;
+  const ChainData& data_;
   const std::int64_t* starts_;
   const std::size_t n_sentences_;
   const std::int32_t* gold_;
@@ -96,9 +93,35 @@ class Occurrences {
   std::vector<std::size_t> sentence_starts_;                                // [n_sentences + 1]
   std::vector<std::uint32_t> label_meeting_;                                // [n_sentences] of the label group
   std::vector<std::uint32_t> item_meeting_, edge_item_meeting_;             // [n_items] of each attribute at a token
-  std::vector<double> lows_, exponents_;
+  std::vector<double> exponents_;
   std::vector<std::size_t> exponent_starts_;  // [n_features + 1]
   std::vector<std::uint32_t> low_, high_;     // [n_cells]
 };
+
+template <class Visit>
+void Occurrences::each_excess(std::size_t s, const std::vector<double>& residual, Piece& piece, Visit visit) const {
+  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, n_slots = layout_.row_labels.size();
+  const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
+  for (std::size_t t = 0; t < n; ++t) {
+    const double* r = residual.data() + t * stride_;
+    for (std::int64_t i = at.starts[begin + t]; i < at.starts[begin + t + 1]; ++i) {
+      if (item_meeting_[i] == kNoMeeting) continue;
+      std::size_t cell = first_cell(item_meeting_[i]);
+      for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k)
+        visit(cell++, at.value(i) * r[layout_.row_labels[k]]);
+    }
+    if (n_edge_groups_)
+      for (std::int64_t i = edge_at.starts[begin + t]; i < edge_at.starts[begin + t + 1]; ++i) {
+        if (edge_item_meeting_[i] == kNoMeeting) continue;
+        const std::size_t g = layout_.n_attributes + edge_at.ids[i], cell = first_cell(edge_item_meeting_[i]);
+        double* slots = piece.edge_slots.data() + (first_features_[g] - n_slots);
+        for (std::size_t j = 0; j < n_features_of(g); ++j) visit(cell + j, std::exchange(slots[j], 0.0));
+      }
+  }
+  if (n == 0 || n_features_of(label_group_) == 0) return;
+  const std::size_t cell = first_cell(label_meeting_[s]), n_pairs = layout_.edge_places.size();
+  for (std::size_t j = 0; j < n_features_of(label_group_); ++j)
+    visit(cell + j, j < n_pairs ? piece.pairs[layout_.edge_places[j]] : piece.triples[layout_.tri_places[j - n_pairs]]);
+}
 
 }  // namespace trellis

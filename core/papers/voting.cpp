@@ -25,11 +25,11 @@ struct Events {
 // Where the potentials of a sentence lie in one array: label pairs and triples or n-grams, which all sentences share; then
 // emit [n, stride]; then, where there are edge templates, edge [n, n_labels + 1, stride], and the shared pairs are not
 // used.
-struct Layout {
+struct Cells {
   std::size_t n_labels, stride, pairs, shared;
   bool has_tri, per_token;
 
-  Layout(const LabelWeights& labels, const Votes& votes, bool edges)
+  Cells(const LabelWeights& labels, const Votes& votes, bool edges)
       : n_labels(labels.n_labels), stride(labels.stride), pairs((n_labels + 1) * stride), shared(pairs),
         has_tri(votes.order == 2 && !votes.ngrams), per_token(edges) {
     if (has_tri) shared += (n_labels + 1) * pairs;
@@ -44,7 +44,7 @@ struct Layout {
 };
 
 // The potentials of one sentence now, and their range over the moments that are being tried.
-struct Potentials {
+struct PotentialRanges {
   std::vector<double> now, value, low, high;
   std::vector<std::uint32_t> touched;
   std::vector<std::uint8_t> is_touched;
@@ -72,23 +72,23 @@ struct Potentials {
   }
 };
 
-// Where an attribute stands: at a token of the block.
+// Where a row stands in a block of sentences: at a token, whose potentials begin at that cell of all that are the sentences' own.
 struct Occurrence {
-  std::uint32_t token;
+  std::uint32_t cell;
   float value;
-  std::int32_t next;  // another of the same attribute, or -1
+  std::int32_t next;  // another of the same row, or -1
 };
 
-struct Buffers {
-  Potentials potentials;
+struct VoteScratch {
+  PotentialRanges potentials;
   Events shared;
-  std::vector<Events> own;               // of each sentence of the block
-  std::vector<std::int32_t> first;       // [n_rows] first occurrence in the block, -1 for none
-  std::vector<Occurrence> occurrences;   // of attributes in the block
-  std::vector<std::size_t> sentence_of;  // [n] the sentence of each token of the block
-  std::vector<double> sums;              // one update's changes of the block's potentials, [n, stride] or [n, pairs]
-  std::vector<std::uint8_t> is_summed;   // [n] whether a token has any
-  std::vector<std::uint32_t> summed;     // those that have
+  std::vector<Events> own;              // of each sentence of the block
+  std::vector<std::int32_t> first;      // [n_rows] first occurrence in the block, -1 for none
+  std::vector<Occurrence> occurrences;  // of rows in the block
+  std::vector<std::size_t> starts;      // where the own potentials of each sentence begin in those of the block
+  std::vector<double> sums;             // one update's changes of these potentials
+  std::vector<std::uint8_t> is_summed;  // whether a potential has any
+  std::vector<std::uint32_t> summed;    // those that have
   std::vector<double> delta, grown;
   std::vector<std::uint32_t> changed;  // n-grams
   std::vector<std::int32_t> path, next_path;
@@ -101,105 +101,72 @@ struct Replay {
   const LabelWeights& labels;
   const ChainData& data;
   const std::int64_t* starts;
-  Layout layout;
-  Buffers& buffers;
+  Cells cells;
+  VoteScratch& scratch;
 
-  bool has_edges() const { return layout.per_token; }
+  std::size_t pair_row() const { return votes.n_attributes + votes.n_edge_attributes; }
 
   // The changes of label pairs and triples that all sentences share.
   void gather_shared() {
-    Events& events = buffers.shared;
+    Events& events = scratch.shared;
     if (!events.starts.empty()) return;  // by an earlier block
-    const std::size_t pair_row = votes.n_attributes + votes.n_edge_attributes;
     events.starts.push_back(0);
     for (std::size_t u = 0; u < votes.n_updates; ++u) {
       for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i) {
-        if (votes.rows[i] > pair_row)
-          events.list.push_back({static_cast<std::uint32_t>(layout.pairs + votes.places[i]), votes.changes[i]});
-        else if (votes.rows[i] == pair_row && !has_edges())
+        if (votes.rows[i] > pair_row())
+          events.list.push_back({static_cast<std::uint32_t>(cells.pairs + votes.places[i]), votes.changes[i]});
+        else if (votes.rows[i] == pair_row() && !cells.per_token)
           events.list.push_back({votes.places[i], votes.changes[i]});
       }
       events.starts.push_back(events.list.size());
     }
   }
 
-  void index(const Sites& at, std::size_t begin, std::size_t end, std::size_t first_row) {
-    for (std::size_t t = begin; t < end; ++t)
-      for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) {
-        std::int32_t& first = buffers.first[first_row + at.ids[i]];
-        buffers.occurrences.push_back({static_cast<std::uint32_t>(t - begin), at.values ? at.values[i] : 1.0f, first});
-        first = static_cast<std::int32_t>(buffers.occurrences.size() - 1);
+  // Where rows stand in sentences [first, last), that of label pairs among them where they differ by token.
+  void index(std::size_t first, std::size_t last) {
+    scratch.first.assign(pair_row() + 1, -1);
+    scratch.occurrences.clear(), scratch.starts.assign(1, 0);
+    const auto stand = [&](std::size_t row, std::size_t cell, float value) {
+      scratch.occurrences.push_back({static_cast<std::uint32_t>(scratch.starts.back() + cell - cells.shared), value, scratch.first[row]});
+      scratch.first[row] = static_cast<std::int32_t>(scratch.occurrences.size() - 1);
+    };
+    for (std::size_t s = first; s < last; ++s) {
+      const std::size_t begin = starts[s], n = starts[s + 1] - begin;
+      for (std::size_t t = 0; t < n; ++t) {
+        data.attributes.each(begin + t, [&](std::int32_t a, float value) { stand(a, cells.emit(t), value); });
+        if (!cells.per_token) continue;
+        const std::size_t edge = cells.edge(n, t, 0);
+        data.edge_attributes.each(begin + t, [&](std::int32_t a, float value) { stand(votes.n_attributes + a, edge, value); });
+        stand(pair_row(), edge, 1);
       }
-  }
-  void forget(const Sites& at, std::size_t begin, std::size_t end, std::size_t first_row) {
-    for (std::int64_t i = at.starts[begin]; i < at.starts[end]; ++i) buffers.first[first_row + at.ids[i]] = -1;
-  }
-  double* sums_at(std::uint32_t token, std::size_t width) {
-    if (!buffers.is_summed[token]) buffers.is_summed[token] = 1, buffers.summed.push_back(token);
-    return buffers.sums.data() + token * width;
-  }
-  // One update's changes [from, to) of one row, wherever it stands.
-  void sum_row(std::size_t row, std::int64_t from, std::int64_t to, std::size_t width) {
-    for (std::int32_t o = buffers.first[row]; o >= 0; o = buffers.occurrences[o].next) {
-      double* sums = sums_at(buffers.occurrences[o].token, width);
-      const double value = buffers.occurrences[o].value;
-      for (std::int64_t i = from; i < to; ++i) sums[votes.places[i]] += value * votes.changes[i];
+      scratch.starts.push_back(scratch.starts.back() + n * cells.token());
     }
-  }
-  // The sums become events of the sentences from `first` on.
-  void spread(std::size_t first, std::size_t width, bool on_edge) {
-    for (std::uint32_t token : buffers.summed) {
-      double* sums = buffers.sums.data() + token * width;
-      const std::size_t s = buffers.sentence_of[token], n = starts[s + 1] - starts[s];
-      const std::size_t t = token - (starts[s] - starts[first]);
-      const std::size_t base = on_edge ? layout.edge(n, t, 0) : layout.emit(t);
-      for (std::size_t z = 0; z < width; ++z) {
-        if (sums[z] == 0) continue;
-        buffers.own[s - first].list.push_back({static_cast<std::uint32_t>(base + z), sums[z]});
-        sums[z] = 0;
-      }
-      buffers.is_summed[token] = 0;
-    }
-    buffers.summed.clear();
   }
 
   // The changes of each sentence's own potentials, by sentences [first, last).
   void gather(std::size_t first, std::size_t last) {
-    const std::size_t begin = starts[first], end = starts[last], n = end - begin, stride = layout.stride;
-    const std::size_t pair_row = votes.n_attributes + votes.n_edge_attributes;
-    buffers.first.resize(pair_row, -1);
-    buffers.occurrences.clear();
-    index(data.attributes, begin, end, 0);
-    if (has_edges()) index(data.edge_attributes, begin, end, votes.n_attributes);
-    buffers.sums.assign(n * (has_edges() ? layout.pairs : stride), 0);
-    buffers.is_summed.assign(n, 0);
-    buffers.sentence_of.resize(n);
-    for (std::size_t s = first; s < last; ++s)
-      for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) buffers.sentence_of[t - begin] = s;
-    buffers.own.resize(last - first);
-    for (Events& events : buffers.own) events.list.clear(), events.starts.assign(1, 0);
-
+    index(first, last);
+    scratch.sums.assign(scratch.starts.back(), 0);
+    scratch.is_summed.assign(scratch.starts.back(), 0);
+    scratch.own.resize(last - first);
+    for (Events& events : scratch.own) events.list.clear(), events.starts.assign(1, 0);
     for (std::size_t u = 0; u < votes.n_updates; ++u) {
-      bool on_edge = false;  // rows come in order, those of edges after the others
-      for (std::int64_t i = votes.starts[u], j; i < votes.starts[u + 1]; i = j) {
-        const std::size_t row = votes.rows[i];
-        for (j = i + 1; j < votes.starts[u + 1] && votes.rows[j] == row;) ++j;
-        if (row >= votes.n_attributes && (row > pair_row || !has_edges())) continue;
-        if (row >= votes.n_attributes && !on_edge) spread(first, stride, false), on_edge = true;
-        if (row < pair_row) {
-          sum_row(row, i, j, on_edge ? layout.pairs : stride);
-        } else {
-          for (std::uint32_t t = 0; t < n; ++t) {
-            double* sums = sums_at(t, layout.pairs);
-            for (std::int64_t c = i; c < j; ++c) sums[votes.places[c]] += votes.changes[c];
-          }
+      for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i)
+        for (std::int32_t o = votes.rows[i] > pair_row() ? -1 : scratch.first[votes.rows[i]]; o >= 0; o = scratch.occurrences[o].next) {
+          const std::uint32_t cell = scratch.occurrences[o].cell + votes.places[i];
+          if (!scratch.is_summed[cell]) scratch.is_summed[cell] = 1, scratch.summed.push_back(cell);
+          scratch.sums[cell] += static_cast<double>(scratch.occurrences[o].value) * votes.changes[i];
         }
+      for (std::uint32_t cell : scratch.summed) {
+        const auto end = std::upper_bound(scratch.starts.begin(), scratch.starts.end(), cell);
+        const std::size_t s = end - scratch.starts.begin() - 1;
+        if (scratch.sums[cell] != 0)
+          scratch.own[s].list.push_back({static_cast<std::uint32_t>(cells.shared + cell - scratch.starts[s]), scratch.sums[cell]});
+        scratch.sums[cell] = 0, scratch.is_summed[cell] = 0;
       }
-      spread(first, on_edge ? layout.pairs : stride, on_edge);
-      for (Events& events : buffers.own) events.starts.push_back(events.list.size());
+      scratch.summed.clear();
+      for (Events& events : scratch.own) events.starts.push_back(events.list.size());
     }
-    forget(data.attributes, begin, end, 0);
-    if (has_edges()) forget(data.edge_attributes, begin, end, votes.n_attributes);
   }
 };
 
@@ -283,40 +250,40 @@ struct Ballot {
 };
 
 void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std::int32_t* path) {
-  const Layout& layout = replay.layout;
-  Buffers& buffers = replay.buffers;
+  const Cells& cells = replay.cells;
+  VoteScratch& scratch = replay.scratch;
   const std::size_t n = replay.starts[sentence + 1] - replay.starts[sentence];
   if (n == 0) return;
-  Potentials& potentials = buffers.potentials;
-  potentials.reset(layout.size(n));
-  for (std::size_t t = 0; t < (layout.per_token ? n : 1); ++t)
-    for (std::size_t s = 0; s < layout.pairs; ++s)
-      if (replay.labels.edge[s] != 0) potentials.fix(layout.edge(n, t, 0) + s, replay.labels.edge[s]);
+  PotentialRanges& potentials = scratch.potentials;
+  potentials.reset(cells.size(n));
+  for (std::size_t t = 0; t < (cells.per_token ? n : 1); ++t)
+    for (std::size_t s = 0; s < cells.pairs; ++s)
+      if (replay.labels.edge[s] != 0) potentials.fix(cells.edge(n, t, 0) + s, replay.labels.edge[s]);
   LabelSets sets = replay.data.sets;
   if (sets.starts) sets.set_of_token += replay.starts[sentence];
 
   std::vector<double> end;
-  if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + layout.stride);
+  if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + cells.stride);
   const Votes& votes = replay.votes;
-  NgramScores<double> now{votes.ngrams, potentials.now.data() + layout.pairs};
+  NgramScores<double> now{votes.ngrams, potentials.now.data() + cells.pairs};
   std::optional<NgramBounds<double>> bounds;
   if (votes.ngrams) {
-    bounds.emplace(layout.n_labels).grow(*votes.ngrams);
+    bounds.emplace(cells.n_labels).grow(*votes.ngrams);
     now.relaxed = bounds->relaxed();
   }
   const auto view = [&](const std::vector<double>& scores) {
-    const double* edge = scores.data() + layout.edge(n, 0, 0);
-    const LabelTables<double> labels{layout.n_labels, layout.stride, edge,
-                                     layout.has_tri ? scores.data() + layout.pairs : nullptr,
+    const double* edge = scores.data() + cells.edge(n, 0, 0);
+    const LabelTables<double> labels{cells.n_labels, cells.stride, edge,
+                                     cells.has_tri ? scores.data() + cells.pairs : nullptr,
                                      end.empty() ? nullptr : end.data(), votes.ngrams ? &now : nullptr};
-    return ChainView<double>(labels, n, scores.data() + layout.emit(0), layout.per_token ? edge : nullptr,
+    return ChainView<double>(labels, n, scores.data() + cells.emit(0), cells.per_token ? edge : nullptr,
                              sets.starts ? &sets : nullptr);
   };
   const ChainView<double> chain = view(potentials.now);
 
-  std::vector<std::int32_t>&best = buffers.path, &next = buffers.next_path;
+  std::vector<std::int32_t>&best = scratch.path, &next = scratch.next_path;
   best.resize(n);
-  best_path(chain, buffers.viterbi, best.data());
+  best_path(chain, scratch.viterbi, best.data());
   Ballot ballot;
   std::int64_t count = votes.counts[0];  // votes of the path since it was decoded, at moment `since`
   std::size_t since = 0, moment = 0, stretch = 1;
@@ -324,29 +291,29 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   while (moment < votes.n_updates) {
     const std::size_t last = std::min(votes.n_updates, moment + stretch);
     for (std::size_t u = moment; u < last; ++u) {
-      for (std::size_t i = buffers.shared.starts[u]; i < buffers.shared.starts[u + 1]; ++i)
-        potentials.add(buffers.shared.list[i]);
+      for (std::size_t i = scratch.shared.starts[u]; i < scratch.shared.starts[u + 1]; ++i)
+        potentials.add(scratch.shared.list[i]);
       for (std::size_t i = own.starts[u]; i < own.starts[u + 1]; ++i) potentials.add(own.list[i]);
     }
     range.path = best.data();
     bool same = potentials.touched.empty();
     if (!same && last > moment + 1) {
-      same = stays_best(range, buffers.delta, buffers.grown);
+      same = stays_best(range, scratch.delta, scratch.grown);
       if (!same) {
         potentials.settle(false);
         stretch = std::max<std::size_t>(1, (last - moment) / 2);
         continue;
       }
     }
-    buffers.changed.clear();
+    scratch.changed.clear();
     for (std::uint32_t cell : potentials.touched)
-      if (votes.ngrams && cell >= layout.pairs && cell < layout.shared)
-        buffers.changed.push_back(static_cast<std::uint32_t>(cell - layout.pairs));
+      if (votes.ngrams && cell >= cells.pairs && cell < cells.shared)
+        scratch.changed.push_back(static_cast<std::uint32_t>(cell - cells.pairs));
     potentials.settle(true);
-    for (std::uint32_t g : buffers.changed) bounds->update(*votes.ngrams, now.scores, g);
+    for (std::uint32_t g : scratch.changed) bounds->update(*votes.ngrams, now.scores, g);
     if (!same) {  // one moment: decoding it costs no more than trying
       next.resize(n);
-      best_path(chain, buffers.viterbi, next.data());
+      best_path(chain, scratch.viterbi, next.data());
       same = next == best;
       if (!same) {
         ballot.add(best, count, since);
@@ -369,12 +336,12 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
 void vote_all(const Votes& votes, const LabelWeights& labels, const ChainData& data, const std::int64_t* starts,
               std::size_t n_sentences, std::size_t n_threads, std::int32_t* paths) {
   parallel_blocks(
-      n_sentences, 16, n_threads, [] { return Buffers{}; },
-      [&](Buffers& buffers, std::size_t first, std::size_t last) {
-        Replay replay{votes, labels, data, starts, Layout(labels, votes, data.edge_attributes.starts), buffers};
+      n_sentences, 16, n_threads, [] { return VoteScratch{}; },
+      [&](VoteScratch& scratch, std::size_t first, std::size_t last) {
+        Replay replay{votes, labels, data, starts, Cells(labels, votes, data.edge_attributes.starts), scratch};
         replay.gather_shared();
         replay.gather(first, last);
-        for (std::size_t s = first; s < last; ++s) vote_one(replay, buffers.own[s - first], s, paths + starts[s]);
+        for (std::size_t s = first; s < last; ++s) vote_one(replay, scratch.own[s - first], s, paths + starts[s]);
       });
 }
 

@@ -62,9 +62,9 @@ struct Sum {
   std::size_t begin;  // the sentence's first token
 };
 
-// Scores of the filter come after those of rows, if it has rows.
-TRELLIS_CLONES void sum_emissions(const Sum& sum, const MixedRows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
-                                  float* const emit) {
+// Scores of the filter, if it has rows, come after those of rows, which are `n_before`.
+TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
+                                  std::size_t n_before, float* const emit) {
   float* here = emit;
   for (std::size_t t = 0; t < sum.n; ++t, here += sum.stride) {
     each_block<float>(sum.stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
@@ -73,17 +73,17 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const MixedRows<std::uint16_t>
       sum_heavy<float>(0, sum.n_looks, [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
         return sum.vectors[sum.look_at[k] + t] + sum.look_offset[k];
       }, static_cast<const float*>(nullptr), z, total);
-      for (std::size_t c = 0; c < chunks; ++c) lanes(here + z + c * kLanes<float>) = total[c];
+      for (std::size_t c = 0; c < chunks; ++c) lanes_at(here + z + c * kLanes<float>) = total[c];
     });
     for (std::size_t j = 0; j < sum.n_joint; ++j)
       if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) rows.add_to(id, 1, here);
     if (!filter.starts) continue;
     for (std::size_t j = 0; j < sum.n_joint; ++j)
-      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, here + rows.stride);
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, here + n_before);
   }
   if (!sum.bags.starts) return;
   add_rows(rows, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit);
-  if (filter.starts) add_rows(filter, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit + rows.stride);
+  if (filter.starts) add_rows(filter, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit + n_before);
 }
 
 std::atomic<int> n_forks = 0;
@@ -307,7 +307,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
                  looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bag.sites(), static_cast<std::size_t>(begin)},
-                {model_.rows, made ? &heavy.rows : nullptr, heavy_stride_}, model_.filter, buffers.emit.data());
+                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
+                buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 

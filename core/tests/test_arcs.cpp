@@ -162,7 +162,8 @@ TEST(log_losses_of_trees_have_these_gradients) {
     const TreeExamples examples = bank.examples();
     GrowingPlaces attributes(plan.places, columns_of(plan), false);
     add_right_attributes(plan, examples, attributes);
-    TreeObjective objective(plan, attributes, examples, projective);
+    const auto made = tree_objective(plan, attributes, examples, projective);
+    ExampleObjective& objective = *made;
     const std::size_t n = objective.n_parameters(), n_sentences = bank.starts.size() - 1;
     std::mt19937 random(1);
     std::vector<double> x(n), gradient(n), losses(n_sentences), squares(n);

@@ -131,19 +131,14 @@ struct FrozenStrings {
     return lookup_long(s);
   }
 
-  // The ids of many strings of which the hashes are known, step by step: slots, starts and data lie far apart, and what one
-  // string waits for is fetched while others go on. Slots were asked for by prefetch() when the hash was found.
-  void lookup_all(std::span<const std::string_view> strings, const std::uint64_t* hashes, std::int32_t* ids) const {
-    if (slots.empty()) return void(std::fill_n(ids, strings.size(), -1));
-    const auto known = [&](std::int32_t id) { return id >= 0 && static_cast<std::size_t>(id) < size(); };
-    for (std::size_t i = 0; i < strings.size(); ++i)
-      if (ids[i] = slots[hashes[i] & (slots.size() - 1)]; known(ids[i])) __builtin_prefetch(&starts[ids[i]]);
-    for (std::size_t i = 0; i < strings.size(); ++i)
-      if (known(ids[i]) && static_cast<std::uint64_t>(starts[ids[i]]) < data.size()) __builtin_prefetch(&data[starts[ids[i]]]);
-    for (std::size_t i = 0; i < strings.size(); ++i) ids[i] = lookup(strings[i], hashes[i]);
-  }
+  // What a look-up needs lies far apart. Of many strings it is fetched in steps: first the slots, then the first string there.
   void prefetch(std::uint64_t hash) const {
     if (!slots.empty()) __builtin_prefetch(&slots[hash & (slots.size() - 1)]);
+  }
+  void prefetch_string(std::uint64_t hash) const {
+    const std::int32_t id = slots.empty() ? -1 : slots[hash & (slots.size() - 1)];
+    if (id < 0 || static_cast<std::size_t>(id) >= size()) return;
+    if (static_cast<std::uint64_t>(starts[id]) < data.size()) __builtin_prefetch(&data[starts[id]]);
   }
 
   // Whether the arrays are what build_slots makes of strings in UTF-8: checked once, when a model is loaded.
@@ -163,7 +158,8 @@ struct FrozenStrings {
 };
 
 // The slots of a frozen dictionary: a power of two, at most half full. Of equal strings the first is found.
-// The starts must be in order and within the data.
-std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts);
+// The starts must be in order and within the data. `is_twice`, if given, becomes true where two strings are equal.
+std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts,
+                                      bool* is_twice = nullptr);
 
 }  // namespace trellis

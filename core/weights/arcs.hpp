@@ -5,9 +5,8 @@
 //
 // Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
-#include <array>
-#include <cmath>
 
+#include "engine/elementary.hpp"
 #include "engine/trees.hpp"
 #include "weights/folded_arcs.hpp"
 #include "weights/placed_weights.hpp"
@@ -135,8 +134,8 @@ class ArcScorer {
         scores.arc(h, m) += *best;
         if (!sums_labels_) continue;
         double total = 0;
-        for (double one : own) total += std::exp(one - *best);
-        scores.arc(h, m) += std::log(total);
+        for (double one : own) total += exp(one - *best);
+        scores.arc(h, m) += log(total);
       }
       arcs.clear(), asked_.clear();
     };
@@ -157,7 +156,7 @@ class ArcScorer {
   auto fold() const {
     return [this](std::int32_t f, std::uint64_t key) { return weights_.fold(f, key); };
   }
-  // Tables are too large to lie near: keys of some sites are made, and asked for, before they are looked up.
+  // Keys of some sites are made, and asked for, before they are looked up.
   struct Asked {
     std::uint64_t key;
     std::uint32_t t, site;
@@ -171,19 +170,7 @@ class ArcScorer {
     });
   }
   void answer(std::vector<double>& out) {
-    // First where the weights are, so that they are on their way, then what they are.
-    constexpr std::size_t kAtOnce = 32;
-    std::array<decltype(weights_.row(0, 0)), kAtOnce> rows;
-    for (std::size_t first = 0; first < asked_.size(); first += kAtOnce) {
-      const std::size_t n = std::min(kAtOnce, asked_.size() - first);
-      for (std::size_t i = 0; i < n; ++i) {
-        rows[i] = weights_.row(asked_[first + i].t, asked_[first + i].key);
-        __builtin_prefetch(rows[i]);
-      }
-      for (std::size_t i = 0; i < n; ++i)
-        if (rows[i]) out[asked_[first + i].site] += *rows[i];
-    }
-    asked_.clear();
+    trellis::answer(asked_, out, [this](const Asked& one) { return weights_.row(one.t, one.key); });
   }
 
   const ArcPlan& plan_;

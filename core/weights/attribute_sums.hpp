@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "weights/layout.hpp"
@@ -16,16 +17,18 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
+  // `lists` of labels that sites may have: residuals of others are zero. Starts null: there are none.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
-                std::size_t block_sites)
-      : layout_(layout), stride_(padded(layout.n_columns())), examples_(1, 0) {
+                std::size_t block_sites, const LabelSets& lists = {})
+      : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
-    Sorter sorter(layout.n_attributes);
+    std::vector<std::uint32_t> next(layout.n_attributes + 1);
     for (std::size_t b = 0; b < n_blocks(); ++b)
-      blocks_.emplace_back(sorter.items(at, starts[examples_[b]], starts[examples_[b + 1]]), at.values != nullptr);
+      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr,
+                           static_cast<std::size_t>(starts[examples_[b]]));
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -55,8 +58,9 @@ class AttributeSums {
     std::vector<std::uint32_t> wide;        // else
     std::vector<float> values;              // as long, or empty where all are one
     std::vector<Cut> cuts;                  // and the end
+    std::size_t first_site;
 
-    Block(const std::vector<Item>& items, bool valued) {
+    Block(const std::vector<Item>& items, bool valued, std::size_t first) : first_site(first) {
       constexpr std::uint32_t kPiece = 4096, kMost = std::numeric_limits<std::uint16_t>::max();  // items
       const auto far = [](const Item& item) { return item.site > kMost; };
       const bool is_wide = std::any_of(items.begin(), items.end(), far);
@@ -80,36 +84,17 @@ class AttributeSums {
     }
   };
 
-  // The items of a block by attribute, and of an attribute in the order of their sites.
-  class Sorter {
-   public:
-    explicit Sorter(std::size_t n_attributes) : n_attributes_(n_attributes) {}
-
-    const std::vector<Item>& items(const Sites& at, std::int64_t begin, std::int64_t end) {
-      items_.clear();
-      for (std::int64_t s = begin; s < end; ++s)
-        for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
-          items_.push_back({static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)});
-      for (std::uint32_t shift = 0; shift < 32 && (n_attributes_ - 1) >> shift; shift += kBits) sort_by_digit(shift);
-      return items_;
-    }
-
-   private:
-    static constexpr std::uint32_t kBits = 11;
-
-    void sort_by_digit(std::uint32_t shift) {
-      const auto digit = [shift](const Item& item) { return item.attribute >> shift & ((1u << kBits) - 1); };
-      std::vector<std::uint32_t> next((1u << kBits) + 1, 0);
-      for (const Item& item : items_) ++next[digit(item) + 1];
-      for (std::size_t d = 0; d < 1u << kBits; ++d) next[d + 1] += next[d];
-      sorted_.resize(items_.size());
-      for (const Item& item : items_) sorted_[next[digit(item)]++] = item;
-      items_.swap(sorted_);
-    }
-
-    const std::size_t n_attributes_;
-    std::vector<Item> items_, sorted_;
-  };
+  // The items of a block by attribute, and of an attribute in the order of their sites; `next` [n_attributes + 1] is scratch.
+  static std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) {
+    std::fill(next.begin(), next.end(), 0);
+    for (std::int64_t i = at.starts[begin]; i < at.starts[end]; ++i) ++next[static_cast<std::size_t>(at.ids[i]) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<Item> items(next.back());
+    for (std::int64_t s = begin; s < end; ++s)
+      for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
+        items[next[static_cast<std::size_t>(at.ids[i])]++] = {static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)};
+    return items;
+  }
 
   template <class Site>
   TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, double* sums,
@@ -142,6 +127,12 @@ class AttributeSums {
                                const Real* residual, double* sums) const {
     constexpr std::uint32_t kSome = 32;
     std::fill_n(sums, stride_, 0.0);
+    for (std::uint32_t i = first; lists_.starts && i < last; ++i) {
+      const ListedLabels labels = labels_of(lists_, b.first_site + sites[i]);
+      const Real* r = residual + sites[i] * stride_;
+      for (std::size_t k = 0; k < labels.n; ++k) sums[labels[k]] += b.values.empty() ? r[labels[k]] : b.values[i] * r[labels[k]];
+    }
+    if (lists_.starts) return;
     for (std::uint32_t i = first; i < last; i += kSome)
       each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
         Vector<Real> some[chunks] = {};
@@ -153,6 +144,7 @@ class AttributeSums {
   }
 
   const Layout layout_;
+  const LabelSets lists_;
   const std::size_t stride_;
   std::vector<std::size_t> examples_;  // [n_blocks + 1] where blocks begin
   std::vector<Block> blocks_;

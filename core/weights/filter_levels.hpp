@@ -50,9 +50,12 @@ class LevelSentence {
   // Calls visit(t, step, P(step), whether it is one of those arcs).
   template <class Visit>
   void each_step(Visit visit) {
-    sum_steps(chain_, work_, true, [&](std::size_t t, const auto& step, double p) { visit(step, p, step.arc == arcs_[t]); });
+    LatticeStates<double> states{chain_, work_};
+    sum_steps(states, true, [&](std::size_t t, const auto& steps, const double* p) {
+      for (std::size_t i = 0; i < steps.size(); ++i) visit(steps[i], p[i], steps[i].arc == arcs_[t]);
+    });
   }
-  std::size_t label_before(const LatticeWorkspace<double>::Step& step) const {
+  std::size_t label_before(const StateStep<double>& step) const {
     return chain_.ngrams->ngrams->label(work_.states[step.from]);
   }
   // What the margin leaves, and with `keep` the arcs of the path, after what is in `to`. Where no path is possible, all.

@@ -102,9 +102,8 @@ class GrowingRows {
   // The same for some labels at least.
   TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit, std::span<const std::int32_t> labels) const {
     const Row row = rows_[attribute];
-    if (row.size != kHeavy) return add_to(attribute, value, emit);
-    const float* weights = heavy_.weights.data() + row.offset;
-    for (const std::int32_t z : labels) emit[z] += value * weights[z];
+    if (row.size == kHeavy) add_heavy(heavy_.weights.data() + row.offset, labels, value, emit);
+    else add_to(attribute, value, emit);
   }
 
   // Calls visit(label, weight) for a row of edge attributes: none of them is heavy.

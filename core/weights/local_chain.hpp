@@ -23,8 +23,8 @@ double decide(const ChainView<double>& chain, const Part& part, const double* lo
 
 // Scratch of one thread.
 struct LocalScratch {
-  std::vector<float> rows;                  // [2, stride]; [n_states, stride] exp of what labels score after a state
-  std::vector<float> tops, log_z;           // [n_states]
+  std::vector<float> rows;                  // [n_states, stride] exp of what labels score after a state
+  std::vector<float> tops, log_z, exact;    // [n_states], [n_states], [stride]
   std::vector<std::uint32_t> states, next;  // at one token; a shorter state stands before a longer one
   std::vector<std::uint32_t> place;         // [n_nodes] of states
 };
@@ -42,7 +42,6 @@ class LocalNormalizer {
 
  private:
   friend struct LocalPass;
-  friend struct LocalHistories;
   std::vector<float> factors_;  // [L+1, L+1, stride] exp(tri - its row's top); [n_nodes] exp(score); or empty at order 1
   std::vector<float> tops_;     // [L+1, L+1]
   float safe_ = 0;              // below this a sum of factors may owe something to factors that became zero

@@ -32,6 +32,13 @@ struct PhraseSites {
   std::size_t first_split = 0;  // point k is site first_split + k
 };
 
+// Calls visit(site) for the span of an edge, and for its split point if it has one.
+template <class Visit>
+void each_site(const PhraseForest& forest, const PhraseSites& at, std::size_t edge, Visit visit) {
+  visit(at.first_span + forest.span_of(edge));
+  if (const std::int32_t split = forest.edges()[edge].split) visit(at.first_split + static_cast<std::size_t>(split));
+}
+
 // The attributes of a forest's spans and of the points before its words, one list after the other. Vocabulary: find() of
 // text/span_attributes.hpp.
 template <class Vocabulary>

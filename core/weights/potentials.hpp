@@ -75,7 +75,7 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& 
       return std::span(listed.labels, listed.n);
     };
     const auto columns_at = [&](std::size_t t) { return parts.columns_of(labels_at(t), to.columns); };
-    add_listed_rows(rows, data.attributes, begin, end, stride, columns_at, to.emit.data());
+    add_rows(rows, data.attributes, begin, end, stride, to.emit.data(), columns_at);
     parts.fold_listed(n, to.emit.data(), [&](std::size_t t) { return labels_at(begin + t); });
   } else {
     add_rows(rows, data.attributes, begin, end, stride, to.emit.data());

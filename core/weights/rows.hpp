@@ -28,7 +28,13 @@ TRELLIS_INLINE void add_light(std::uint32_t begin, std::uint32_t end, SlotAt slo
 // scores[z] += value · row[z]
 template <class Real>
 TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, Real value, Real* scores) {
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes(scores + z) += value * lanes(row + z);
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
+}
+
+// The same for some labels.
+template <class Real>
+TRELLIS_INLINE void add_heavy(const Real* row, std::span<const std::int32_t> labels, Real value, Real* scores) {
+  for (const std::int32_t z : labels) scores[z] += value * row[z];
 }
 
 // The same for many rows at once, a few vectors of labels at a time, which stay in registers:
@@ -39,40 +45,11 @@ TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at,
   for (std::size_t i = first; i < last; ++i) {
     const Real* row = row_at(i) + z;
     for (std::size_t c = 0; c < Chunks; ++c) {
-      const Vector<Real>& part = lanes(row + c * kLanes<Real>);
+      const Vector<Real> part = lanes(row + c * kLanes<Real>);
       sum[c] += values ? static_cast<Real>(values[i]) * part : part;
     }
   }
 }
-
-// Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
-// pair's place in the matrix of label pairs, previous * stride + label, or a longer run of labels (token_runs.hpp).
-template <class Label, class Real = float>
-struct Rows {
-  const std::uint32_t* starts = nullptr;  // [n_attributes + 1]
-  const Label* labels = nullptr;          // [n_slots]
-  const Real* weights = nullptr;          // [n_slots]
-
-  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
-    add_light(starts[attribute], starts[attribute + 1], [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
-      return std::pair{labels[s], weights[s]};
-    }, value, out);
-  }
-  // The same for some labels at least.
-  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t>) const {
-    add_to(attribute, value, out);
-  }
-  // Calls visit(label, weight).
-  template <class Visit>
-  void each_slot(std::int32_t attribute, Visit visit) const {
-    for (std::uint32_t s = starts[attribute]; s < starts[attribute + 1]; ++s) visit(labels[s], weights[s]);
-  }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }
-  void prefetch_slots(std::int32_t attribute) const {
-    __builtin_prefetch(labels + starts[attribute]);
-    __builtin_prefetch(weights + starts[attribute]);
-  }
-};
 
 // Which rows are heavy, and their vectors.
 template <class Real>
@@ -97,6 +74,8 @@ class HeavyRows {
   // Heavy rows are numbered; -1 for a light one.
   std::int32_t number(std::int32_t attribute) const { return number_[attribute]; }
   std::size_t size() const { return vectors_.size() / stride_; }
+  std::size_t stride() const { return stride_; }
+  const Real* of(std::int32_t attribute) const { return vector(number_[attribute]); }
   Real* vector(std::size_t number) { return vectors_.data() + number * stride_; }
   const Real* vector(std::size_t number) const { return vectors_.data() + number * stride_; }
 
@@ -107,91 +86,62 @@ class HeavyRows {
   std::vector<Real> vectors_;         // [n_heavy, stride]
 };
 
-// Rows as a model has them, those of many labels as vectors. Null: none is heavy.
-template <class Label>
-struct MixedRows {
-  Rows<Label> rows;
-  const HeavyRows<float>* heavy;
-  std::size_t stride;
+// Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
+// pair's place in the matrix of label pairs, previous * stride + label, or a longer run of labels (token_runs.hpp).
+template <class Label, class Real = float>
+struct Rows {
+  const std::uint32_t* starts = nullptr;   // [n_attributes + 1]
+  const Label* labels = nullptr;           // [n_slots]
+  const Real* weights = nullptr;           // [n_slots]
+  const HeavyRows<Real>* heavy = nullptr;  // those of many labels, or null: none is heavy
 
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out) const {
-    if (heavy && heavy->has(attribute)) add_heavy(heavy->vector(heavy->number(attribute)), stride, value, out);
-    else rows.add_to(attribute, value, out);
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
+    if (heavy && heavy->has(attribute)) return add_heavy(heavy->of(attribute), heavy->stride(), value, out);
+    add_light(starts[attribute], starts[attribute + 1], [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
+      return std::pair{labels[s], weights[s]};
+    }, value, out);
   }
   // The same for some labels at least.
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* out, std::span<const std::int32_t> labels) const {
-    if (!heavy || !heavy->has(attribute)) return rows.add_to(attribute, value, out);
-    const float* weights = heavy->vector(heavy->number(attribute));
-    for (const std::int32_t z : labels) out[z] += value * weights[z];
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t> wanted) const {
+    if (heavy && heavy->has(attribute)) add_heavy(heavy->of(attribute), wanted, value, out);
+    else add_to(attribute, value, out);
   }
-  void prefetch_row(std::int32_t attribute) const { rows.prefetch_row(attribute); }
-  void prefetch_slots(std::int32_t attribute) const { rows.prefetch_slots(attribute); }
-};
-
-// Rows over all labels in double precision; a row is made when an attribute is first touched.
-class DenseRows {
- public:
-  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNone), stride_(stride) {}
-  const double* find(std::int32_t attribute) const {
-    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
-    return place == kNone ? nullptr : data_.data() + place;
+  // Calls visit(label, weight).
+  template <class Visit>
+  void each_slot(std::int32_t attribute, Visit visit) const {
+    for (std::uint32_t s = starts[attribute]; s < starts[attribute + 1]; ++s) visit(labels[s], weights[s]);
   }
-  double* make(std::int32_t attribute) {
-    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
-    if (place == kNone) {
-      place = data_.size();
-      data_.resize(place + stride_, 0.0);
-    }
-    return data_.data() + place;
+  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(starts + attribute); }
+  void prefetch_slots(std::int32_t attribute) const {
+    __builtin_prefetch(labels + starts[attribute]);
+    __builtin_prefetch(weights + starts[attribute]);
   }
-  std::size_t n_attributes() const { return place_.size(); }
-
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
-    if (const double* row = find(attribute)) add_heavy(row, stride_, value, out);
-  }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(place_.data() + attribute); }
-  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
-
- private:
-  static constexpr std::size_t kNone = ~std::size_t{0};
-  std::vector<std::size_t> place_;  // [n_attributes]
-  std::vector<double> data_;        // [n_touched, stride]
-  std::size_t stride_;
 };
 
 // out[s, ...] += sum over attributes a at site s of value(a) · w[a, ...], for sites from begin to end; rows of `out` are
-// `size` long.
-template <class AnyRows, class Real>
+// `size` long. Where only some columns of each site are wanted, columns_at(s), what others get does not matter.
+struct AllColumns {};
+template <class AnyRows, class Real, class ColumnsAt = AllColumns>
 TRELLIS_INLINE void add_rows(const AnyRows& rows, const Sites& at, std::size_t begin, std::size_t end, std::size_t size,
-                             Real* out) {
+                             Real* out, ColumnsAt columns_at = {}) {
   // Rows lie scattered: what a site will need is asked for some attributes ahead, first the row, then its slots.
   constexpr std::int64_t kAhead = 24;
   const std::int64_t last = at.starts[end];
   std::int64_t i = at.starts[begin];
-  for (std::size_t s = begin; s < end; ++s, out += size)
-    for (; i < at.starts[s + 1]; ++i) {
-      if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
-      if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
-      rows.add_to(at.ids[i], at.value(i), out);
-    }
-}
-
-// The same where only some columns of each site are wanted, columns_at(s); what others get does not matter.
-template <class AnyRows, class Real, class ColumnsAt>
-TRELLIS_INLINE void add_listed_rows(const AnyRows& rows, const Sites& at, std::size_t begin, std::size_t end,
-                                    std::size_t size, ColumnsAt columns_at, Real* out) {
-  constexpr std::int64_t kAhead = 24;
-  const std::int64_t last = at.starts[end];
-  std::int64_t i = at.starts[begin];
   for (std::size_t s = begin; s < end; ++s, out += size) {
-    const std::span<const std::int32_t> columns = columns_at(s);
-    const bool few = columns.size() * kLanes<Real> < size;
-    for (; i < at.starts[s + 1]; ++i) {
-      if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
-      if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
-      if (few) rows.add_to(at.ids[i], at.value(i), out, columns);
-      else rows.add_to(at.ids[i], at.value(i), out);
-    }
+    const auto add_all = [&](auto add) TRELLIS_INLINE_LAMBDA {
+      for (; i < at.starts[s + 1]; ++i) {
+        if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
+        if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
+        add(at.ids[i], at.value(i));
+      }
+    };
+    if constexpr (!std::is_same_v<ColumnsAt, AllColumns>)
+      if (const std::span<const std::int32_t> columns = columns_at(s); columns.size() * kLanes<Real> < size) {
+        add_all([&](std::int32_t a, Real value) TRELLIS_INLINE_LAMBDA { rows.add_to(a, value, out, columns); });
+        continue;
+      }
+    add_all([&](std::int32_t a, Real value) TRELLIS_INLINE_LAMBDA { rows.add_to(a, value, out); });
   }
 }
 

@@ -3,7 +3,8 @@
 // Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of many labels (heavy)
 // are added as vectors over all labels. Of the others (light) each site lists its weights one by one, those of one label
 // together: a sum in a register instead of as many trips through memory. With many labels such lists become several times
-// as long as the corpus; then its own lists of attributes are walked instead, row by row.
+// as long as the corpus; then its own lists of attributes are walked instead, row by row. So they are where few rows have a
+// weight at all, as while boosting: the others are passed over. Where sites have lists of labels, no others are summed for.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -16,9 +17,12 @@ namespace trellis {
 template <class Real>
 class SiteRows {
  public:
-  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites)
-      : heavy(layout.row_starts.data(), layout.n_attributes, padded(layout.n_columns())), layout_(layout), at_(at),
-        stride_(padded(layout.n_columns())), weights_(layout.row_labels.size()) {
+  // `few`: few rows have a weight. `lists` of labels that sites may have; starts null: there are none.
+  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {})
+      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())), n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
+        weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0) {
+    if (few) return;
+    heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
     list_sites(n_sites);
   }
 
@@ -27,14 +31,24 @@ class SiteRows {
   void set(const double* parameters) {
     std::copy_n(parameters, weights_.size(), weights_.data());
     heavy.set(layout_.row_labels.data(), weights_.data());
+    for (std::size_t a = 0; a < has_weight_.size(); ++a)
+      has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
+                                   [](Real weight) { return weight != 0; });
+  }
+  // One weight, where few rows have some.
+  void change(std::size_t slot, Real weight) {
+    weights_[slot] = weight;
+    has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
   }
 
-  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end
+  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; of labels that are not
+  // listed it means nothing
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
+    if (few_) return walk_few(begin, end, emit);
     if (!listed_) return walk(begin, end, emit);
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
       const std::size_t first = heavy_starts_[t];
-      set_heavy(heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
+      set_heavy(t, heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
                 heavy_starts_[t + 1] - first, emit);
       add_listed(t, emit);
     }
@@ -43,7 +57,8 @@ class SiteRows {
   HeavyRows<Real> heavy;
 
  private:
-  static constexpr std::size_t kAhead = 64;  // slots whose weights are asked for before they are needed
+  static constexpr std::size_t kAhead = 64;       // slots whose weights are asked for before they are needed
+  static constexpr std::int64_t kItemsAhead = 24;  // items whose rows are looked for before they are needed
   struct Run {
     std::uint16_t label, length;
   };
@@ -51,11 +66,19 @@ class SiteRows {
   std::size_t n_slots(std::size_t a) const { return layout_.row_starts[a + 1] - layout_.row_starts[a]; }
 
   // emit[z] = sum over n heavy rows of value · row[z]
-  TRELLIS_INLINE void set_heavy(const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
+  TRELLIS_INLINE void set_heavy(std::size_t t, const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
+    if (const ListedLabels labels = lists_.starts ? labels_of(lists_, t) : ListedLabels{}; labels.n && labels.n * kPadding < stride_) {
+      for (std::size_t k = 0; k < labels.n; ++k) {
+        Real sum = 0;
+        for (std::size_t i = 0; i < n; ++i) sum += (values ? values[i] : 1) * heavy.vector(numbers[i])[labels[k]];
+        emit[labels[k]] = sum;
+      }
+      return;
+    }
     each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<Real> sum[chunks] = {};
       sum_heavy<Real>(0, n, [&](std::size_t i) TRELLIS_INLINE_LAMBDA { return heavy.vector(numbers[i]); }, values, z, sum);
-      for (std::size_t c = 0; c < chunks; ++c) lanes(emit + z + c * kLanes<Real>) = sum[c];
+      for (std::size_t c = 0; c < chunks; ++c) lanes_at(emit + z + c * kLanes<Real>) = sum[c];
     });
   }
 
@@ -73,7 +96,6 @@ class SiteRows {
 
   // The same from the corpus alone.
   TRELLIS_INLINE void walk(std::size_t begin, std::size_t end, Real* emit) const {
-    constexpr std::int64_t kItemsAhead = 24;  // items whose rows are looked for before they are needed
     struct Light {
       std::uint32_t first, last;  // slots
       Real value;
@@ -98,17 +120,27 @@ class SiteRows {
           light[n_light++] = {first, layout_.row_starts[a + 1], at_.value(i)};
         }
       }
-      set_heavy(numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
-      for (std::size_t i = 0; i < n_light; ++i)
-        add_light(light[i].first, light[i].last, [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
-          return std::pair{layout_.row_labels[s], weights_[s]};
-        }, light[i].value, emit);
+      set_heavy(t, numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
+      for (std::size_t i = 0; i < n_light; ++i) add_slots(light[i].first, light[i].last, light[i].value, emit);
     }
+  }
+  TRELLIS_INLINE void walk_few(std::size_t begin, std::size_t end, Real* emit) const {
+    std::fill_n(emit, (end - begin) * stride_, Real(0));
+    for (std::size_t t = begin; t < end; ++t, emit += stride_)
+      for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
+        if (i + kItemsAhead < n_items_) __builtin_prefetch(has_weight_.data() + at_.ids[i + kItemsAhead]);
+        if (const std::int32_t a = at_.ids[i]; has_weight_[a])
+          add_slots(layout_.row_starts[a], layout_.row_starts[a + 1], at_.value(i), emit);
+      }
+  }
+  TRELLIS_INLINE void add_slots(std::uint32_t first, std::uint32_t last, Real value, Real* emit) const {
+    add_light(first, last, [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
+      return std::pair{layout_.row_labels[s], weights_[s]};
+    }, value, emit);
   }
 
   void list_sites(std::size_t n_sites) {
     constexpr std::size_t kLonger = 2;  // than the corpus: what lists of slots may be
-    n_items_ = n_sites ? at_.starts[n_sites] : 0;
     std::size_t n_heavy = 0, n_light = 0;
     for (std::int64_t i = 0; i < n_items_; ++i) heavy.has(at_.ids[i]) ? ++n_heavy : n_light += n_slots(at_.ids[i]);
     listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items_);
@@ -141,7 +173,7 @@ class SiteRows {
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
         if (!heavy.has(at_.ids[i]))
           for (std::uint32_t s = layout_.row_starts[at_.ids[i]]; s < layout_.row_starts[at_.ids[i] + 1]; ++s)
-            visit(i, s, layout_.row_labels[s]);
+            if (!lists_.starts || allows(lists_, t, layout_.row_labels[s])) visit(i, s, layout_.row_labels[s]);
     };
     each_light_slot([&](std::int64_t, std::uint32_t, std::uint16_t label) { ++place[label + 1]; });
     for (std::size_t z = 0; z < layout_.n_columns(); ++z) {
@@ -165,10 +197,13 @@ class SiteRows {
 
   const Layout layout_;
   const Sites at_;
+  const LabelSets lists_;
   const std::size_t stride_;
-  std::int64_t n_items_ = 0;          // of all sites
-  bool listed_ = true;                // whether sites are listed here, or walked in the corpus
-  std::vector<Real> weights_;         // [n_slots]
+  const std::int64_t n_items_;            // of all sites
+  const bool few_;                        // whether few rows have a weight
+  bool listed_ = true;                    // whether sites are listed here, or walked in the corpus
+  std::vector<Real> weights_;             // [n_slots]
+  std::vector<std::uint8_t> has_weight_;  // [n_attributes] where few rows have one
   std::vector<std::size_t> heavy_starts_{0}, slot_starts_{0}, run_starts_{0};  // [n_sites + 1]
   std::vector<std::uint32_t> heavy_, slots_;                          // numbers of heavy rows, slots of light ones
   std::vector<Real> heavy_values_, light_values_;                     // as long, or empty where all values are one

@@ -6,7 +6,6 @@ all others: prefer the CRF on noisy data. Boosting gives sparse models in which 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Doubles, runs_of
 from trellis._support.errors import LearnerError
+from trellis.engine.elementary import exp, log
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, Descent, VectorWork
 from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
@@ -65,15 +65,14 @@ def log_exponential_loss(
     """R = log(sum_i D_i / p_i + c2 · |x|²) and its gradient, that of the sum over exp(R)."""
     logs = objective.losses(x, n_threads)  # -log p_i
     if sentence_weights is not None:
-        with np.errstate(divide="ignore"):
-            logs = logs + np.log(sentence_weights)
+        logs = logs + log(sentence_weights)
     penalty = c2 * _core.dot(x, x)
-    parts = np.append(logs, math.log(penalty)) if penalty > 0 else logs
+    parts = np.append(logs, log(penalty)) if penalty > 0 else logs
     top = float(parts.max())
-    value = top + math.log(float(np.exp(parts - top).sum()))
-    _, gradient = objective.gradient(x, np.exp(logs - value), n_threads)
+    value = top + float(log(exp(parts - top).sum()))
+    _, gradient = objective.gradient(x, exp(logs - value), n_threads)
     if penalty > 0:
-        gradient += 2 * c2 * math.exp(-value) * x
+        gradient += 2 * c2 * float(exp(-value)) * x
     return value, gradient
 
 
@@ -150,7 +149,7 @@ class _Rounds(VectorWork):
         problem, native = self.problem, self.native
         if self.learner.folds and len(self.curve) == 0:
             self._choose_rounds(cross_validated(self.learner, self.parameters))
-        if native.log_risk < NOTHING_LEFT + np.log(max(1, problem.n_sentences)):
+        if native.log_risk < NOTHING_LEFT + log(max(1, problem.n_sentences)):
             return None
         feature, size, _ = native.choose(problem.n_threads)
         if feature < 0:

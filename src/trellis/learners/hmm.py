@@ -14,6 +14,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Bools, Doubles, Longs, starts_of
 from trellis._support.errors import LearnerError
+from trellis.engine.elementary import exp, log
 from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import Template
 from trellis.features.vocabulary import is_counted
@@ -216,7 +217,7 @@ class NgramCounts:
         """Their logarithms as weights of label pairs, [L + 1, L], and of what longer n-grams add."""
         n, first = self.n_labels, self.n_labels + 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(probabilities)
+            logs = log(probabilities)
             more = logs - logs[self.shorter]
         edge = np.tile(logs[1 : n + 1], (n + 1, 1))  # labels with nothing after them
         pairs = np.flatnonzero(self.lengths == 2)
@@ -244,18 +245,18 @@ def label_probabilities(
         if smoothing == "interpolated":
             longest = sum(share * table for share, table in zip(counts.lambdas(), tables, strict=True))
         if order == 2:
-            tri = np.log(longest)
+            tri = log(longest)
             tri[:n, n] = 0.0  # NULL never follows a label
         else:
-            edge[:] = np.log(longest)
+            edge[:] = log(longest)
     if end and order:
         amount = problem.token_weights()
         singles = np.bincount(problem.gold, weights=amount, minlength=n)
         lasts = problem.starts[1:][np.diff(problem.starts) > 0] - 1
         ends = np.bincount(problem.gold[lasts], weights=amount[lasts], minlength=n)
         stop = (ends + k) / (singles + 2 * k)
-        edge[:n] += np.log1p(-stop)[:, None]
-        last = np.log(stop)
+        edge[:n] += log(1 - stop)[:, None]
+        last = log(stop)
     return edge, tri, last, ngrams
 
 
@@ -302,13 +303,13 @@ class _Emissions:
             return
         if n_draws == 0:  # free-form attributes, any number per token: there is no other value
             total = counts.sum(axis=0) + self.k * len(counts)
-            self.weights[here] = np.log(counts + self.k) - np.log(total)
+            self.weights[here] = log(counts + self.k) - log(total)
             return
         silent = np.maximum(n_draws * self.tokens - counts.sum(axis=0), 0.0)
         others = silent + counts[self.times[here] == 1].sum(axis=0) + self.k
         total = counts.sum(axis=0) + self.k * len(counts) + others
-        self.weights[here] = np.log(counts + self.k) - np.log(others)
-        self.constants += n_draws * (np.log(others) - np.log(total))
+        self.weights[here] = log(counts + self.k) - log(others)
+        self.constants += n_draws * (log(others) - log(total))
 
     def _back_off(self, word: int, templates: tuple[Template, ...]) -> None:
         """Of words without a row P(word | z) ~ P(z | suffix) / P(z), as rare words have it; others do without."""
@@ -339,11 +340,11 @@ class _Emissions:
                 continue
             counts = self.counts[here]
             if root is None:
-                root = np.log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
+                root = log((counts.sum(axis=0) + self.k) / (counts.sum() + self.k * self.n))
             before[ids] = longest[token]
             shorter = root + summed[before[here]]  # log P(z | shorter suffix)
             total = counts.sum(axis=1, keepdims=True)
-            logs = np.log((counts + self.strength * np.exp(shorter)) / (total + self.strength))
+            logs = log((counts + self.strength * exp(shorter)) / (total + self.strength))
             self.weights[here] = logs - shorter
             summed[place[here]] = summed[before[here]] + self.weights[here]
             longest[token] = place[ids]

@@ -14,6 +14,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Doubles, Lists, array_in
 from trellis._support.errors import LearnerError
+from trellis.engine.elementary import exp, log
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
 from trellis.learning.learner import Ability, Constraints, choice, real, whole
@@ -125,11 +126,11 @@ class _Scaling(VectorWork):
         if self.c2 > 0:
             self.w[alive] += _solve(self.counts[alive], expected[alive], self.w[alive], most, self.c2)
             return
-        self.w[alive] += np.log(self.counts[alive] / expected[alive]) / most
+        self.w[alive] += log(self.counts[alive] / expected[alive]) / most
         total = most * self.decisions
         seen, guessed = total - float(self.counts[alive].sum()), total - float(expected[alive].sum())
         if seen > 1e-9 * total and guessed > 1e-9 * total:
-            self.v += float(np.log(seen / guessed)) / most
+            self.v += float(log(seen / guessed)) / most
 
 
 def _lists(problem: ChainProblem) -> list[Lists]:
@@ -151,10 +152,10 @@ def _solve(counts: Doubles, expected: Doubles, w: Doubles, most: float, c2: floa
     The right side rises and is convex: from a point above the root, as both bounds are, every step stays above it.
     """
     with np.errstate(divide="ignore"):
-        bound = np.log((counts + 2 * c2 * np.abs(w)) / expected) / most
+        bound = log((counts + 2 * c2 * np.abs(w)) / expected) / most
     d = np.minimum(counts / (2 * c2) - w, np.maximum(bound, 0.0))
     for _ in range(100):
-        grown = expected * np.exp(most * d)
+        grown = expected * exp(most * d)
         step = (grown + 2 * c2 * (w + d) - counts) / (most * grown + 2 * c2)
         d = d - step
         if float(np.abs(step).max(initial=0.0)) < 1e-12:

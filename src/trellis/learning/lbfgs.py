@@ -98,14 +98,15 @@ class History(StepPairs):
             self.clear()
             return -slope
         # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i
+        # Sums by NumPy alone: the last bits of a product of its library for matrices depend on the processor.
         a = np.zeros(n)
         for i in reversed(order):
-            a[i] = (-dots[i, 0] - mixed[i] @ a) / mixed[i, i]
+            a[i] = (-dots[i, 0] - (mixed[i] * a).sum()) / mixed[i, i]
         scale = mixed[newest, newest] / curved[newest, newest]
         # r = scale · q + sum_j b_j s_j, from the oldest to the newest: b_i = a_i - y_i · r / s_i · y_i
         b = np.zeros(n)
         for i in order:
-            b[i] = a[i] - (scale * (-dots[i, 1] - curved[i] @ a) + mixed[:, i] @ b) / mixed[i, i]
+            b[i] = a[i] - (scale * (-dots[i, 1] - (curved[i] * a).sum()) + (mixed[:, i] * b).sum()) / mixed[i, i]
         return _core.history_sum(self.steps, self.changes, -scale, slope, b, -scale * a, n_threads)
 
 

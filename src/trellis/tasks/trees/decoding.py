@@ -16,12 +16,13 @@ from trellis._support.arrays import Arrays, Doubles, Floats, Ints, Longs, starts
 from trellis._support.errors import CorpusError
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Column, Corpus, Strings
+from trellis.engine.elementary import exp
 from trellis.engine.weights import Rows
 from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary import KeyTables, tables_in
+from trellis.features.vocabulary import NO_TABLES, KeyTables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
@@ -33,7 +34,6 @@ FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
 GREATEST = 1e30  # of a weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
-NO_TABLES = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
 EMPTY_TABLE = KeyTables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
 
@@ -289,7 +289,7 @@ def pcfg(grammar: Grammar, coarse: Grammar, lexicon: Lexicon, prune: float) -> P
 
 def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePruner:
     """A grammar that is looked at where the coarse one gives at least that probability."""
-    factors = np.exp(coarse.log_probabilities())
+    factors = exp(coarse.log_probabilities())
     return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
 
 

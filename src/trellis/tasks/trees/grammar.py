@@ -16,6 +16,7 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Arrays, Doubles, Ints, Longs
 from trellis.corpus.tree import ROOT, PhraseTree
+from trellis.engine.elementary import log
 
 TAG, PART = "/", "@"  # what the symbols of tags, and of parts of phrases, begin with
 Chain = tuple[str, ...]
@@ -164,7 +165,7 @@ class Grammar:
         for first, given in ((0, self.binary[:, 0]), (n_binary, self.unary[:, 0])):
             counts = self.counts[first : first + len(given)].astype(np.float64)
             totals = np.bincount(given, counts, n)
-            out[first : first + len(given)] = np.log(counts) - np.log(totals[given])
+            out[first : first + len(given)] = log(counts) - log(totals[given])
         return out
 
     def is_chain(self, u: int) -> bool:

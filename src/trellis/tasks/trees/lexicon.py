@@ -8,7 +8,6 @@ What a parser adds to a tree is log P(tag | word) - log P(tag), which is log P(w
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 from trellis._support.arrays import Arrays, starts_of
 from trellis._support.tensor_file import Tensors
 from trellis.corpus.corpus import Strings
+from trellis.engine.elementary import log
 from trellis.features.functions import shape
 from trellis.features.vocabulary_tensors import strings_of, strings_tensors
 
@@ -113,9 +113,8 @@ class Lexicon:
                 self._known.clear()
             found, total = self.probabilities(word), sum(self.tags.values())
             least = LEAST * max(found.values())
-            self._known[word] = [
-                (tag, math.log(p) - math.log(self.tags[tag] / total)) for tag, p in found.items() if p >= least
-            ]
+            ratios = {tag: p / (self.tags[tag] / total) for tag, p in found.items() if p >= least}
+            self._known[word] = [*zip(ratios, log([*ratios.values()]).tolist(), strict=True)]
         return self._known[word]
 
 

@@ -1,0 +1,15 @@
+// exp, log and kin of single numbers, in place of the C library's, whose last bits differ from one machine to the next.
+// Defined for all numbers as in <cmath>. Errors in units of the last place: exp 1, log 1.3, expm1 and log1p 4. Of floats they
+// are those of doubles, rounded. Over lanes: exponential.hpp.
+#pragma once
+
+namespace trellis {
+
+double exp(double x);
+double log(double x);
+double expm1(double x);  // exp(x) - 1
+double log1p(double x);  // log(1 + x)
+inline float exp(float x) { return static_cast<float>(exp(static_cast<double>(x))); }
+inline float log(float x) { return static_cast<float>(log(static_cast<double>(x))); }
+
+}  // namespace trellis

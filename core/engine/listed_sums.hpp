@@ -1,0 +1,135 @@
+// Sums over the paths of a chain of order 1 or 2 with dense tables, whose tokens have lists of few labels: step by step over what is
+// listed. A state is a listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next:
+//
+//   w(step) = exp(tri[x][y][z] + edge_t[y][z] + emit_t[z] - top_t),   top_t the greatest of the token
+//   alpha_t[to] = sum over steps into it of alpha_{t-1}[from] · w(step),   P(step) = alpha_{t-1}[from] · w(step) · beta_t[to]
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/chain.hpp"
+#include "engine/scale.hpp"
+
+namespace trellis {
+
+// values [n], with room for whole vectors, become exp of them
+void exp_values(double* values, std::size_t n);
+
+// Scratch of one thread.
+template <class Real>
+class ListedSums {
+ public:
+  // Whether that takes less than dense passes do: so many steps of a dense table cost as much as one of these.
+  static bool is_worth(const ChainView<Real>& chain) {
+    constexpr std::size_t kLessWork = 24;
+    std::size_t steps = 0, dense = chain.n_tokens * chain.n_labels * chain.n_labels, x = 1, y = 1;
+    for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+      const std::size_t z = labels_of(*chain.allowed, t).n;
+      steps += chain.tri ? x * y * z : y * z;
+      x = y, y = z;
+    }
+    return kLessWork * steps <= (chain.tri ? dense * chain.n_labels : dense);
+  }
+
+  // log Z of at least one token; minus infinity where products vanish, or where there is no path.
+  double sum(const ChainView<Real>& chain) {
+    chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
+    const std::size_t T = chain.n_tokens;
+    steps_.assign(1, 0), states_.assign(1, 0);
+    sums_.ranges.assign(T + 1, {1, 1});
+    double tops = 0;
+    for (std::size_t t = 0; t < T; ++t) {
+      const TokenSteps at(*this, t);
+      const std::size_t n_steps = at.xs.n * at.n_middles * at.zs.n;
+      if (weights_.size() < padded(steps_[t] + n_steps)) weights_.resize(2 * padded(steps_[t] + n_steps));
+      double *const first = weights_.data() + steps_[t], *weight = first;
+      double top = kForbidden<double>, least = 0;
+      at.each_from([&](std::size_t, std::size_t, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
+        const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *tri = chain.tri ? chain.tri_at(x, y) : nullptr;
+        for (std::size_t k = 0; k < at.zs.n; ++k) {
+          double score = static_cast<double>(edge[at.zs[k]]) + emit[at.zs[k]];
+          if (tri) score += tri[at.zs[k]];
+          if (chain.end && t + 1 == T) score += chain.end[at.zs[k]];
+          top = std::max(top, *weight++ = score);
+        }
+      });
+      if (top == kForbidden<double>) return top;
+      for (weight = first; weight < first + n_steps; ++weight)
+        if ((*weight -= top) < least && *weight > kForbidden<double>) least = *weight;
+      tops += top;
+      sums_.ranges[t].least = least > kLow ? kLowFactor : 0;
+      steps_.push_back(steps_[t] + n_steps), states_.push_back(states_[t] + at.n_middles * at.zs.n);
+    }
+    exp_values(weights_.data(), steps_[T]);
+    alpha_.assign(states_[T], 0);
+    const double log_z = sum_forward(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });
+    return log_z + tops;
+  }
+
+  // After it: calls visit(t, x, y, z, P) for all steps, the last first.
+  template <class Visit>
+  void each_step(Visit visit) {
+    for (std::size_t t = chain_.n_tokens; t-- > 0;) {
+      const TokenSteps at(*this, t);
+      const double* alpha = t ? alpha_.data() + states_[t - 1] : &kOne;
+      const double* weight = weights_.data() + steps_[t];
+      for (double& beta : sums_.beta) beta *= sums_.scales[t];
+      before_.resize(at.xs.n * at.n_middles);
+      at.each_from([&](std::size_t from, std::size_t to, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
+        const double* beta = sums_.beta.data() + to;
+        double sum = 0;
+        for (std::size_t k = 0; k < at.zs.n; ++k, ++weight) {
+          const double after = *weight * beta[k];
+          visit(t, x, y, at.zs[k], alpha[from] * after);
+          sum += after;
+        }
+        before_[from] = alpha[from] > 0 ? sum : 0;  // of what is never met it may be too large for a number
+      });
+      sums_.beta.swap(before_);
+    }
+  }
+
+ private:
+  static constexpr double kOne = 1;
+  static constexpr double kLow = -300, kLowFactor = 1e-131;  // below exp(kLow); what is less may vanish
+
+  // The steps of one token: of all labels x that leave a state, with each middle y at order 2 and alone at order 1, to labels z.
+  struct TokenSteps {
+    ListedLabels xs, ys, zs;
+    std::size_t n_middles;
+    bool second;
+
+    TokenSteps(const ListedSums& of, std::size_t t)
+        : xs(of.listed(t, of.chain_.tri ? 2 : 1)), ys(of.listed(t, 1)), zs(of.listed(t, 0)),
+          n_middles(of.chain_.tri ? ys.n : 1), second(of.chain_.tri != nullptr) {}
+    // Calls visit(state before, the first state after it, x, y).
+    template <class Visit>
+    TRELLIS_INLINE void each_from(Visit visit) const {
+      for (std::size_t from = 0, i = 0; i < xs.n; ++i)
+        for (std::size_t m = 0; m < n_middles; ++m, ++from) visit(from, m * zs.n, xs[i], second ? ys[m] : xs[i]);
+    }
+  };
+
+  // The labels at t - back, or NULL before the sentence.
+  ListedLabels listed(std::size_t t, std::size_t back) const {
+    return t < back ? ListedLabels{&null_, 1} : labels_of(*chain_.allowed, t - back);
+  }
+  std::span<double> forward(std::size_t t) {
+    const TokenSteps at(*this, t);
+    const double *before = t ? alpha_.data() + states_[t - 1] : &kOne, *weight = weights_.data() + steps_[t];
+    double* alpha = alpha_.data() + states_[t];
+    at.each_from([&](std::size_t from, std::size_t to, std::size_t, std::size_t) TRELLIS_INLINE_LAMBDA {
+      for (std::size_t k = 0; k < at.zs.n; ++k) alpha[to + k] += before[from] * *weight++;
+    });
+    return {alpha, at.n_middles * at.zs.n};
+  }
+
+  ChainView<Real> chain_{};
+  std::int32_t null_ = 0;
+  std::vector<std::size_t> steps_, states_;   // [T + 1] where those of a token begin
+  std::vector<double> weights_, alpha_;       // of all steps; of all states, each token's sum to one
+  std::vector<double> before_;                // beta of the token before
+  ForwardSums sums_;
+};
+
+}  // namespace trellis
