@@ -4,7 +4,7 @@
 
 using namespace trellis;
 
-RECORD(Decoder::Lists, starts, ids, values)
+RECORD(TokenLists, starts, ids, values)
 
 namespace {
 

@@ -151,7 +151,7 @@ std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> extract(
   const auto columns = columns_from(column_arrays, check_sentences(starts));
   check_views(plan, columns, column_arrays);
   check_plan(plan, vocabulary);
-  AttributeLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
+  TokenLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
   return {std::move(lists.starts), std::move(lists.ids)};
 }
 
@@ -194,7 +194,7 @@ std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<flo
     const Longs& starts, const Ints& ids, const Floats& values, const Ints& rank) {
   check_lists(starts, ids, rank.size());
   require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
-  ValuedLists lists = without_gil([&] { return renumber(starts, ids, values, rank); });
+  TokenLists lists = without_gil([&] { return renumber(starts, ids, values, rank); });
   return {std::move(lists.starts), std::move(lists.ids), std::move(lists.values)};
 }
 

@@ -25,11 +25,10 @@ struct SetsOf {
   std::optional<LatticeOf<Hold>> lattice;
   FIELDS(set_of, starts, labels, lattice)
 };
-template <template <class> class Hold>
-struct ListsOf {
-  Hold<std::int64_t> starts;  // [n_tokens + 1]
-  Hold<std::int32_t> ids;
-  Hold<float> values;  // empty: all one
+struct ListArrays {
+  Longs starts;  // [n_tokens + 1]
+  Ints ids;
+  Floats values;  // empty: all one
   FIELDS(starts, ids, values)
 };
 template <template <class> class Hold, class Label>
@@ -40,8 +39,6 @@ struct RowsOf {
   FIELDS(starts, labels, weights)
 };
 using SetArrays = SetsOf<In>;
-using ListArrays = ListsOf<In>;
-using ListsOut = ListsOf<Out>;
 template <class Label>
 using RowArrays = RowsOf<In, Label>;
 using RowsOut = RowsOf<Out, std::uint32_t>;
