@@ -174,5 +174,6 @@ void each_attribute(nb::handle token, Visit visit) {
   else if (is_collection(token))
     each_name(token, {}, visit);
   else if (!each_number(token, visit))
-    throw nb::type_error(("the attributes of a token must be a dict, a list or a vector of floats, not " + kind_of(token)).c_str());
+    throw nb::type_error(
+        ("the attributes of a token must be a dict, a list or a vector of floats, not " + kind_of(token)).c_str());
 }

@@ -1,12 +1,7 @@
 // The potentials of many sentences as they come from Python, checked, and a loop over them on threads. Tokens of all sentences
 // stand in one run; sentence i is tokens starts[i]..starts[i + 1].
 #pragma once
-#include <algorithm>
 #include <atomic>
-#include <limits>
-#include <optional>
-#include <string>
-#include <tuple>
 
 #include "ngrams.hpp"
 #include "parallel.hpp"
@@ -24,13 +19,13 @@ struct PotentialArrays {
   Array<Real, 3> edge;                // [1 or n_tokens, L+1, L]
   std::optional<Array<Real, 3>> tri;  // [L+1, L+1, L]
   std::optional<Array<Real, 1>> end;  // [L]
-  std::shared_ptr<PyNgrams> ngrams;   // or null
+  OrNone<PyNgrams> ngrams;
   std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
 };
 using AllowedSets = std::optional<SetArrays>;
-using Paths = std::tuple<Numpy<std::int32_t>, Numpy<double>>;
-using CountedPaths = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<std::int64_t>>;
+using Paths = std::tuple<std::vector<std::int32_t>, std::vector<double>>;
+using CountedPaths = std::tuple<std::vector<std::int32_t>, Numpy<double>, std::vector<std::int64_t>>;
 using SpanRows = Array<std::int64_t, 2>;
 
 // Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
@@ -58,10 +53,10 @@ struct ChainBatch {
   std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   Scratch<Real> padded_edge, padded_tri, padded_end;
 
-  ChainBatch(const PotentialArrays<Real>& given, const Longs& starts_, const AllowedSets& allowed = {})
-      : n_tokens(given.emit.shape(0)), n_labels(given.edge.shape(1) - 1), stride(padded(n_labels)), emit(given.emit.data()),
-        emit_step(given.emit.shape(1)), edge_step(given.edge.shape(2)), starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = given;
+  ChainBatch(const PotentialArrays<Real>& tables, const Longs& starts_, const AllowedSets& allowed = {})
+      : n_tokens(tables.emit.shape(0)), n_labels(tables.edge.shape(1) - 1), stride(padded(n_labels)), emit(tables.emit.data()),
+        emit_step(tables.emit.shape(1)), edge_step(tables.edge.shape(2)), starts(starts_.data()) {
+    const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = tables;
     const std::size_t L = n_labels, n = L + 1;
     require(n > 1, "edge: there must be at least one label");
     require(fits(emit_step), "emit: must have shape [tokens, labels]");
@@ -91,11 +86,11 @@ struct ChainBatch {
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
 
  private:
-  void check_token_ngrams(const TokenNgramsOf<In, Real>& given, const PyNgrams* ngrams) const {
-    const auto& [starts_, nodes, scores] = given;
+  void check_token_ngrams(const TokenNgramsOf<In, Real>& arrays, const PyNgrams* ngrams) const {
+    const auto& [starts_, nodes, scores] = arrays;
     require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
     check_starts(starts_, nodes.size());
-    require(all_below(span(nodes), ngrams->ngrams.size()), "an n-gram out of range");
+    require(all_below(nodes, ngrams->ngrams.size()), "an n-gram out of range");
     std::vector<std::uint32_t> here;  // the n-grams of a token
     for (std::size_t t = 0; t < n_tokens; ++t) {
       here.assign(nodes.data() + starts_(t), nodes.data() + starts_(t + 1));
@@ -129,7 +124,7 @@ struct PathLists {
   std::int32_t* paths_of(std::size_t i) { return paths.data() + k * static_cast<std::size_t>(starts[i]); }
   double* scores_of(std::size_t i) { return scores.data() + k * i; }
   CountedPaths out() && {
-    return {to_numpy(std::move(paths)), to_numpy(std::move(scores), {n_sentences, k}), to_numpy(std::move(counts))};
+    return {std::move(paths), to_numpy(std::move(scores), {n_sentences, k}), std::move(counts)};
   }
 };
 
@@ -178,8 +173,8 @@ struct Sentence {
   }
 
  private:
-  void load_ngrams(const TokenNgramsOf<In, Real>& given, std::size_t first, std::size_t T) {
-    const auto& [starts, nodes, scores] = given;
+  void load_ngrams(const TokenNgramsOf<In, Real>& arrays, std::size_t first, std::size_t T) {
+    const auto& [starts, nodes, scores] = arrays;
     const std::int64_t begin = starts(first), end = starts(first + T);
     token_ngrams.starts.clear();
     for (std::size_t t = first; t <= first + T; ++t) token_ngrams.starts.push_back(static_cast<std::size_t>(starts(t) - begin));

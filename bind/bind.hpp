@@ -1,8 +1,5 @@
-// What every binding file shares: array types, and the list of parts of the module.
+// What every binding file shares: the GIL, objects in use, and the list of parts of the module.
 #pragma once
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -11,38 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "casters.hpp"
+#include "arrays.hpp"
 
-namespace nb = nanobind;
-
-// A C-contiguous NumPy array of known element type and rank, read-only unless said.
-template <class T, int Rank>
-using Array = nb::ndarray<const T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
-template <class T, int Rank>
-using MutableArray = nb::ndarray<T, nb::ndim<Rank>, nb::c_contig, nb::device::cpu>;
-using Ints = Array<std::int32_t, 1>;
-using Longs = Array<std::int64_t, 1>;
-using UInts = Array<std::uint32_t, 1>;
-using Shorts = Array<std::uint16_t, 1>;
-using Bytes = Array<std::uint8_t, 1>;
-using Floats = Array<float, 1>;
-using Doubles = Array<double, 1>;
-template <class T>
-using Numpy = nb::ndarray<nb::numpy, T>;
-
-// The name of an argument that is or holds arrays. They are never converted: a copy should be seen where it is made, and
-// what is to be changed in place must be the caller's.
-inline auto operator""_array(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
-
-// Hand a vector over to NumPy without copying; its shape is given or its length.
-template <class T>
-Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
-  auto kept = std::make_unique<std::vector<T>>(std::move(values));
-  nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  std::vector<T>* const owned = kept.release();
-  if (shape.empty()) shape = {owned->size()};
-  return Numpy<T>(owned->data(), shape.size(), shape.data(), owner);
-}
+using namespace nb::literals;
 
 // What work() gives, which waits for the GIL or runs code of Python. Where the interpreter ends meanwhile, Python before 3.14
 // ends a thread that is not its main one by unwinding its stack (pthread_exit), through destructors that need the GIL and
@@ -133,39 +101,32 @@ auto guarded(Result (*function)(Self&, Args...)) {
     return function(self, std::forward<Args>(args)...);
   };
 }
-// Object: the class that Python knows, where a class that it is made of has the method.
-template <class Object = void, class Result, class Self, class... Args>
+template <class Result, class Self, class... Args>
 auto guarded(Result (Self::*method)(Args...)) {
-  using Bound = std::conditional_t<std::is_void_v<Object>, Self, Object>;
-  return [method](Bound& self, Args... args) -> Result {
-    const Use<Bound> use(self);
+  return [method](Self& self, Args... args) -> Result {
+    const Use<Self> use(self);
     return (self.*method)(std::forward<Args>(args)...);
   };
 }
-template <class Object = void, class Result, class Self, class... Args>
+template <class Result, class Self, class... Args>
 auto guarded(Result (Self::*method)(Args...) const) {
-  using Bound = std::conditional_t<std::is_void_v<Object>, Self, Object>;
-  return [method](const Bound& self, Args... args) -> Result {
-    const Use<const Bound> use(self);
+  return [method](const Self& self, Args... args) -> Result {
+    const Use<const Self> use(self);
     return (self.*method)(std::forward<Args>(args)...);
   };
 }
 
 void bind_chain(nb::module_& module);
-void bind_columns(nb::module_& module);
-void bind_strings(nb::module_& module);
+void bind_text(nb::module_& module);
 void bind_features(nb::module_& module);
 void bind_corpora(nb::module_& module);
 void bind_chain_learners(nb::module_& module);
 void bind_decoder(nb::module_& module);
-void bind_brown(nb::module_& module);
-void bind_dictionary(nb::module_& module);
 void bind_filter(nb::module_& module);
 void bind_objective(nb::module_& module);
 void bind_boost(nb::module_& module);
 void bind_kernels(nb::module_& module);
 void bind_hypergraphs(nb::module_& module);
-void bind_derivations(nb::module_& module);
 void bind_segments(nb::module_& module);
 void bind_trees(nb::module_& module);
 void bind_phrases(nb::module_& module);

@@ -1,10 +1,7 @@
 // Sequence AdaBoost over an encoded corpus.
-#include <algorithm>
-
 #include "papers/boost.hpp"
 #include "layout.hpp"
 
-using namespace nb::literals;
 using namespace trellis;
 
 namespace {
@@ -18,29 +15,30 @@ Bound bound_named(const std::string& name) {
 
 // Keeps what the booster points into.
 struct PyBooster {
-  const PyLayout& layout;
+  std::shared_ptr<PyLayout> layout;
   Ints gold;
   std::optional<Doubles> weights;
-  std::size_t n_parameters;
+  std::string bound;
+  double max_step;
+  ARGUMENTS(layout, gold, weights, bound, max_step)
+  std::size_t n_parameters = 0;
   std::unique_ptr<Booster> core;
 
-  PyBooster(const PyLayout& layout, Ints gold_, std::optional<Doubles> weights_,
-            const std::string& bound, double max_step)
-      : layout(layout), gold(std::move(gold_)), weights(std::move(weights_)), n_parameters(layout.core.n_parameters()) {
-    const Encoded& corpus = layout.corpus;
+  void begin() {
+    const Encoded& corpus = *layout->corpus;
+    n_parameters = layout->core.n_parameters();
     check_gold(gold, corpus.n_tokens(), corpus.n_labels);
     check_weights(weights, corpus.n_sentences());
     require(max_step > 0, "max_step must be above 0");
-    make_read_only(gold);
-    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(),
-                            .weights = weights ? weights->data() : nullptr, .n_sentences = corpus.n_sentences()};
-    core = std::make_unique<Booster>(layout.core, examples, bound_named(bound), max_step);
+    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .weights = data_of(weights),
+                            .n_sentences = corpus.n_sentences()};
+    core = std::make_unique<Booster>(layout->core, examples, bound_named(bound), max_step);
   }
 
-  void begin(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
-    if (parameters.size() != n_parameters) throw nb::value_error("one number a parameter");
+  void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
+    require(parameters.size() == n_parameters, "one number per parameter");
     const WithoutGil released;
-    core->begin(span(parameters), scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
+    core->begin(parameters, scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
   }
 
   std::tuple<std::int64_t, double, double> choose(std::size_t n_threads) {
@@ -75,9 +73,9 @@ struct PyBooster {
     return core->exact_step(feature, 1).size;
   }
 
-  Numpy<double> losses() {
+  std::vector<double> losses() {
     core->refresh(1);
-    return to_numpy(std::vector<double>(core->losses()));
+    return core->losses();
   }
 
   void check_feature(std::size_t feature) const {
@@ -89,16 +87,14 @@ struct PyBooster {
 
 void bind_boost(nb::module_& module) {
   nb::class_<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
-      .def(nb::init<const PyLayout&, Ints, std::optional<Doubles>, const std::string&, double>(),
-           nb::keep_alive<1, 2>(), "layout"_a, "gold"_array, "weights"_array.none(), nb::kw_only(), "bound"_a, "max_step"_a)
+      .def(by_name())
       .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
-      .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return to_numpy(std::vector<double>(b.core->parameters())); }),
-                   nb::rv_policy::move, "The weights as one vector.")
-      .def_prop_ro("losses", guarded(+[](PyBooster& b) { return b.losses(); }),
-                   nb::rv_policy::move, "-log p_i of every sentence.")
-      .def("begin", guarded(&PyBooster::begin), "parameters"_array, "scale"_a.none(), "n_threads"_a, "A full pass from these parameters.")
+      .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return b.core->parameters(); }), "The weights as one vector.")
+      .def_prop_ro("losses", guarded(&PyBooster::losses), "-log p_i of every sentence.")
+      .def("begin", guarded(&PyBooster::start), "parameters"_a, "scale"_a.none(), "n_threads"_a,
+           "A full pass from these parameters.")
       .def("choose", guarded(&PyBooster::choose), "n_threads"_a,
            "(feature, step, log of what the risk is multiplied by at most); feature -1 if none lowers it.")
       .def("step", guarded(&PyBooster::step), "feature"_a, "size"_a, "n_threads"_a,

@@ -10,7 +10,7 @@
 namespace {
 using namespace trellis;
 
-using Sums = std::tuple<Numpy<double>, Numpy<double>, std::optional<Numpy<double>>>;
+using Sums = std::tuple<std::vector<double>, Numpy<double>, std::optional<Numpy<double>>>;
 
 template <class Real>
 Paths best_paths(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed, std::size_t n_threads) {
@@ -21,7 +21,7 @@ Paths best_paths(const PotentialArrays<Real>& tables, const Longs& starts, const
                     [&](Workspace<Real>& work, const ChainView<Real>& chain, std::size_t i) {
                       scores[i] = static_cast<double>(best_path(chain, work, paths.data() + batch.start(i)));
                     });
-  return {to_numpy(std::move(paths)), to_numpy(std::move(scores))};
+  return {std::move(paths), std::move(scores)};
 }
 
 template <class Real>
@@ -50,7 +50,7 @@ SumWorkspace prepared(const ChainBatch<Real>& batch, double temperature) {
 }
 
 template <class Real>
-Numpy<double> log_partitions(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
+std::vector<double> log_partitions(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
                              double temperature, std::size_t n_threads) {
   const ChainBatch<Real> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
@@ -58,7 +58,7 @@ Numpy<double> log_partitions(const PotentialArrays<Real>& tables, const Longs& s
                     [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
                       log_z[i] = log_partition(chain, work);
                     });
-  return to_numpy(std::move(log_z));
+  return log_z;
 }
 
 template <class Real>
@@ -75,12 +75,12 @@ Sums all_marginals(const PotentialArrays<Real>& tables, const Longs& starts, con
                     });
   std::optional<Numpy<double>> edge_array;
   if (pairs) edge_array = to_numpy(std::move(edges), {N, L + 1, L});
-  return {to_numpy(std::move(log_z)), to_numpy(std::move(node), {N, L}), edge_array};
+  return {std::move(log_z), to_numpy(std::move(node), {N, L}), edge_array};
 }
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
 template <class Real>
-Numpy<double> span_probabilities(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
+std::vector<double> span_probabilities(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
                                  double temperature, const Ints& type_of,
                                  const Array<std::uint8_t, 2>& cut, const SpanRows& spans,
                                  std::size_t n_threads) {
@@ -98,11 +98,11 @@ Numpy<double> span_probabilities(const PotentialArrays<Real>& tables, const Long
                       if (count)
                         span_sums(chain, work, labels, queries.data() + first, count, probabilities.data() + first);
                     });
-  return to_numpy(std::move(probabilities));
+  return probabilities;
 }
 
 template <class Real>
-Numpy<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
+Out<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
   const ChainBatch<Real> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
@@ -111,24 +111,25 @@ Numpy<double> path_scores(const PotentialArrays<Real>& tables, const Longs& star
   for_each_sentence(batch, n_threads, [] { return 0; }, [&](int, const ChainView<Real>& chain, std::size_t i) {
     scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
   });
-  return to_numpy(std::move(scores));
+  return scores;
 }
 
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
 struct PyFarRows {
-  RowArrays<std::uint32_t> arrays;
+  RowArrays<std::uint32_t> rows;
   Bytes about;
   std::size_t n_labels;
-  Rows<std::uint32_t> rows;
+  OrNone<PyNgrams> ngrams;
+  ARGUMENTS(rows, about, n_labels, ngrams)
+  Rows<std::uint32_t> core;
   std::vector<std::uint8_t> kinds;
 
-  PyFarRows(RowArrays<std::uint32_t> arrays_, Bytes about_, std::size_t n_labels_, const PyNgrams* ngrams)
-      : arrays(std::move(arrays_)), about(std::move(about_)), n_labels(n_labels_), kinds(far_kinds(span(about))) {
+  void begin() {
+    kinds = far_kinds(about);
     check_labels(n_labels);
-    require(arrays.starts.size() == about.size() + 1, "one kind per edge attribute");
-    rows = run_rows_from(arrays, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(arrays.weights, "the weight of an edge attribute must be a finite number");
-    make_read_only(std::tie(arrays, about));
+    require(rows.starts.size() == about.size() + 1, "one kind per edge attribute");
+    core = run_rows_from(rows, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
+    check_finite(rows.weights, "the weight of an edge attribute must be a finite number");
   }
 };
 // Edge attributes of all tokens, their rows, and the last tokens with the same words.
@@ -141,32 +142,32 @@ struct FarArrays {
 
 // Calls work(beam, scores, chain, i) for every sentence.
 template <class Work>
-void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& given, std::size_t n_threads, Work work) {
-  const auto& [lists, own, same] = given;
+void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& arrays, std::size_t n_threads, Work work) {
+  const auto& [lists, weights, same] = arrays;
   const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
-  require(own && own->n_labels == batch.n_labels, "rows of other labels");
-  lists_from(lists, own->about.size(), batch.n_tokens);
+  require(weights->n_labels == batch.n_labels, "rows of other labels");
+  lists_from(lists, weights->about.size(), batch.n_tokens);
   check_same(same, starts);
-  const SplitLists far_lists(lists, own->about.data(), true);
-  const FarLabels far{far_lists.sites(), own->about.data(), own->kinds, same.data()};
+  const SplitLists far_lists(lists, weights->about.data(), true);
+  const FarLabels far{far_lists.sites(), weights->about.data(), weights->kinds, same.data()};
   for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&, rows = own->rows](auto& state, const ChainView<float>& chain, std::size_t i) {
+                    [&, rows = weights->core](auto& state, const ChainView<float>& chain, std::size_t i) {
                       fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
                       work(state.first, state.second, chain, i);
                     });
 }
 
 // As k_best_paths, by a beam.
-CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed, const FarArrays& far,
-                        std::size_t width, std::size_t k, std::size_t n_threads) {
+CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
+                        const FarArrays& far, std::size_t width, std::size_t k, std::size_t n_threads) {
   const ChainBatch<float> batch(tables, starts, allowed);
   PathLists lists(batch, k);
   require(width > 0, "the width of a beam must be positive");
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const auto& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& far_scores, const auto& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     lists.counts[i] = 1;
     if (T == 0) lists.scores_of(i)[0] = 0;
-    else if (beam.run(chain, given, width, k)) {
+    else if (beam.run(chain, far_scores, width, k)) {
       const std::vector<std::uint32_t>& ranked = beam.best(T - 1, k);
       lists.counts[i] = static_cast<std::int64_t>(ranked.size());
       for (std::size_t r = 0; r < ranked.size(); ++r) {
@@ -179,19 +180,19 @@ CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& start
 }
 
 // As path_scores; minus infinity of what is forbidden.
-Numpy<double> beam_scores(const PotentialArrays<float>& tables, const Longs& starts, const FarArrays& far,
+std::vector<double> beam_scores(const PotentialArrays<float>& tables, const Longs& starts, const FarArrays& far,
                           const Ints& paths, std::size_t n_threads) {
   const ChainBatch<float> batch(tables, starts);
   require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
   check_numbers(paths, batch.n_labels, "path: no such label");
   std::vector<double> scores(batch.n_sentences);
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& given, const auto& chain, std::size_t i) {
+  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& far_scores, const auto& chain, std::size_t i) {
     const std::size_t T = chain.n_tokens;
     if (T == 0) return;
-    const bool possible = beam.run(chain, given, 1, 1, paths.data() + batch.start(i));
+    const bool possible = beam.run(chain, far_scores, 1, 1, paths.data() + batch.start(i));
     scores[i] = possible ? beam.level(T - 1).hypotheses[0].score : -std::numeric_limits<double>::infinity();
   });
-  return to_numpy(std::move(scores));
+  return scores;
 }
 
 // A function of potentials of either precision, of which emit has one.
@@ -200,10 +201,10 @@ auto either(Result (*single)(const PotentialArrays<float>&, Args...), Result (*t
   return [=](const nb::object& potentials, Args... args) -> Result {
     const Source source{potentials};
     const auto read = [&](auto tables) {
-      read_record(source, tables);
+      read_fields(source, tables.fields());
       return tables;
     };
-    if (nb::isinstance<Array<float, 2>>(source["emit"])) return single(read(PotentialArrays<float>{}), std::forward<Args>(args)...);
+    if (Array<float, 2>().read(source["emit"])) return single(read(PotentialArrays<float>{}), std::forward<Args>(args)...);
     return twice(read(PotentialArrays<double>{}), std::forward<Args>(args)...);
   };
 }
@@ -212,31 +213,29 @@ auto either(Result (*single)(const PotentialArrays<float>&, Args...), Result (*t
 
 void bind_chain(nb::module_& module) {
   using nb::arg;
-  const auto starts = "starts"_array, far = "far"_array;
-  const auto allowed = "allowed"_array.none();
+  const auto starts = "starts"_a, far = "far"_a;
+  const auto allowed = "allowed"_a.none();
   const arg tables("potentials"), temperature("temperature"), n_threads("n_threads");
   module.def("best_paths", either(best_paths<float>, best_paths<double>), tables, starts, allowed, n_threads,
              "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
   module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature, n_threads,
-             "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
+  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature,
+             n_threads, "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
   module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
              arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
   module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,
-             temperature, "type_of"_array, "cut"_array, "spans"_array, n_threads,
+             temperature, "type_of"_a, "cut"_a, "spans"_a, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_array, n_threads,
+  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_a, n_threads,
              "Score of one given path per sentence.");
-  nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.")
-      .def(nb::init<RowArrays<std::uint32_t>, Bytes, std::size_t, const PyNgrams*>(), "rows"_array, "about"_array,
-           nb::arg("n_labels"), nb::arg("ngrams").none());
+  nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.").def(by_name());
   module.def("beam_paths", beam_paths, tables, starts, allowed, far, arg("width"), arg("k"), n_threads,
              "k_best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_array, n_threads,
+  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_a, n_threads,
              "path_scores where labels see labels further back.");
   module.def("same_words", [](const Ints& words, const Longs& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");
-    return to_numpy(same_words(span(words), span(sentences)));
-  }, "words"_array, "starts"_array, "The last token before each with the same word, within its sentence, or -1.");
+    return same_words(words, sentences);
+  }, "words"_a, "starts"_a, "The last token before each with the same word, within its sentence, or -1.");
 }

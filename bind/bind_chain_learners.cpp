@@ -1,13 +1,9 @@
 // Learners of chains: online, and hidden Markov support vector machines by Frank-Wolfe.
-#include <cmath>
-
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/frank_wolfe.hpp"
 #include "learn/online.hpp"
-#include "rule.hpp"
 
-using namespace nb::literals;
 using namespace trellis;
 
 namespace {
@@ -18,21 +14,19 @@ struct PyChainExamples {
   Ints gold;
   std::optional<SetArrays> partial;
   std::optional<Array<float, 2>> costs;
-  trellis::Examples core;
+  ARGUMENTS(corpus, gold, partial, costs)
+  std::optional<Examples> core;
 
-  PyChainExamples(std::shared_ptr<Encoded> corpus_, Ints gold_, std::optional<SetArrays> partial_,
-                  std::optional<Array<float, 2>> costs_)
-      : corpus(std::move(corpus_)), gold(std::move(gold_)), partial(std::move(partial_)), costs(std::move(costs_)),
-        core{corpus->data, corpus->starts.data(), gold.data()} {
+  void begin() {
     check_gold(gold, corpus->n_tokens(), corpus->n_labels, partial.has_value());
     check_costs(costs, corpus->n_labels);
-    if (partial) core.partial = sets_from(*partial, corpus->n_labels, corpus->n_tokens());
-    if (costs) core.costs = costs->data();
-    make_read_only(std::tie(gold, partial));
+    core.emplace(Examples{corpus->data, corpus->starts.data(), gold.data()});
+    if (partial) core->partial = sets_from(*partial, corpus->n_labels, corpus->n_tokens());
+    core->costs = data_of(costs);
   }
   std::size_t size() const { return corpus->n_sentences(); }
-  trellis::Examples weighted(const double* weights) const {
-    trellis::Examples out = core;
+  Examples weighted(const double* weights) const {
+    Examples out = *core;
     out.weights = weights;
     return out;
   }
@@ -60,21 +54,20 @@ struct ChainShape {
 
 struct ChainOnline : Online {
   using Examples = PyChainExamples;
+  Pinned pinned;
 
   ChainOnline(const ChainShape& shape, const std::string& rule, std::size_t k, double c, bool log)
       : Online(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse,
                rule_from(rule, k, c), log, parts_from(shape.parts, shape.n_labels)) {}
   void check(const Examples& examples) const {
     examples.check_fits(*this);
-    require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial), "labels further back need a beam and known labels");
+    require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial),
+            "labels further back need a beam and known labels");
   }
   EpochResult pass(const Examples& examples, const Pass& pass) {
-    const auto [order, scales, batch, n_threads, go_on] = pass;
-    const trellis::Examples sentences = examples.weighted(scales);
-    return epoch(sentences, order.data(), order.size(), batch, n_threads, go_on);
+    return epoch(examples.weighted(pass.scales), pass.order.data(), pass.order.size(), pass.batch, pass.n_threads, pass.go_on);
   }
   ChainOut learnt(bool average) const { return weights_of(*this, {average, static_cast<double>(clock)}, steps.logs()); }
-  template <class Archive>
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     chain_fields(archive, *this);
@@ -94,15 +87,16 @@ struct ChainOnline : Online {
     });
     steps.log.end_update(0);
   }
+  void set_edge_rows(const RowArrays<std::uint32_t>& arrays) { set_rows(edge_rows, arrays, true, ngrams ? &*ngrams : nullptr); }
   void set_beam(std::size_t width, const std::string& name) {
     beam = ngram_scores.beam = width;
     update = name == "early" ? Update::kEarly : name == "standard" ? Update::kStandard : Update::kMaxViolation;
   }
-  void set_ngrams(const NgramArrays& given, const Floats& weights) {
+  void set_ngrams(const NgramArrays& arrays, const Floats& weights) {
     require(ngrams && ngrams->size() == n_labels + 2, "n-grams for another training");
-    make_ngrams(given, *ngrams);
+    make_ngrams(arrays.parents, arrays.labels, *ngrams);
     ngrams_grown();
-    require(weights.size() == given.parents.size(), "n-grams need one weight each");
+    require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
     std::copy_n(weights.data(), weights.size(), tri.weights.data() + n_labels + 2);
     ngrams_given();
   }
@@ -110,6 +104,7 @@ struct ChainOnline : Online {
 
 struct ChainFrankWolfe : FrankWolfe {
   using Examples = PyChainExamples;
+  Pinned pinned;
 
   ChainFrankWolfe(const ChainShape& shape, std::size_t n_sentences, double c, bool zero_one)
       : FrankWolfe(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse, n_sentences,
@@ -125,7 +120,6 @@ struct ChainFrankWolfe : FrankWolfe {
   }
   void renew(const Examples& examples, const double* scales) { FrankWolfe::renew(examples.weighted(scales)); }
   ChainOut learnt(bool average) const { return weights_of(*this, {average, steps.moments()}); }
-  template <class Archive>
   void fields(Archive& archive, const Examples* examples) {
     chain_fields(archive, *this);
     // A part is a token and three labels; with sparse n-grams the first of them is one, of segments it is a length.
@@ -145,59 +139,54 @@ struct ChainFrankWolfe : FrankWolfe {
   }
 };
 
-// The weights that a chain begins with: rows, and weights of label pairs, of triples and of last labels where they are given.
-template <class Self>
-void set_first_rows(Self& self, const RowArrays<std::uint32_t>& rows, bool grows) {
-  set_rows(self.rows, rows, grows);
-}
-template <class Self>
-void set_labels(Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                const std::optional<Floats>& end) {
+// The weights that a chain begins with: rows, and weights of label pairs, of triples and of last labels.
+void begin_labels(GrowingChain& chain, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
+                  const std::optional<Floats>& end) {
   const auto copy = [](std::vector<float>& to, const auto& from) {
     require(from.size() == to.size(), "weights of labels that do not fit");
-    std::copy_n(from.data(), from.size(), to.data());
+    to.assign(from.begin(), from.end());
   };
-  copy(self.edge.weights, edge);
-  if (tri) copy(self.tri.weights, *tri);
-  check_end(end, self.n_labels);
-  if (end) self.end.assign(end->data(), end->data() + end->size());
+  copy(chain.edge.weights, edge);
+  if (tri) copy(chain.tri.weights, *tri);
+  check_end(end, chain.n_labels);
+  if (end) chain.end.assign(end->begin(), end->end());
 }
 template <class Class>
-auto& bind_first_weights(Class& bound) {
+auto bind_first_weights(Class bound) {
   using Self = typename Class::Type;
-  return bound.def("set_rows", guarded(&set_first_rows<Self>), "rows"_a, "grows"_a,
+  const auto rows = +[](Self& self, const RowArrays<std::uint32_t>& arrays, bool grows) { set_rows(self.rows, arrays, grows); };
+  const auto labels = +[](Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
+                          const std::optional<Floats>& end) { begin_labels(self, edge, tri, end); };
+  return bound.def("set_rows", guarded(rows), "rows"_a, "grows"_a,
                    "Begin with these rows; unless they grow, attributes get no other labels.")
-      .def("set_labels", guarded(&set_labels<Self>), "edge"_array, "tri"_array.none(), "end"_array.none(),
+      .def("set_labels", guarded(labels), "edge"_a, "tri"_a.none(), "end"_a.none(),
            "Begin with these weights of label pairs, triples and last labels; minus infinity forbids.");
 }
 
-Numpy<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
+Out<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
   examples.corpus->check_fits(weights);
   require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
   require(!examples.partial, "margins need known labels");
   std::vector<double> out(examples.size());
-  without_gil([&] { margin_losses(weights, order, examples.core, out.size(), zero_one, n_threads, out.data()); });
-  return to_numpy(std::move(out));
+  without_gil([&] { margin_losses(weights.core, order, *examples.core, out.size(), zero_one, n_threads, out.data()); });
+  return out;
 }
 
 }  // namespace
 
 void bind_chain_learners(nb::module_& module) {
-  nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.")
-      .def(nb::init<std::shared_ptr<Encoded>, Ints, std::optional<SetArrays>, std::optional<Array<float, 2>>>(),
-           "corpus"_a, "gold"_array, "partial"_a.none() = nb::none(), "costs"_array.none() = nb::none());
-  auto online = bind_online<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them.");
-  using Online = PyLearner<ChainOnline>;
-  bind_first_weights(online)
-      .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool>(), "shape"_a, "rule"_a, "k"_array, "c"_a, "log"_a)
-      .def("set_edge_rows", guarded(+[](Online& self, const RowArrays<std::uint32_t>& rows) {
-        set_rows(self.edge_rows, rows, true, self.ngrams ? &*self.ngrams : nullptr);
-      }), "rows"_a)
-      .def("set_beam", guarded<Online>(&ChainOnline::set_beam), "beam"_a, "update"_a, "Best paths are looked for among so many states per token; 0: all.")
-      .def("set_ngrams", guarded<Online>(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_array, "Begin with these n-grams of two labels and more.")
-      .def("log_initial", guarded<Online>(&ChainOnline::log_initial), "The weights it begins with are the first update in the log.");
-  auto frank_wolfe = bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe", "Weights and dual variables of a chain by Frank-Wolfe.");
-  bind_first_weights(frank_wolfe)
+  nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.").def(by_name());
+  bind_first_weights(bind_online<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them."))
+      .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool>(), "shape"_a, "rule"_a,
+           "k"_a, "c"_a, "log"_a)
+      .def("set_edge_rows", guarded(&ChainOnline::set_edge_rows), "rows"_a)
+      .def("set_beam", guarded(&ChainOnline::set_beam), "beam"_a, "update"_a,
+           "Best paths are looked for among so many states per token; 0: all.")
+      .def("set_ngrams", guarded(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_a,
+           "Begin with these n-grams of two labels and more.")
+      .def("log_initial", guarded(&ChainOnline::log_initial), "The weights it begins with are the first update in the log.");
+  bind_first_weights(bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe",
+                                                       "Weights and dual variables of a chain by Frank-Wolfe."))
       .def(nb::init<const ChainShape&, std::size_t, double, bool>(), "shape"_a, "n_sentences"_a, "c"_a, "zero_one"_a);
   module.def("margin_losses", &losses, "examples"_a, "weights"_a, nb::kw_only(), "order"_a, "zero_one"_a, "n_threads"_a,
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");

@@ -1,189 +1,317 @@
-// Hypergraphs: best derivations, k best, sums, marginals, counts and expectations, many at a time on threads.
+// Hypergraphs: best derivations, k best, sums, marginals, counts and expectations, many at a time on threads; and learning over
+// them, with features on edges.
+#include "engine/hypergraph.hpp"
 #include "engine/hypergraph_kbest.hpp"
-#include "hypergraphs.hpp"
+#include "growing.hpp"
+#include "learn/derivations.hpp"
+#include "objective.hpp"
 #include "parallel.hpp"
 
-using namespace nb::literals;
 using namespace trellis;
 
 namespace {
 
 // Scores of derivations; where the edges of each begin, and the edges, by their numbers within their hypergraph.
-using Derivations = std::tuple<Numpy<double>, Numpy<std::int64_t>, Numpy<std::int64_t>>;
+using Paths = std::tuple<std::vector<double>, std::vector<std::int64_t>, std::vector<std::int64_t>>;
 
-Hypergraphs checked(const Longs& node_counts, const Longs& edge_starts, const Ints& heads, const Longs& tail_starts,
-                           const Ints& tails, const Ints& goals) {
-  require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
-  require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
-  check_starts(edge_starts, heads.size());
-  check_starts(tail_starts, tails.size());
-  std::int64_t n_nodes = 0;
-  for (std::int64_t n : span(node_counts)) {
-    require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph has from 1 to 2^31 - 1 nodes");
-    require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
+struct PyHypergraphs {
+  Longs node_counts, edge_starts;
+  Ints heads;
+  Longs tail_starts;
+  Ints tails, goals;
+  ARGUMENTS(node_counts, edge_starts, heads, tail_starts, tails, goals)
+  std::optional<Hypergraphs> core;
+
+  void begin() {
+    require(edge_starts.size() == node_counts.size() + 1 && goals.size() == node_counts.size(), "one of each per hypergraph");
+    require(tail_starts.size() == heads.size() + 1, "one list of tails per edge");
+    check_starts(edge_starts, heads.size());
+    check_starts(tail_starts, tails.size());
+    std::int64_t n_nodes = 0;
+    for (std::int64_t n : node_counts) {
+      require(n > 0 && n <= std::numeric_limits<std::int32_t>::max(), "a hypergraph has from 1 to 2^31 - 1 nodes");
+      require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
+    }
+    const HypergraphArrays arrays{node_counts, edge_starts, heads, tail_starts, tails, goals};
+    const std::string wrong = wrong_with(arrays);
+    require(wrong.empty(), wrong.c_str());
+    without_gil([&] { core.emplace(arrays); });
   }
-  const HypergraphArrays given{span(node_counts), span(edge_starts), span(heads), span(tail_starts), span(tails), span(goals)};
-  const std::string wrong = wrong_with(given);
-  require(wrong.empty(), wrong.c_str());
-  return without_gil([&] { return Hypergraphs(given); });
-}
-
-// Hypergraphs with what is asked of them.
-struct Asked {
-  const Hypergraphs& graphs;
-
-  // Scores as they must be, in the order of the edges here; call(scores) is made without the GIL.
-  template <class Call>
-  auto with(const Doubles& scores, Call call) const {
-    require(scores.size() == graphs.n_edges(), "one score per edge");
-    require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
-    return without_gil([&] {
-      std::vector<double> scratch;
-      return call(graphs.sorted(scores.data(), scratch));
-    });
-  }
-  // Calls work(g, view, first edge, workspace) for all hypergraphs.
+  // Calls work(g, view, scores, workspace) for all hypergraphs without the GIL, with scores in the order of the edges here.
   template <class Work>
-  void each(std::size_t n_threads, Work work) const {
-    parallel_blocks(graphs.size(), 1, n_threads, [] { return HypergraphWorkspace(); },
-                    [&](HypergraphWorkspace& scratch, std::size_t first, std::size_t last) {
-      for (std::size_t g = first; g < last; ++g) work(g, graphs[g], graphs.first_edge(g), scratch);
+  void each(const Doubles& scores, std::size_t n_threads, Work work) const {
+    require(scores.size() == core->n_edges(), "one score per edge");
+    require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
+    const WithoutGil released;
+    std::vector<double> scratch;
+    const double* const sorted = core->sorted(scores.data(), scratch);
+    parallel_blocks(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); },
+                    [&](HypergraphWorkspace& workspace, std::size_t first, std::size_t last) {
+      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], sorted + core->first_edge(g), workspace);
     });
   }
   // Edges as they were given.
   std::vector<std::int64_t> named(std::size_t g, std::vector<std::int64_t> edges) const {
-    const std::size_t first = graphs.first_edge(g);
-    for (std::int64_t& e : edges) e = static_cast<std::int64_t>(graphs.given(first + static_cast<std::size_t>(e)) - first);
+    const std::size_t first = core->first_edge(g);
+    for (std::int64_t& e : edges) e = static_cast<std::int64_t>(core->given(first + static_cast<std::size_t>(e)) - first);
     return edges;
   }
-  template <class Number>
-  Numpy<Number> as_given(std::vector<Number> by_edge) const {
-    std::vector<Number> out(by_edge.size());
-    for (std::size_t e = 0; e < out.size(); ++e) out[graphs.given(e)] = by_edge[e];
-    return to_numpy(std::move(out));
-  }
 
-  Derivations best(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> best(graphs.size());
-    std::vector<std::vector<std::int64_t>> edges(graphs.size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        best[g] = best_derivation(graph, sorted + first, work, edges[g]);
-        edges[g] = named(g, std::move(edges[g]));
-      });
+  Paths best(const Doubles& scores, std::size_t n_threads) const {
+    std::vector<double> best(core->size());
+    std::vector<std::vector<std::int64_t>> edges(core->size());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      best[g] = best_derivation(graph, edge_scores, work, edges[g]);
+      edges[g] = named(g, std::move(edges[g]));
     });
     return packed(std::move(best), edges);
   }
 
   // Of hypergraph g derivations starts[g] .. starts[g + 1].
-  std::tuple<Numpy<std::int64_t>, Derivations> k_best(const Doubles& scores, std::size_t k, std::size_t n_threads) const {
-    std::vector<std::vector<double>> found(graphs.size());
-    std::vector<std::vector<std::vector<std::int64_t>>> edges(graphs.size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        KBestDerivations derivations(graph, sorted + first, work);
-        for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
-          found[g].push_back(derivations.score(rank));
-          derivations.edges(rank, edges[g].emplace_back());
-          edges[g].back() = named(g, std::move(edges[g].back()));
-        }
-      });
+  std::tuple<std::vector<std::int64_t>, Paths> k_best(const Doubles& scores, std::size_t k, std::size_t n_threads) const {
+    std::vector<std::vector<double>> found(core->size());
+    std::vector<std::vector<std::vector<std::int64_t>>> edges(core->size());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      KBestDerivations derivations(graph, edge_scores, work);
+      for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
+        found[g].push_back(derivations.score(rank));
+        derivations.edges(rank, edges[g].emplace_back());
+        edges[g].back() = named(g, std::move(edges[g].back()));
+      }
     });
     std::vector<std::int64_t> starts{0};
     std::vector<double> all;
     std::vector<std::vector<std::int64_t>> all_edges;
-    for (std::size_t g = 0; g < graphs.size(); ++g) {
+    for (std::size_t g = 0; g < core->size(); ++g) {
       all.insert(all.end(), found[g].begin(), found[g].end());
-      for (auto& one : edges[g]) all_edges.push_back(std::move(one));
+      std::ranges::move(edges[g], std::back_inserter(all_edges));
       starts.push_back(static_cast<std::int64_t>(all.size()));
     }
-    return {to_numpy(std::move(starts)), packed(std::move(all), all_edges)};
+    return {std::move(starts), packed(std::move(all), all_edges)};
   }
 
   // log Z [n], and how often edges and nodes are in a derivation; 0 where all derivations are forbidden.
-  std::tuple<Numpy<double>, Numpy<double>, Numpy<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> log_z(graphs.size()), edges(graphs.n_edges()), nodes(graphs.n_nodes());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        log_z[g] = sum_derivations(graph, sorted + first, work);
-        if (log_z[g] != kForbidden<double>)
-          derivation_marginals(graph, work, edges.data() + first, nodes.data() + graphs.first_node(g));
-      });
+  std::tuple<Out<double>, Out<double>, Out<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
+    std::vector<double> log_z(core->size()), edges(core->n_edges()), nodes(core->n_nodes());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      log_z[g] = sum_derivations(graph, edge_scores, work);
+      if (log_z[g] != kForbidden<double>)
+        derivation_marginals(graph, work, edges.data() + core->first_edge(g), nodes.data() + core->first_node(g));
     });
-    return {to_numpy(std::move(log_z)), as_given(std::move(edges)), to_numpy(std::move(nodes))};
+    std::vector<double> as_given(edges.size());
+    for (std::size_t e = 0; e < edges.size(); ++e) as_given[core->given(e)] = edges[e];
+    return {std::move(log_z), std::move(as_given), std::move(nodes)};
   }
 
   // log Z [n], and log sums of all nodes.
-  std::tuple<Numpy<double>, Numpy<double>> inside(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> log_z(graphs.size()), nodes(graphs.n_nodes());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& work) {
-        log_z[g] = sum_derivations(graph, sorted + first, work);
-        std::copy_n(work.in.data(), graph.n_nodes, nodes.data() + graphs.first_node(g));
-      });
+  std::tuple<std::vector<double>, std::vector<double>> inside(const Doubles& scores, std::size_t n_threads) const {
+    std::vector<double> log_z(core->size()), nodes(core->n_nodes());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      log_z[g] = sum_derivations(graph, edge_scores, work);
+      std::copy_n(work.in.data(), graph.n_nodes, nodes.data() + core->first_node(g));
     });
-    return {to_numpy(std::move(log_z)), to_numpy(std::move(nodes))};
+    return {std::move(log_z), std::move(nodes)};
   }
 
-  Numpy<double> counts(const Doubles& scores, std::size_t n_threads) const {
-    return numbers(scores, n_threads, [](const HypergraphView& graph, const double* own, std::size_t, HypergraphWorkspace& work) {
-      return count_derivations(graph, own, work);
+  std::vector<double> counts(const Doubles& scores, std::size_t n_threads) const {
+    std::vector<double> out(core->size());
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      out[g] = count_derivations(graph, edge_scores, work);
     });
+    return out;
   }
 
-  Numpy<double> expectations(const Doubles& scores, const Doubles& values, std::size_t n_threads) const {
-    require(values.size() == graphs.n_edges(), "one value per edge");
+  std::vector<double> expectations(const Doubles& scores, const Doubles& values, std::size_t n_threads) const {
+    require(values.size() == core->n_edges(), "one value per edge");
     check_finite(values, "values must be finite numbers");
-    std::vector<double> scratch;
-    const double* sorted = graphs.sorted(values.data(), scratch);
-    return numbers(scores, n_threads, [&](const HypergraphView& graph, const double* own, std::size_t first, HypergraphWorkspace& work) {
-      return expect(graph, own, sorted + first, work);
+    std::vector<double> out(core->size()), scratch;
+    const double* const sorted = core->sorted(values.data(), scratch);
+    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      out[g] = expect(graph, edge_scores, sorted + core->first_edge(g), work);
     });
+    return out;
   }
 
  private:
-  // One number per hypergraph.
-  template <class Work>
-  Numpy<double> numbers(const Doubles& scores, std::size_t n_threads, Work work) const {
-    std::vector<double> out(graphs.size());
-    with(scores, [&](const double* sorted) {
-      each(n_threads, [&](std::size_t g, const HypergraphView& graph, std::size_t first, HypergraphWorkspace& scratch) {
-        out[g] = work(graph, sorted + first, first, scratch);
-      });
-    });
-    return to_numpy(std::move(out));
-  }
-  static Derivations packed(std::vector<double> scores, const std::vector<std::vector<std::int64_t>>& edges) {
+  static Paths packed(std::vector<double> scores, const std::vector<std::vector<std::int64_t>>& edges) {
     std::vector<std::int64_t> starts{0}, all;
     for (const auto& one : edges) {
       all.insert(all.end(), one.begin(), one.end());
       starts.push_back(static_cast<std::int64_t>(all.size()));
     }
-    return {to_numpy(std::move(scores)), to_numpy(std::move(starts)), to_numpy(std::move(all))};
+    return {std::move(scores), std::move(starts), std::move(all)};
   }
 };
 
-// The same as a method of Python's class.
-template <class Result, class... Given>
-auto asked(Result (Asked::*method)(Given...) const) {
-  return [method](const PyHypergraphs& self, Given... given) { return (Asked{self.graphs}.*method)(given...); };
+// ------------------------------------------------------------ learning
+
+// Examples, checked; keeps the arrays they point into.
+struct PyDerivationExamples {
+  std::shared_ptr<PyHypergraphs> graphs;
+  ListArrays features;
+  std::size_t n_features;
+  Longs right_starts, right;
+  std::optional<Floats> costs;
+  ARGUMENTS(graphs, features, n_features, right_starts, right, costs)
+  std::optional<DerivationExamples> core;
+
+  void begin() {
+    const Hypergraphs& all = *graphs->core;
+    core.emplace(DerivationExamples{all, lists_from(features, n_features, all.n_edges()), right_starts.data(), right.data(),
+                                    data_of(costs)});
+    require(all.is_sorted(), "edges must be in the order of their heads");
+    require(right_starts.size() == all.size() + 1, "one right derivation per hypergraph");
+    check_starts(right_starts, right.size());
+    for (std::size_t g = 0; g < all.size(); ++g)
+      for (std::int64_t e : core->right_of(g))
+        require(e >= 0 && static_cast<std::size_t>(e) < all[g].n_edges, "a right derivation has an edge that there is not");
+    require(!costs || costs->size() == all.n_edges(), "one cost per edge");
+    if (costs) check_finite(*costs, "costs must be finite numbers");
+  }
+  std::size_t size() const { return graphs->core->size(); }
+
+  // score[e] of all edges by weights [n_features]
+  std::vector<double> scores(const Floats& weights) const {
+    require(weights.size() == n_features, "one weight per feature");
+    std::vector<double> out(graphs->core->n_edges());
+    for (std::size_t e = 0; e < out.size(); ++e)
+      core->features.each(e, [&](std::int32_t f, float value) { out[e] += static_cast<double>(value) * weights(f); });
+    return out;
+  }
+};
+
+// An online learner over any structure: by whole epochs over hypergraphs, or by single steps away from outputs that were
+// found elsewhere.
+struct FeatureOnline : OnlineSteps<FeatureWeights> {
+  using Examples = PyDerivationExamples;
+
+  FeatureOnline(std::size_t n_features, const std::string& rule, std::size_t k, double c, bool log)
+      : OnlineSteps{Steps(rule_from(rule, k, c), log), FeatureWeights(n_features, rule_from(rule, k, c).has_variances())} {}
+  std::size_t n_features() const { return weights.table.weights.size(); }
+  void check(const Examples& examples) const { require(examples.n_features == n_features(), "examples of other features"); }
+  EpochResult pass(const Examples& examples, const Pass& pass) {
+    return pass_over([&] { return Derivations(weights, *examples.core); }, pass);
+  }
+  std::vector<float> learnt(bool average) const { return means(weights.table, mean(average)); }
+  void fields(Archive& archive, const Examples*) {
+    archive("clock", clock);
+    table_fields(archive, "table", weights.table);
+    log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) { return row < n_features() && place == 0; });
+  }
+
+  void resize(std::size_t n) {
+    require(n >= n_features() && n < 0xffffffff, "weights do not become fewer");
+    weights.table.resize(n);
+  }
+  void check_vector(const Ints& ids, const Doubles& amounts) const {
+    require(ids.size() == amounts.size(), "one amount per feature");
+    check_numbers(ids, n_features(), "no such feature");
+    check_finite(amounts, "amounts must be finite numbers");
+  }
+  // A step away from outputs, each given by its cost and by Phi(right) - Phi(output) as feature numbers and amounts.
+  bool take(const std::vector<std::tuple<double, Ints, Doubles>>& outputs, double scale) {
+    steps.clear();
+    for (const auto& [cost, ids, amounts] : outputs) {
+      check_vector(ids, amounts);
+      require(std::isfinite(cost) && cost >= 0, "a cost must be a finite number from 0 on");
+      Changes& changes = steps.add(cost);
+      for (std::size_t i = 0; i < ids.size(); ++i) changes.push_back({static_cast<std::uint32_t>(ids(i)), 0, amounts(i)});
+    }
+    return steps.take(weights, scale, clock++);
+  }
+  double score(const Ints& ids, const Doubles& amounts) const {
+    check_vector(ids, amounts);
+    double total = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) total += amounts(i) * weights.table.weights[static_cast<std::size_t>(ids(i))];
+    return total;
+  }
+};
+
+struct FeatureFrankWolfe {
+  using Examples = PyDerivationExamples;
+  using Part = Derivations::Part;
+  FeatureWeights weights;
+  MixtureSteps<Part> steps;
+
+
+  FeatureFrankWolfe(std::size_t n_features, std::size_t n_examples, double c, bool zero_one)
+      : weights(n_features, false), steps(n_examples, c, zero_one) {}
+  void check(const Examples& examples) const {
+    require(examples.n_features == weights.table.weights.size() && examples.size() == steps.mixtures.size(), "other examples");
+  }
+  MixtureResult pass(const Examples& examples, const Pass& pass) {
+    Derivations derivations(weights, *examples.core);
+    return steps.pass(derivations, weights, pass.order.data(), pass.order.size(), pass.scales, pass.go_on);
+  }
+  void renew(const Examples& examples, const double* scales) {
+    Derivations derivations(weights, *examples.core);
+    steps.renew(derivations, weights, scales);
+  }
+  std::vector<float> learnt(bool average) const { return means(weights.table, {average, steps.moments()}); }
+  void fields(Archive& archive, const Examples* examples) {
+    table_fields(archive, "table", weights.table);
+    mixture_fields(archive, steps, [](const Part& part) { return std::array{part.site}; },
+                   [&](std::size_t g, const std::uint32_t* numbers) {
+      require(numbers[0] < (*examples->graphs->core)[g].n_edges, "a mixture with an edge that there is not");
+      return Part{numbers[0]};
+    });
+  }
+};
+
+// H(w) of all examples.
+Out<double> hinge_losses(const PyDerivationExamples& examples, const Floats& parameters, bool zero_one, std::size_t n_threads) {
+  require(parameters.size() == examples.n_features, "one weight per feature");
+  std::vector<double> out(examples.size());
+  without_gil([&] {
+    FeatureWeights weights(parameters.size(), false);
+    weights.table.weights.assign(parameters.begin(), parameters.end());
+    parallel_blocks(out.size(), 8, n_threads, [&] { return Derivations(weights, *examples.core); },
+                    [&](Derivations& derivations, std::size_t begin, std::size_t end) {
+      for (std::size_t g = begin; g < end; ++g) {
+        derivations.load(g);
+        out[g] = most_violated(derivations, zero_one).loss;
+      }
+    });
+  });
+  return out;
 }
+
+struct PyDerivationObjective : PyObjective {
+  std::shared_ptr<PyDerivationExamples> examples;
+  ARGUMENTS(examples)
+  void begin() {
+    const std::size_t n = examples->n_features;
+    set(derivation_objective(*examples->core, n), examples->size(), n);
+  }
+};
 
 }  // namespace
 
 void bind_hypergraphs(nb::module_& module) {
   nb::class_<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
-      .def("__init__", [](PyHypergraphs* self, const Longs& node_counts, const Longs& edge_starts,
-                          const Ints& heads, const Longs& tail_starts,
-                          const Ints& tails, const Ints& goals) {
-        new (self) PyHypergraphs{checked(node_counts, edge_starts, heads, tail_starts, tails, goals)};
-      }, "node_counts"_array, "edge_starts"_array, "heads"_array, "tail_starts"_array, "tails"_array, "goals"_array)
-      .def("best", asked(&Asked::best), "scores"_array, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")
-      .def("k_best", asked(&Asked::k_best), "scores"_array, "k"_a, "n_threads"_a,
+      .def(by_name())
+      .def("best", &PyHypergraphs::best, "scores"_a, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")
+      .def("k_best", &PyHypergraphs::k_best, "scores"_a, "k"_a, "n_threads"_a,
            "Up to k derivations of each, best first: (starts, (scores, starts of edges, edges)).")
-      .def("marginals", asked(&Asked::marginals), "scores"_array, "n_threads"_a, "(log Z, of edges, of nodes)")
-      .def("inside", asked(&Asked::inside), "scores"_array, "n_threads"_a, "(log Z, log sums of nodes)")
-      .def("counts", asked(&Asked::counts), "scores"_array, "n_threads"_a, "How many derivations are not forbidden.")
-      .def("expectations", asked(&Asked::expectations), "scores"_array, "values"_array, "n_threads"_a,
+      .def("marginals", &PyHypergraphs::marginals, "scores"_a, "n_threads"_a, "(log Z, of edges, of nodes)")
+      .def("inside", &PyHypergraphs::inside, "scores"_a, "n_threads"_a, "(log Z, log sums of nodes)")
+      .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.")
+      .def("expectations", &PyHypergraphs::expectations, "scores"_a, "values"_a, "n_threads"_a,
            "The mean over derivations of the sum of their edges' values.");
+  nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
+      .def(by_name())
+      .def("scores", &PyDerivationExamples::scores, "weights"_a, "What every edge scores.");
+  bind_online<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
+      .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
+           "log"_a)
+      .def("resize", guarded(&FeatureOnline::resize), "n_features"_a)
+      .def("take", guarded(&FeatureOnline::take), "outputs"_a, "scale"_a,
+           "One step away from outputs; whether there was one to make.")
+      .def("score", guarded(&FeatureOnline::score), "ids"_a, "amounts"_a, "The weights of now times a vector.");
+  bind_frank_wolfe<FeatureFrankWolfe>(module, "FeatureFrankWolfe",
+                                      "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
+      .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a);
+  module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_a, "zero_one"_a, "n_threads"_a);
+  nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.")
+      .def(by_name());
 }

@@ -1,7 +1,6 @@
 // Trees of grammars: a parser's runtime.
 #include "phrases.hpp"
 
-using namespace nb::literals;
 using namespace trellis;
 
 namespace {
@@ -9,28 +8,33 @@ namespace {
 // A parser's grammar and weights, checked; keeps the arrays they point into.
 struct PyPhraseDecoder {
   std::shared_ptr<PyPhrasePruner> pruner;
-  RuleColumnArray columns;
-  std::vector<float> base;
-  std::tuple<RowArrays<std::uint32_t>, TableArrays, TableArrays, TableArrays> kept;
+  RuleArrays rules;
+  RowArrays<std::uint32_t> row_arrays;
+  SpanPlanArrays plan_arrays;
+  TableArrays table_arrays, folds, outlines;
+  FieldList arguments() const {
+    return list_fields("pruner, rule_columns, n_columns, base, rows, plan, tables, folds, outlines", pruner, rules.columns,
+                       rules.n_columns, rules.base, row_arrays, plan_arrays, table_arrays, folds, outlines);
+  }
+  RuleColumns columns;
   Rows<std::uint32_t> rows;
-  HeavyRows<float> heavy;
+  std::optional<HeavyRows<float>> heavy;
   SpanPlan plan;
   FrozenSpans tables;
 
-  PyPhraseDecoder(std::shared_ptr<PyPhrasePruner> pruner_, const Array<std::int32_t, 2>& columns_, std::size_t n_columns, const Floats& base_,
-                  const RowArrays<std::uint32_t>& rows_, const SpanPlanArrays& plan_, const TableArrays& tables_, const TableArrays& folds,
-                  const TableArrays& outlines)
-      : pruner(std::move(pruner_)), columns(columns_, n_columns, pruner->fine->core), base(base_from(base_, pruner->fine->core)),
-        kept(rows_, tables_, folds, outlines), rows(rows_from(rows_, n_columns)),
-        heavy(rows.starts, rows_.starts.size() - 1, padded(n_columns)), plan(span_plan_from(plan_)) {
-    heavy.set(rows.labels, rows.weights);
-    rows.heavy = &heavy;
+  void begin() {
+    columns = rules.checked(pruner->grammar());
+    const std::size_t n_rows = row_arrays.starts.size() - 1;
+    rows = rows_from(row_arrays, rules.n_columns);
+    check_finite(row_arrays.weights, "weights must be finite numbers");
+    heavy.emplace(rows.starts, n_rows, padded(rules.n_columns));
+    heavy->set(rows.labels, rows.weights);
+    rows.heavy = &*heavy;
+    plan = span_plan_from(plan_arrays);
     const std::size_t n = plan.plan.templates.size();
-    check_finite(rows_.weights, "weights must be finite numbers");
-    tables.tables = tables_from(tables_, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(rows_.starts.size()) - 1));
+    tables.tables = tables_from(table_arrays, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(n_rows)));
     tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
     tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0];
-    make_read_only(kept);
   }
 
   // What is parsed, checked.
@@ -39,7 +43,7 @@ struct PyPhraseDecoder {
     std::vector<ColumnCodes> columns;
   };
   Input input(const WordArrays& words, const CodedColumns& coded) const {
-    Input out{sentences_from(words, pruner->fine->core), {}};
+    Input out{sentences_from(words, pruner->grammar()), {}};
     out.columns = span_columns_from(plan, coded, static_cast<std::size_t>(out.sentences.starts.back()));
     return out;
   }
@@ -55,7 +59,7 @@ struct PyPhraseDecoder {
     std::vector<double> scores;
 
     explicit Scratch(const PyPhraseDecoder& self)
-        : pruning(self.pruner->core), forest(self.pruner->core.fine, self.pruner->core.coarse_of), scores_of(self.columns.core) {}
+        : pruning(*self.pruner->core), forest(self.pruner->grammar(), self.pruner->coarse_of), scores_of(self.columns) {}
   };
   // The forest of a sentence, with scores; false if it has none.
   bool load(Scratch& work, const Input& in, std::size_t s) const {
@@ -65,12 +69,13 @@ struct PyPhraseDecoder {
     work.starts.assign(1, 0), work.ids.clear();
     find_attributes(tables, work.forest, work.x, work.starts, work.ids);
     work.scores.resize(work.forest.edges().size());
-    work.scores_of.score(work.forest, rows, {{work.starts.data(), work.ids.data(), nullptr}, 0, work.forest.spans().size()}, base.data(), work.scores.data());
+    work.scores_of.score(work.forest, rows, {{work.starts.data(), work.ids.data(), nullptr}, 0, work.forest.spans().size()},
+                         rules.base.data(), work.scores.data());
     add_tag_scores(work.forest, words, work.scores.data());
     return true;
   }
 
-  using TreesOut = std::tuple<Numpy<std::int64_t>, Numpy<double>, Numpy<std::int64_t>, Numpy<std::int32_t>>;
+  using TreesOut = std::tuple<std::vector<std::int64_t>, std::vector<double>, std::vector<std::int64_t>, Numpy<std::int32_t>>;
   // Of each sentence up to k trees, best first: how many; their scores; where the rules of each begin; the rules over spans.
   TreesOut parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
     const Input in = input(words, coded);
@@ -80,7 +85,8 @@ struct PyPhraseDecoder {
     };
     std::vector<Found> found(in.sentences.size());
     without_gil([&] {
-      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); }, [&](Scratch& work, std::size_t begin, std::size_t end) {
+      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); },
+                      [&](Scratch& work, std::size_t begin, std::size_t end) {
         for (std::size_t s = begin; s < end; ++s) {
           if (!load(work, in, s)) continue;
           const auto keep = [&](double score) {
@@ -99,25 +105,26 @@ struct PyPhraseDecoder {
     });
     std::vector<std::int64_t> counts, starts{0};
     std::vector<double> scores;
-    std::vector<ForestEdge> rules;
+    std::vector<ForestEdge> edges;
     for (const Found& one : found) {
       counts.push_back(static_cast<std::int64_t>(one.trees.size()));
       scores.insert(scores.end(), one.scores.begin(), one.scores.end());
       for (const auto& tree : one.trees) {
-        rules.insert(rules.end(), tree.begin(), tree.end());
-        starts.push_back(static_cast<std::int64_t>(rules.size()));
+        edges.insert(edges.end(), tree.begin(), tree.end());
+        starts.push_back(static_cast<std::int64_t>(edges.size()));
       }
     }
-    return {to_numpy(std::move(counts)), to_numpy(std::move(scores)), to_numpy(std::move(starts)), rules_out(rules)};
+    return {std::move(counts), std::move(scores), std::move(starts), rules_out(edges)};
   }
-  static Numpy<std::int32_t> rules_out(const std::vector<ForestEdge>& rules) {
+  static Numpy<std::int32_t> rules_out(const std::vector<ForestEdge>& edges) {
     std::vector<std::int32_t> out;
-    for (const ForestEdge& edge : rules) out.insert(out.end(), {edge.rule, edge.begin, edge.split, edge.end});
-    return to_numpy(std::move(out), {rules.size(), 4});
+    for (const ForestEdge& edge : edges) out.insert(out.end(), {edge.rule, edge.begin, edge.split, edge.end});
+    return to_numpy(std::move(out), {edges.size(), 4});
   }
 
   // Of one sentence: log Z over what remains, its rules over spans, their scores and probabilities.
-  std::tuple<double, Numpy<std::int32_t>, Numpy<double>, Numpy<double>> marginals(const WordArrays& words, const CodedColumns& coded) const {
+  std::tuple<double, Numpy<std::int32_t>, std::vector<double>, std::vector<double>> marginals(const WordArrays& words,
+                                                                                              const CodedColumns& coded) const {
     const Input in = input(words, coded);
     require(in.sentences.size() == 1, "one sentence");
     Scratch work(*this);
@@ -129,13 +136,14 @@ struct PyPhraseDecoder {
       derivation_marginals(work.forest.view(), work.work, shares.data(), nullptr);
       return total;
     });
-    if (log_z == kForbidden<double>) return {log_z, rules_out({}), to_numpy(std::vector<double>()), to_numpy(std::vector<double>())};
-    return {log_z, rules_out(work.forest.edges()), to_numpy(std::move(work.scores)), to_numpy(std::move(shares))};
+    if (log_z == kForbidden<double>) return {log_z, rules_out({}), {}, {}};
+    return {log_z, rules_out(work.forest.edges()), std::move(work.scores), std::move(shares)};
   }
 
   // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: where those of each
   // begin, templates, numbers.
-  std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<std::int32_t>> attributes(const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
+  std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<std::int32_t>> attributes(
+      const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
     const Input in = input(words, coded);
     require(in.sentences.size() == 1 && sites.shape(1) == 2, "one sentence, and sites [n, 2]");
     const auto n = static_cast<std::int32_t>(in.sentences.n_words(0));
@@ -146,10 +154,11 @@ struct PyPhraseDecoder {
     for (std::size_t i = 0; i < sites.shape(0); ++i) {
       const std::int32_t begin = sites(i, 0), end = sites(i, 1);
       require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
-      tables.each(x, begin, end, [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
+      tables.each(x, begin, end,
+                  [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
       starts.push_back(static_cast<std::int64_t>(ids.size()));
     }
-    return {to_numpy(std::move(starts)), to_numpy(std::move(templates)), to_numpy(std::move(ids))};
+    return {std::move(starts), std::move(templates), std::move(ids)};
   }
 };
 
@@ -159,11 +168,11 @@ void bind_phrase_decoder(nb::module_& module);
 
 void bind_phrase_decoder(nb::module_& module) {
   nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
-      .def(nb::init<std::shared_ptr<PyPhrasePruner>, const Array<std::int32_t, 2>&, std::size_t, const Floats&, const RowArrays<std::uint32_t>&,
-                    const SpanPlanArrays&, const TableArrays&, const TableArrays&, const TableArrays&>(),
-           "pruner"_a, "rule_columns"_array, "n_columns"_a, "base"_array, "rows"_array, "plan"_array, "tables"_array, "folds"_array, "outlines"_array)
-      .def("parse", &PyPhraseDecoder::parse, "words"_array, "columns"_array, "k"_a, "n_threads"_a,
+      .def(by_name())
+      .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a,
            "How many trees each sentence has, their scores, where the rules of each begin, rules over spans [n, 4].")
-      .def("marginals", &PyPhraseDecoder::marginals, "words"_array, "columns"_array, "log Z, rules over spans, their scores and probabilities.")
-      .def("attributes", &PyPhraseDecoder::attributes, "words"_array, "columns"_array, "sites"_array, "Attributes of spans and of split points.");
+      .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a,
+           "log Z, rules over spans, their scores and probabilities.")
+      .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a,
+           "Attributes of spans and of split points.");
 }

@@ -5,10 +5,8 @@
 #include "growing.hpp"
 #include "learn/tree_sums.hpp"
 #include "objective.hpp"
-#include "rule.hpp"
 #include "trees.hpp"
 
-using namespace nb::literals;
 using namespace trellis;
 
 namespace {
@@ -18,20 +16,18 @@ struct PyTreeExamples {
   std::shared_ptr<PyArcData> data;
   Ints heads, labels;
   bool projective;
-  TreeExamples core;
+  ARGUMENTS(data, heads, labels, projective)
+  std::optional<TreeExamples> core;
 
-  PyTreeExamples(std::shared_ptr<PyArcData> data_, Ints heads_, Ints labels_, bool projective)
-      : data(std::move(data_)), heads(std::move(heads_)), labels(std::move(labels_)), projective(projective),
-        core{data->columns, span(data->starts), heads.data(), labels.data()} {
+  void begin() {
     require(heads.size() == data->n_tokens() && labels.size() == data->n_tokens(), "one head and one label per word");
-    check_numbers(labels, data->plan->core.n_labels, "no such label");
+    check_numbers(labels, data->plan->n_labels, "no such label");
     for (std::size_t i = 0; i < size(); ++i) {
-      const auto begin = static_cast<std::size_t>(data->starts(i)), end = static_cast<std::size_t>(data->starts(i + 1));
-      const std::span<const std::int32_t> tree = span(heads).subspan(begin, end - begin);
+      const auto tree = span(heads).subspan(static_cast<std::size_t>(data->starts(i)), data->length(i));
       require(is_tree(tree), "heads that are no tree");
       require(!projective || is_projective(tree), "arcs that cross, for a projective parser");
     }
-    make_read_only(std::tie(heads, labels));
+    core.emplace(TreeExamples{data->codes, data->starts, heads.data(), labels.data()});
   }
   std::size_t size() const { return data->size(); }
 };
@@ -39,7 +35,7 @@ struct PyTreeExamples {
 // Tables of keys, tables of folds, and the weights of attributes that have one; those of a template follow one another.
 // value_of(t, cell) is the weight of a cell of template t.
 struct LearntOut {
-  TablesOut tables, folds;
+  FrozenArrays tables, folds;
   std::vector<float> values;
   FIELDS(tables, folds, values)
 };
@@ -62,7 +58,7 @@ NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
     }
   }
   const auto of = [&](std::int32_t id, std::int32_t base) { return rank[static_cast<std::size_t>(base + id)]; };
-  return flat(LearntOut{tables_out(weights.tables(), of), tables_out(weights.folds()), std::move(values)});
+  return flat(LearntOut{freeze_tables(weights.tables(), of), freeze_tables(weights.folds()), std::move(values)});
 }
 
 // Keys in the order of their numbers, table after table.
@@ -84,94 +80,85 @@ KeyState keys_of(const std::vector<GrowingTable>& tables) {
 // Calls make(t, key) for the keys of each of n tables, which must give them their numbers.
 template <class Make>
 void make_keys(const KeyState& state, std::size_t n, Make make) {
-  check_starts<std::int64_t>(state.starts, state.keys.size());
+  check_starts(state.starts, state.keys.size());
   require(state.starts.size() == n + 1, "weights of another plan");
   for (std::size_t t = 0; t < n; ++t)
     for (std::int64_t i = state.starts[t]; i < state.starts[t + 1]; ++i)
-      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t], "a key that stands twice");
+      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t],
+              "a key that stands twice");
 }
 
-struct TreeOnline {
+struct TreeOnline : OnlineSteps<GrowingPlaces> {
   using Examples = PyTreeExamples;
   std::shared_ptr<PyArcPlan> plan;
-  bool projective;
-  Steps steps;
-  GrowingPlaces weights;
-  std::int64_t clock = 0;
-  bool filled = false;
+  bool projective, filled = false;
 
   TreeOnline(std::shared_ptr<PyArcPlan> plan_, bool projective, const std::string& rule, std::size_t k, double c)
-      : plan(std::move(plan_)), projective(projective), steps(rule_from(rule, k, c), false), weights(fresh()) {}
-  GrowingPlaces fresh() const { return {plan->core.places, plan->columns(), steps.rule().has_variances()}; }
+      : OnlineSteps{Steps(rule_from(rule, k, c), false),
+                    {plan_->core.places, plan_->columns(), rule_from(rule, k, c).has_variances()}},
+        plan(std::move(plan_)), projective(projective) {}
   void check(const Examples& examples) const {
     require(examples.data->plan == plan && examples.projective == projective, "sentences of another plan");
   }
   EpochResult pass(const Examples& examples, const Pass& pass) {
-    const auto make = [&] { return Trees(plan->core, weights, examples.core, projective); };
+    const auto make = [&] { return Trees(plan->core, weights, *examples.core, projective); };
     if (!std::exchange(filled, true)) make().fill_filter();
-    return pass_over(make, weights, steps, clock, pass);
+    return pass_over(make, pass);
   }
   NamedArrays learnt(bool average) const {
-    const Mean mean{average, static_cast<double>(clock)};
-    return learnt_out(weights, [&](std::size_t t, std::size_t cell) {
+    return learnt_out(weights, [&, mean = mean(average)](std::size_t t, std::size_t cell) {
       const LearntTable& table = weights.values()[t];
       return mean(table.weights[cell], table.sums[cell]);
     });
   }
-  template <class Archive>
   void fields(Archive& archive, const Examples*) {
     KeyState tables = keys_of(weights.tables()), folds = keys_of(weights.folds());
-    LearntTable all(0, steps.rule().has_variances());  // those of all templates, one after the other
-    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     archive("clock", clock), archive("tables", tables), archive("folds", folds);
-    if constexpr (Archive::kReads) {
-      weights = fresh(), filled = true;
-      make_keys(folds, weights.folds().size(), [&](std::size_t f, std::uint64_t key) { return weights.make_fold(static_cast<std::int32_t>(f), key); });
-      make_keys(tables, weights.tables().size(), [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
+    if (archive.reads) {
+      weights = GrowingPlaces(plan->core.places, plan->columns(), steps.rule().has_variances()), filled = true;
+      make_keys(folds, weights.folds().size(),
+                [&](std::size_t f, std::uint64_t key) { return weights.make_fold(static_cast<std::int32_t>(f), key); });
+      make_keys(tables, weights.tables().size(),
+                [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
     }
+    LearntTable all(0, false);  // those of all templates, one after the other
+    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     for (const LearntTable& table : weights.values())
       join(all.weights, table.weights), join(all.sums, table.sums), join(all.variances, table.variances);
     table_fields(archive, "table", all);
-    if constexpr (Archive::kReads) {
-      std::size_t at = 0;
-      for (LearntTable& table : weights.values()) {
-        const std::size_t n = table.weights.size();
-        std::copy_n(all.weights.begin() + at, n, table.weights.begin());
-        std::copy_n(all.sums.begin() + at, n, table.sums.begin());
-        std::copy_n(all.variances.begin() + (table.variances.empty() ? 0 : at), table.variances.size(), table.variances.begin());
-        at += n;
-      }
+    if (!archive.reads) return;
+    auto weight = all.weights.begin();
+    auto sum = all.sums.begin();
+    auto variance = all.variances.begin();
+    for (LearntTable& table : weights.values()) {
+      for (float& to : table.weights) to = *weight++;
+      for (double& to : table.sums) to = *sum++;
+      for (float& to : table.variances) to = *variance++;
     }
   }
 };
 
-// The attributes of right trees, whose weights are one vector.
-struct PyTreeVector {
+// Log losses; the weights of the attributes of right trees are one vector.
+struct PyTreeObjective : PyObjective {
   std::shared_ptr<PyTreeExamples> examples;
-  GrowingPlaces attributes;
-  std::size_t n_weights;
+  ARGUMENTS(examples)
+  std::optional<GrowingPlaces> attributes;
 
-  explicit PyTreeVector(std::shared_ptr<PyTreeExamples> examples_)
-      : examples(std::move(examples_)), attributes(plan().places, examples->data->plan->columns(), false) {
-    without_gil([&] { add_right_attributes(plan(), examples->core, attributes); });
-    n_weights = FixedPlaces(attributes, plan()).n_weights;
-  }
   const ArcPlan& plan() const { return examples->data->plan->core; }
-  NamedArrays weights(const Doubles& x) const {
-    require(x.size() == n_weights, "one number per weight");
-    const FixedPlaces places(attributes, plan());
-    return learnt_out(attributes, [&](std::size_t t, std::size_t cell) {
-      const std::size_t at = places.first[t] + cell;
-      return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
+  void begin() {
+    attributes.emplace(plan().places, examples->data->plan->columns(), false);
+    without_gil([&] {
+      add_right_attributes(plan(), *examples->core, *attributes);
+      set(tree_objective(plan(), *attributes, *examples->core, examples->projective), examples->size(),
+          FixedPlaces(*attributes, plan()).n_weights);
     });
   }
-};
-
-struct PyTreeObjective : PyObjective {
-  explicit PyTreeObjective(const PyTreeVector& vector) {
-    n_sentences = vector.examples->size(), n_parameters = vector.n_weights;
-    core = without_gil([&] {
-      return tree_objective(vector.plan(), vector.attributes, vector.examples->core, vector.examples->projective);
+  NamedArrays weights(const Doubles& x) const {
+    require(x.size() == n_parameters, "one number per weight");
+    const FixedPlaces places(*attributes, plan());
+    return learnt_out(*attributes, [&](std::size_t t, std::size_t cell) {
+      const std::size_t at = places.first[t] + cell;
+      return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
     });
   }
 };
@@ -185,28 +172,27 @@ struct TreeArrays {
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
-  TreeArrays arrays;
-  FrozenPlaces weights;
+  TreeArrays weights;
+  ARGUMENTS(plan, projective, weights)
+  FrozenPlaces core;
   std::unique_ptr<FoldedArcs> folded;
 
-  PyTreeModel(std::shared_ptr<PyArcPlan> plan_, bool projective, TreeArrays arrays_)
-      : plan(std::move(plan_)), projective(projective), arrays(std::move(arrays_)) {
-    const auto& [tables, folds, values] = arrays;
+  void begin() {
+    const auto& [tables, folds, values] = weights;
     const std::size_t n = plan->core.places.templates.size();
-    weights.columns = plan->columns(), weights.values = values.data();
-    weights.tables = tables_from(tables, n);
-    weights.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
+    core.columns = plan->columns(), core.values = values.data();
+    core.tables = tables_from(tables, n);
+    core.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
     check_finite(values, "weights must be finite numbers");
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i <= weights.tables[t].mask; ++i) most = std::max<std::int64_t>(most, weights.tables[t].ids[i]);
-      weights.first.push_back(first);
-      first += static_cast<std::size_t>(most + 1) * weights.columns[t];
+      for (std::uint64_t i = 0; i <= core.tables[t].mask; ++i) most = std::max<std::int64_t>(most, core.tables[t].ids[i]);
+      core.first.push_back(first);
+      first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
     require(first == values.size(), "as many weights as attributes have columns");
-    make_read_only(arrays);
-    folded = std::make_unique<FoldedArcs>(plan->core, weights);
+    folded = std::make_unique<FoldedArcs>(plan->core, core);
   }
 
   struct Scratch {
@@ -216,14 +202,17 @@ struct PyTreeModel {
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
-  Scratch scratch(bool sums = false) const { return {{}, ArcScorer<FrozenPlaces>(plan->core, weights, sums, folded.get()), {}, {}, {}}; }
+  Scratch scratch(bool sums = false) const {
+    return {{}, ArcScorer<FrozenPlaces>(plan->core, core, sums, folded.get()), {}, {}, {}};
+  }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
-    work.x.load(plan->core.places, data.columns, data.starts(i), data.starts(i + 1));
+    work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
     work.scorer.score(work.x);
   }
   double best_of(Scratch& work) const {
     work.heads.resize(work.scorer.scores.n);
-    return projective ? work.chart.best(work.scorer.scores, work.heads.data()) : work.spanning.best(work.scorer.scores, work.heads.data());
+    return projective ? work.chart.best(work.scorer.scores, work.heads.data())
+                      : work.spanning.best(work.scorer.scores, work.heads.data());
   }
   // The best tree; where the filter leaves none, of all arcs.
   double find(Scratch& work, const PyArcData& data, std::size_t i) const {
@@ -233,50 +222,54 @@ struct PyTreeModel {
     return score;
   }
 
+  using Trees = std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, std::vector<double>>;
   // Heads and labels [n_tokens], scores [n_sentences] of best trees.
-  std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, Numpy<double>> best(const PyArcData& data, std::size_t n_threads) const {
+  Trees best(const PyArcData& data, std::size_t n_threads) const {
     require(data.plan == plan, "sentences of another plan");
     std::vector<std::int32_t> heads(data.n_tokens()), labels(data.n_tokens());
     std::vector<double> scores(data.size());
     without_gil([&] {
-      parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); }, [&](Scratch& work, std::size_t begin, std::size_t end) {
+      parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); },
+                      [&](Scratch& work, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           scores[i] = find(work, data, i);
           const std::size_t n = work.heads.size(), first = static_cast<std::size_t>(data.starts(i));
-          for (std::size_t m = 1; m <= n; ++m) {
-            heads[first + m - 1] = work.heads[m - 1];
-            labels[first + m - 1] = work.scorer.labels[static_cast<std::size_t>(work.heads[m - 1]) * (n + 1) + m];
-          }
+          std::ranges::copy(work.heads, heads.begin() + first);
+          for (std::size_t m = 1; m <= n; ++m) labels[first + m - 1] = label_of(work, work.heads.data(), n, m);
         }
       });
     });
-    return {to_numpy(std::move(heads)), to_numpy(std::move(labels)), to_numpy(std::move(scores))};
+    return {to_numpy(std::move(heads)), to_numpy(std::move(labels)), std::move(scores)};
+  }
+  // The best label of the arc to word m.
+  static std::int32_t label_of(const Scratch& work, const std::int32_t* heads, std::size_t n, std::size_t m) {
+    return work.scorer.labels[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m];
   }
 
   // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
   std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Ints& heads) const {
     check(data, i);
-    const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
+    const std::size_t n = data.length(i);
     require(heads.size() == n, "one head per word");
     check_numbers(heads, n + 1, "no such head");
     check_forest(n);
-    std::vector<double> arcs((n + 1) * (n + 1)), labels(n * plan->core.n_labels, 1);
+    const std::size_t L = plan->n_labels;
+    std::vector<double> arcs((n + 1) * (n + 1)), labels(n * L, 1);
     const double log_z = without_gil([&] {
       Scratch work = scratch(true);
       load(work, data, i);
       double total = sum(work, arcs.data());
       if (total == kForbidden<double>) work.scorer.score_all(work.x), total = sum(work, arcs.data());
-      for (std::size_t m = 1; m <= n && plan->core.n_labels > 1; ++m) {
-        const std::span<double> own(labels.data() + (m - 1) * plan->core.n_labels, plan->core.n_labels);
-        work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, own.data());
-        const double most = *std::max_element(own.begin(), own.end());
+      for (std::size_t m = 1; m <= n && L > 1; ++m) {
+        const span<double> shares(labels.data() + (m - 1) * L, L);
+        work.scorer.label_scores(work.x, static_cast<std::size_t>(heads(m - 1)), m, shares.data());
+        const double most = *std::max_element(shares.begin(), shares.end());
         double all = 0;
-        for (double& one : own) all += one = trellis::exp(one - most);
-        for (double& one : own) one /= all;
+        for (double& share : shares) all += share = trellis::exp(share - most);
+        for (double& share : shares) share /= all;
       }
       return total;
     });
-    const std::size_t L = plan->core.n_labels;
     return {log_z, to_numpy(std::move(arcs), {n + 1, n + 1}), to_numpy(std::move(labels), {n, L})};
   }
   double sum(Scratch& work, double* arcs) const {
@@ -286,27 +279,28 @@ struct PyTreeModel {
   }
 
   // What an arc's score is made of: templates, places between (-1: none) and weights.
-  std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, Numpy<double>> explain(const PyArcData& data, std::size_t i, std::size_t head,
-                                                                              std::size_t sibling, std::size_t word, std::size_t label) const {
+  std::tuple<std::vector<std::int32_t>, std::vector<std::int32_t>, std::vector<double>> explain(
+      const PyArcData& data, std::size_t i, std::size_t head, std::size_t sibling, std::size_t word, std::size_t label) const {
     check(data, i);
-    const auto n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
-    require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->core.n_labels, "no such arc");
+    const std::size_t n = data.length(i);
+    require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->n_labels, "no such arc");
     std::vector<std::int32_t> templates, between;
     std::vector<double> values;
     Scratch work = scratch();
-    work.x.load(plan->core.places, data.columns, data.starts(i), data.starts(i + 1));
+    work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
     const Anchor anchor = arc_anchor(head, sibling, word, work.x.size());
-    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
-      const float* row = weights.row(t, key);
+    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(),
+                               [&](std::size_t t, std::uint64_t key, std::int32_t at) {
+      const float* row = core.row(t, key);
       if (!row) return;
       templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at);
-      values.push_back(row[weights.columns[t] > 1 ? label : 0]);
+      values.push_back(row[core.columns[t] > 1 ? label : 0]);
     });
-    return {to_numpy(std::move(templates)), to_numpy(std::move(between)), to_numpy(std::move(values))};
+    return {std::move(templates), std::move(between), std::move(values)};
   }
 
   void check_forest(std::size_t n) const {
-    require(!projective || n <= static_cast<std::size_t>(PyArcData::kLongestSummed),
+    require(!projective || n <= PyArcData::kLongestSummed,
             "a sentence of more than 400 words, the limit for probabilities and k best trees of a projective parser");
   }
   void check(const PyArcData& data, std::size_t i) const {
@@ -315,11 +309,11 @@ struct PyTreeModel {
   }
 
   // The k best trees of a sentence, each with the best labels of its arcs: heads and labels [k, n], scores [k].
-  std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, Numpy<double>> kbest(const PyArcData& data, std::size_t i, std::size_t k) const {
+  Trees kbest(const PyArcData& data, std::size_t i, std::size_t k) const {
     check(data, i);
     std::vector<std::int32_t> heads, labels;
     std::vector<double> scores;
-    const std::size_t n = static_cast<std::size_t>(data.starts(i + 1) - data.starts(i));
+    const std::size_t n = data.length(i);
     check_forest(n);
     without_gil([&] {
       Scratch work = scratch();
@@ -327,7 +321,7 @@ struct PyTreeModel {
       const auto keep = [&](double score, const std::int32_t* found) {
         scores.push_back(score);
         heads.insert(heads.end(), found, found + n);
-        for (std::size_t m = 1; m <= n; ++m) labels.push_back(work.scorer.labels[static_cast<std::size_t>(found[m - 1]) * (n + 1) + m]);
+        for (std::size_t m = 1; m <= n; ++m) labels.push_back(label_of(work, found, n, m));
       };
       if (projective) {
         TreeForest forest;
@@ -339,56 +333,52 @@ struct PyTreeModel {
       }
     });
     const std::size_t found = scores.size();
-    return {to_numpy(std::move(heads), {found, n}), to_numpy(std::move(labels), {found, n}), to_numpy(std::move(scores))};
+    return {to_numpy(std::move(heads), {found, n}), to_numpy(std::move(labels), {found, n}), std::move(scores)};
   }
 };
 
-Numpy<std::int32_t> projective_heads(const Ints& heads, const Longs& starts) {
+std::vector<std::int32_t> projective_heads(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
-  std::vector<std::int32_t> out(heads.data(), heads.data() + heads.size());
+  std::vector<std::int32_t> out(heads.begin(), heads.end());
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
     const std::span<std::int32_t> one(out.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i)));
     require(is_tree(one), "heads that are no tree");
     make_projective(one);
   }
-  return to_numpy(std::move(out));
+  return out;
 }
 
 // The first sentence whose heads are no tree with one root, -1 if there is none.
 std::int64_t first_broken_tree(const Ints& heads, const Longs& starts) {
   require(check_sentences(starts) == heads.size(), "one head per word");
   for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-    if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))})) return static_cast<std::int64_t>(i);
+    if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))}))
+      return static_cast<std::int64_t>(i);
   return -1;
 }
 
 }  // namespace
 
 void bind_trees(nb::module_& module) {
-  nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.")
-      .def(nb::init<const PlanArrays&, const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>&, std::size_t>(),
-           "plan"_a, "counts"_a, "n_labels"_a);
+  nb::class_<PyArcPlan>(module, "ArcPlan", "Templates of arcs, labels and siblings.").def(by_name());
   nb::class_<PyArcData>(module, "ArcData", "Sentences as parsers take them.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, std::vector<CodedColumn>, Longs>(), "plan"_a, "columns"_array, "starts"_array)
+      .def(by_name())
       .def_prop_ro("n_sentences", &PyArcData::size);
-  nb::class_<PyTreeExamples>(module, "TreeExamples", "Sentences with their trees, checked.")
-      .def(nb::init<std::shared_ptr<PyArcData>, Ints, Ints, bool>(), "data"_a, "heads"_array,
-           "labels"_array, "projective"_a);
+  nb::class_<PyTreeExamples>(module, "TreeExamples", "Sentences with their trees, checked.").def(by_name());
   bind_online<TreeOnline>(module, "TreeOnline", "An online learner of dependency trees.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a, "rule"_a, "k"_a, "c"_a);
+      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, const std::string&, std::size_t, double>(), "plan"_a, "projective"_a,
+           "rule"_a, "k"_a, "c"_a);
   nb::class_<PyTreeModel>(module, "TreeModel", "A parser's runtime.")
-      .def(nb::init<std::shared_ptr<PyArcPlan>, bool, TreeArrays>(), "plan"_a, "projective"_a, "weights"_a)
+      .def(by_name())
       .def("best", &PyTreeModel::best, "data"_a, "n_threads"_a, "Heads, labels and scores of best trees.")
       .def("kbest", &PyTreeModel::kbest, "data"_a, "sentence"_a, "k"_a, "Heads [k, n], labels [k, n] and scores [k].")
-      .def("marginals", &PyTreeModel::marginals, "data"_a, "sentence"_a, "heads"_array, "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
+      .def("marginals", &PyTreeModel::marginals, "data"_a, "sentence"_a, "heads"_a,
+           "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
       .def("explain", &PyTreeModel::explain, "data"_a, "sentence"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
            "Templates, places between and weights of what an arc scores.");
-  nb::class_<PyTreeVector>(module, "TreeVector", "The attributes of right trees, with one vector of weights.")
-      .def(nb::init<std::shared_ptr<PyTreeExamples>>(), "examples"_a)
-      .def_ro("n_weights", &PyTreeVector::n_weights)
-      .def("weights", &PyTreeVector::weights, "vector"_array, "tables, folds, values");
   nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
-      .def(nb::init<const PyTreeVector&>(), nb::keep_alive<1, 2>(), "vector"_a);
-  module.def("projective_heads", &projective_heads, "heads"_array, "starts"_array, "Trees made projective by lifting arcs.");
-  module.def("first_broken_tree", &first_broken_tree, "heads"_array, "starts"_array);
+      .def(by_name())
+      .def("weights", &PyTreeObjective::weights, "vector"_a, "tables, folds, values");
+  module.def("projective_heads", &projective_heads, "heads"_a, "starts"_a, "Trees made projective by lifting arcs.");
+  module.def("first_broken_tree", &first_broken_tree, "heads"_a, "starts"_a);
 }

@@ -1,13 +1,10 @@
 // What comes from Python, checked: each kind of thing in one place. Kernels rely on it, for what has passed leads none of
 // them out of bounds; what is kept beyond a call is frozen too, so that it stays what was checked.
 #pragma once
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <span>
-#include <tuple>
 
 #include "record.hpp"
 #include "text/bounds.hpp"
@@ -28,11 +25,10 @@ struct SetsOf {
   std::optional<LatticeOf<Hold>> lattice;
   FIELDS(set_of, starts, labels, lattice)
 };
-template <template <class> class Hold>
-struct ListsOf {
-  Hold<std::int64_t> starts;  // [n_tokens + 1]
-  Hold<std::int32_t> ids;
-  Hold<float> values;  // empty: all one
+struct ListArrays {
+  Longs starts;  // [n_tokens + 1]
+  Ints ids;
+  Floats values;  // empty: all one
   FIELDS(starts, ids, values)
 };
 template <template <class> class Hold, class Label>
@@ -43,8 +39,6 @@ struct RowsOf {
   FIELDS(starts, labels, weights)
 };
 using SetArrays = SetsOf<In>;
-using ListArrays = ListsOf<In>;
-using ListsOut = ListsOf<Out>;
 template <class Label>
 using RowArrays = RowsOf<In, Label>;
 using RowsOut = RowsOf<Out, std::uint32_t>;
@@ -53,42 +47,15 @@ inline void require(bool ok, const char* why) {
   if (!ok) throw nb::value_error(why);
 }
 
-template <class T>
-std::span<const T> span(const Array<T, 1>& array) { return {array.data(), array.size()}; }
-// An argument that is an array, a vector or a span.
-template <class T>
-struct View : std::span<const T> {
-  using std::span<const T>::span;
-  View(const Array<T, 1>& array) : std::span<const T>(array.data(), array.size()) {}
-};
-
-// Python cannot change an array any more, nor the array that it is a view of. A bytearray can be changed always.
-void make_array_read_only(nb::object array);
-
-// The same of all arrays of a thing: an array, or a record, an optional, a tuple or a list of things.
-template <class Thing>
-void make_read_only(const Thing& thing) {
-  if constexpr (requires { thing.stride_ptr(); }) {
-    make_array_read_only(nb::cast(thing, nb::rv_policy::reference));
-  } else if constexpr (Record<const Thing>) {
-    make_read_only(thing.fields());
-  } else if constexpr (requires { thing.has_value(); }) {
-    if (thing) make_read_only(*thing);
-  } else if constexpr (requires { thing.begin(); }) {
-    for (const auto& item : thing) make_read_only(item);
-  } else if constexpr (requires { std::tuple_size<Thing>::value; }) {
-    std::apply([](const auto&... item) { (make_read_only(item), ...); }, thing);
-  }
-}
+using std::span;
 
 // Runs of n_items items: run i is items starts[i] .. starts[i + 1].
-template <class T>
-void check_starts(std::span<const T> starts, std::size_t n_items) {
-  require(!starts.empty() && starts[0] == 0 && trellis::ascending(starts) && static_cast<std::size_t>(starts.back()) == n_items,
+template <class Starts>
+void check_starts(const Starts& starts, std::size_t n_items) {
+  require(std::size(starts) > 0 && starts.data()[0] == 0 && trellis::ascending(span(starts)) &&
+              static_cast<std::size_t>(span(starts).back()) == n_items,
           "starts must begin with 0, never fall and end with the number of items");
 }
-template <class T>
-void check_starts(const Array<T, 1>& starts, std::size_t n_items) { check_starts(span(starts), n_items); }
 
 // Where sentences begin; gives the number of tokens.
 inline std::size_t check_sentences(const Longs& starts) {
@@ -98,7 +65,7 @@ inline std::size_t check_sentences(const Longs& starts) {
 }
 
 // Numbers from `least` to below n.
-inline void check_numbers(View<std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
+inline void check_numbers(span<const std::int32_t> numbers, std::size_t n, const char* why, std::int32_t least = 0) {
   const trellis::Bounds found = trellis::bounds_of(numbers);
   require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
 }
@@ -106,7 +73,7 @@ inline void check_numbers(View<std::int32_t> numbers, std::size_t n, const char*
 template <class T>
 void check_finite(const Array<T, 1>& values, const char* why) {
   bool ok = true;
-  for (T value : span(values)) ok &= std::isfinite(value);
+  for (T value : values) ok &= std::isfinite(value);
   require(ok, why);
 }
 
@@ -119,7 +86,7 @@ bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step
   return ok;
 }
 
-inline void check_order(View<std::int64_t> order, std::size_t n_sentences) {
+inline void check_order(span<const std::int64_t> order, std::size_t n_sentences) {
   for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
 
@@ -146,9 +113,9 @@ inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_la
   }
 }
 // Its arcs come from nodes of the token before, wherever that has some; the first token of a sentence has NULL before it.
-inline trellis::Lattice lattice_from(const LatticeOf<In>& given, const Ints& set_of, std::size_t n_sets,
+inline trellis::Lattice lattice_from(const LatticeOf<In>& arrays, const Ints& set_of, std::size_t n_sets,
                                      std::size_t n_labels, const Longs& sentences) {
-  const auto& [starts, in_starts, labels, from] = given;
+  const auto& [starts, in_starts, labels, from] = arrays;
   require(starts.size() == n_sets + 1 && in_starts.size() == labels.size() + 1, "a lattice that does not fit its sets");
   check_starts(starts, labels.size());
   check_starts(in_starts, from.size());
@@ -165,9 +132,9 @@ inline trellis::Lattice lattice_from(const LatticeOf<In>& given, const Ints& set
   return {starts.data(), labels.data(), in_starts.data(), from.data()};
 }
 // `sentences` where lattices are understood.
-inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels, std::size_t n_tokens,
+inline trellis::LabelSets sets_from(const SetArrays& arrays, std::size_t n_labels, std::size_t n_tokens,
                                     const Longs* sentences = nullptr) {
-  const auto& [set_of, labels, starts, lattice] = given;
+  const auto& [set_of, labels, starts, lattice] = arrays;
   require(set_of.size() == n_tokens, "allowed: must have one set of labels per token");
   check_sets(starts, labels, n_labels);
   check_numbers(set_of, starts.size() - 1, "allowed: no such set of labels");
@@ -176,8 +143,8 @@ inline trellis::LabelSets sets_from(const SetArrays& given, std::size_t n_labels
           lattice ? lattice_from(*lattice, set_of, starts.size() - 1, n_labels, *sentences) : trellis::Lattice{}};
 }
 
-inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attributes, std::size_t n_tokens) {
-  const auto& [starts, ids, values] = given;
+inline trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attributes, std::size_t n_tokens) {
+  const auto& [starts, ids, values] = arrays;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
   require(values.size() == 0 || values.size() == ids.size(), "attribute lists need one value per attribute");
   check_starts(starts, ids.size());
@@ -187,25 +154,26 @@ inline trellis::Sites lists_from(const ListArrays& given, std::size_t n_attribut
 }
 
 template <class Label>
-void check_rows(std::span<const std::uint32_t> starts, std::span<const Label> labels, std::size_t n_labels) {
+void check_rows(span<const std::uint32_t> starts, span<const Label> labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
   require(trellis::all_below(labels, n_labels), "a row has a label out of range");
 }
 template <class Label>
-trellis::Rows<Label> rows_from(const RowArrays<Label>& given, std::size_t n_labels) {
-  const auto& [starts, labels, weights] = given;
+trellis::Rows<Label> rows_from(const RowArrays<Label>& arrays, std::size_t n_labels) {
+  const auto& [starts, labels, weights] = arrays;
   require(labels.size() == weights.size(), "rows need one weight per label");
-  check_rows(span(starts), span(labels), n_labels);
+  check_rows<Label>(starts, labels, n_labels);
   return {starts.data(), labels.data(), weights.data()};
 }
 
 // Updates of weights in turn: update u changes places[i] of rows[i], i from starts[u] to starts[u + 1], rows ascending.
 template <class HasWeight>
-void check_updates(std::span<const std::int64_t> starts, std::span<const std::uint32_t> rows,
-                   std::span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
+void check_updates(span<const std::int64_t> starts, span<const std::uint32_t> rows,
+                   span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
   check_starts(starts, rows.size());
   require(places.size() == rows.size() && n_changes == rows.size(), "updates that do not fit together");
-  for (std::size_t i = 0; i < rows.size(); ++i) require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    require(has_weight(rows[i], places[i]), "an update of a weight that there is not");
   for (std::size_t u = 0; u + 1 < starts.size(); ++u)
     for (auto i = static_cast<std::size_t>(starts[u]) + 1; i < static_cast<std::size_t>(starts[u + 1]); ++i)
       require(rows[i] >= rows[i - 1], "an update whose rows do not rise");
@@ -217,13 +185,13 @@ struct PartArrays {
   Ints columns;
   FIELDS(starts, columns)
 };
-inline trellis::LabelParts parts_from(const std::optional<PartArrays>& given, std::size_t n_labels) {
-  if (!given) return {};
-  const auto& [starts, columns] = *given;
+inline trellis::LabelParts parts_from(const std::optional<PartArrays>& arrays, std::size_t n_labels) {
+  if (!arrays) return {};
+  const auto& [starts, columns] = *arrays;
   require(starts.size() == n_labels + 1, "parts: one list per label");
   check_starts(starts, columns.size());
   check_numbers(columns, 0xffff, "parts: a column out of range", static_cast<std::int32_t>(n_labels));
-  const trellis::LabelParts parts(span(starts), span(columns));
+  const trellis::LabelParts parts(starts, columns);
   for (std::size_t z = 0; z < n_labels; ++z)
     require(std::ranges::adjacent_find(parts.of(z), std::greater_equal<>()) == parts.of(z).end(),
             "parts: the columns of a label must ascend");
@@ -252,7 +220,7 @@ inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, con
   require(!tri || (tri->shape(0) == n && tri->shape(1) == n && tri->shape(2) == stride),
           "tri must be [n_labels + 1, n_labels + 1, stride]");
   check_end(end, n - 1);
-  return {n - 1, stride, edge.data(), tri ? tri->data() : nullptr, end ? end->data() : nullptr};
+  return {n - 1, stride, edge.data(), data_of(tri), data_of(end)};
 }
 
 // How many labels a model may have; places of labels are 16 bits wide.
@@ -263,6 +231,11 @@ struct PackedStrings {
   Bytes data;
   Longs starts;
   FIELDS(data, starts)
+
+  std::string_view operator[](std::size_t i) const {
+    return {reinterpret_cast<const char*>(data.data()) + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))};
+  }
+  std::size_t size() const { return starts.size() - 1; }
 };
 struct StringArrays {
   Bytes data;
@@ -271,7 +244,7 @@ struct StringArrays {
   FIELDS(data, starts, slots)
 };
 inline void check_strings(const Bytes& data, const Longs& starts) {
-  require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(span(starts)) &&
+  require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(starts) &&
               static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),
           "starts must be in order and within data");
 }

@@ -26,20 +26,18 @@ struct Encoded {
   Kept<ListArrays> lists;
   std::optional<Kept<ListArrays>> edge_lists;
   std::optional<Kept<SetArrays>> sets;
+  std::size_t n_attributes, n_edge_attributes, n_labels;
   std::optional<Bytes> histories;
   std::optional<Kept<SegmentArrays>> segments;
-  trellis::SegmentSites segment_sites;
   std::optional<Ints> same;
+  ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same)
+
+  trellis::SegmentSites segment_sites;
   SplitLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
   std::vector<std::uint8_t> kinds;   // of those
-  std::size_t n_attributes, n_edge_attributes, n_labels;
   trellis::ChainData data;
 
-  Encoded(Longs starts, Kept<ListArrays> lists, std::optional<Kept<ListArrays>> edge_lists,
-          std::optional<Kept<SetArrays>> sets, std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels,
-          std::optional<Bytes> histories, std::optional<Kept<SegmentArrays>> segments,
-          std::optional<Ints> same);
-  Encoded(const Encoded&) = delete;  // data points into it
+  void begin();
   void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }

@@ -9,8 +9,8 @@
 class SplitLists {
  public:
   SplitLists() = default;
-  SplitLists(const ListArrays& given, const std::uint8_t* about, bool far) {
-    const auto& [all_starts, all_ids, all_values] = given;
+  SplitLists(const ListArrays& lists, const std::uint8_t* about, bool far) {
+    const auto& [all_starts, all_ids, all_values] = lists;
     for (std::size_t t = 0; t + 1 < all_starts.size(); ++t) {
       for (std::int64_t i = all_starts(t); i < all_starts(t + 1); ++i) {
         if ((about[all_ids(i)] >= trellis::kFar) != far) continue;
@@ -30,7 +30,7 @@ class SplitLists {
 };
 
 // What attributes are about, each once, of those further back.
-inline std::vector<std::uint8_t> far_kinds(std::span<const std::uint8_t> about) {
+inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
   std::vector<std::uint8_t> kinds(about.begin(), about.end());
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
@@ -40,7 +40,7 @@ inline std::vector<std::uint8_t> far_kinds(std::span<const std::uint8_t> about) 
 }
 
 // The last token before each with the same word, counted from the beginning of its sentence, or -1: none.
-inline std::vector<std::int32_t> same_words(std::span<const std::int32_t> words, std::span<const std::int64_t> starts) {
+inline std::vector<std::int32_t> same_words(span<const std::int32_t> words, span<const std::int64_t> starts) {
   std::vector<std::int32_t> same(words.size(), -1);
   std::unordered_map<std::int32_t, std::int32_t> last;
   for (std::size_t s = 0; s + 1 < starts.size(); ++s) {

@@ -1,11 +1,7 @@
 // Plans and tables as they come from Python, checked; shared by extraction and decoding.
 #pragma once
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include "record.hpp"
+#include "checks.hpp"
+#include "text/dictionary.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
 
@@ -17,23 +13,16 @@ struct PlanArrays {
   std::optional<Array<std::int32_t, 2>> slots;  // [n, 2]: column, view
   FIELDS(atoms, templates, n_tables, n_folds, reach, slots)
 };
-template <template <class> class Hold>
-struct TablesOf {
-  Hold<std::uint64_t> keys;
-  Hold<std::int32_t> ids;
-  Hold<std::int64_t> starts;  // [n_tables + 1]
+struct TableArrays {
+  Array<std::uint64_t, 1> keys;
+  Ints ids;
+  Longs starts;  // [n_tables + 1]
   FIELDS(keys, ids, starts)
 };
-using TableArrays = TablesOf<In>;
-using TablesOut = TablesOf<Out>;
-// rank(id, base) as of freeze_tables; without it numbers stay.
-template <class Rank>
-TablesOut tables_out(std::span<const trellis::GrowingTable> tables, Rank rank) {
-  trellis::FrozenArrays out = trellis::freeze_tables(tables, rank);
-  return {std::move(out.keys), std::move(out.ids), std::move(out.starts)};
-}
-inline TablesOut tables_out(std::span<const trellis::GrowingTable> tables) {
-  return tables_out(tables, [](std::int32_t id, std::int32_t) { return id; });
+RECORD(trellis::FrozenArrays, keys, ids, starts)
+// Numbers stay as they are.
+inline trellis::FrozenArrays freeze_tables(span<const trellis::GrowingTable> tables) {
+  return trellis::freeze_tables(tables, [](std::int32_t id, std::int32_t) { return id; });
 }
 
 // A column of a corpus as codes, and the view ids of its values.
@@ -42,12 +31,12 @@ struct CodedColumn {
   Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
   FIELDS(codes, view_ids)
 };
-std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std::size_t n_tokens);
+std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& arrays, std::size_t n_tokens);
 // A plan over tokens of n_columns columns, or one over places from kMeasure or kBetween to last_place.
-trellis::Plan plan_from(const PlanArrays& given, std::size_t n_columns);
-trellis::Plan placed_plan_from(const PlanArrays& given, std::int32_t first_place, std::int32_t last_place);
+trellis::Plan plan_from(const PlanArrays& arrays, std::size_t n_columns);
+trellis::Plan placed_plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t last_place);
 // That columns have the views that a plan asks for, and that ids fit into the bits that atoms have for them.
-void check_views(const trellis::Plan& plan, std::span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
+void check_views(const trellis::Plan& plan, span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
 // The calls of a view with their numbers, the innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
@@ -56,5 +45,17 @@ inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
   return tree.add(named);
 }
 // Tables of ids from -1, which marks an empty slot, to below their limits; without limits of any ids.
-std::vector<trellis::FrozenTable> tables_from(const TableArrays& given, std::size_t n_tables,
+std::vector<trellis::FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_tables,
                                               const std::vector<std::int64_t>& limits = {});
+
+// A dictionary: entry i is symbols[starts[i]:starts[i + 1]], once or more often; folds[i] is a fold of training that has it.
+struct PyDictionary {
+  std::size_t n_symbols;
+  Longs starts;
+  Ints symbols;
+  std::optional<Ints> folds;
+  ARGUMENTS(n_symbols, starts, symbols, folds)
+  std::shared_ptr<trellis::Dictionary> core;
+
+  void begin();
+};

@@ -4,8 +4,6 @@
 
 #include "bind.hpp"
 
-void bind_elementary(nb::module_& module);
-
 namespace {
 
 // in_python() in bind.hpp holds the threads that an ending interpreter unwinds in our code. In nanobind's own code, as where
@@ -36,19 +34,14 @@ NB_MODULE(_core, module) {
   // A tagger still alive when the interpreter ends is nobody's mistake.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of trellis: arrays in, arrays out.";
-  bind_elementary(module);  // exp and log of arrays
   bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2
-  bind_hypergraphs(module);  // the same of hypergraphs and lattices
   bind_segments(module);    // the same of semi-Markov chains, and attributes of segments
-  bind_columns(module);     // text of columns to dictionary-encoded codes
-  bind_strings(module);     // Python's strings to codes, and look-ups in frozen dictionaries
-  bind_features(module);    // codes to attribute lists
-  bind_brown(module);       // classes of words from text without labels
-  bind_dictionary(module);  // dictionaries of entries over several tokens
+  bind_text(module);        // strings and files of columns to codes
+  bind_features(module);    // codes to attribute lists; dictionaries and clusters of words
   bind_corpora(module);     // encoded corpora, weights and n-grams of chains, votes
   bind_objective(module);   // training: losses and gradients
   bind_chain_learners(module);  // training: online learners and Frank-Wolfe
-  bind_derivations(module);  // training: any structure, one weight per feature
+  bind_hypergraphs(module);  // hypergraphs: the same, and training, one weight per feature
   bind_trees(module);       // dependency trees: training and parsing
   bind_phrases(module);     // trees of grammars: training and parsing
   bind_boost(module);       // training: Sequence AdaBoost

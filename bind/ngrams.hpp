@@ -23,7 +23,7 @@ struct TokenNgramsOf {
   FIELDS(starts, numbers, scores)
 };
 
-inline void make_ngrams(std::span<const std::uint32_t> parents, std::span<const std::uint16_t> labels, trellis::Ngrams& ngrams) {
+inline void make_ngrams(span<const std::uint32_t> parents, span<const std::uint16_t> labels, trellis::Ngrams& ngrams) {
   require(parents.size() == labels.size(), "n-grams need one label per parent");
   for (std::size_t i = 0; i < parents.size(); ++i) {
     const std::size_t node = ngrams.size();
@@ -33,23 +33,20 @@ inline void make_ngrams(std::span<const std::uint32_t> parents, std::span<const 
             "an n-gram stands twice, or before its shorter one");
   }
 }
-inline void make_ngrams(const NgramArrays& given, trellis::Ngrams& ngrams) {
-  make_ngrams(span(given.parents), span(given.labels), ngrams);
-}
 // Rows whose columns are n_columns labels, or cells of label pairs, and after those n-grams of three labels and more
 // (ngrams null: none).
-inline void check_run_rows(std::span<const std::uint32_t> starts, std::span<const std::uint32_t> columns, std::size_t n_columns,
+inline void check_run_rows(span<const std::uint32_t> starts, span<const std::uint32_t> columns, std::size_t n_columns,
                            const trellis::Ngrams* ngrams) {
   check_rows(starts, columns, n_columns + (ngrams ? ngrams->size() : 0));
   for (std::size_t i = 0; ngrams && i < columns.size(); ++i)
     require(columns[i] < n_columns || ngrams->length(static_cast<std::uint32_t>(columns[i] - n_columns)) >= trellis::kScored,
             "a row has an n-gram of fewer than three labels");
 }
-inline trellis::Rows<std::uint32_t> run_rows_from(const RowArrays<std::uint32_t>& given, std::size_t n_columns,
+inline trellis::Rows<std::uint32_t> run_rows_from(const RowArrays<std::uint32_t>& rows, std::size_t n_columns,
                                                   const trellis::Ngrams* ngrams) {
-  const auto& [starts, columns, weights] = given;
+  const auto& [starts, columns, weights] = rows;
   require(columns.size() == weights.size(), "rows need one weight per label");
-  check_run_rows(span(starts), span(columns), n_columns, ngrams);
+  check_run_rows(starts, columns, n_columns, ngrams);
   return {starts.data(), columns.data(), weights.data()};
 }
 inline NgramState ngram_state(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
@@ -71,15 +68,15 @@ struct PyNgrams {
   trellis::NgramBounds<float> bounds;
   trellis::NgramScores<float> floats;
   trellis::NgramScores<double> doubles;
+  Pinned pinned;
 
-  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& given, const Floats& weights,
-           std::size_t beam = 0)
+  PyNgrams(std::size_t n_labels, std::size_t order, const NgramArrays& arrays, const Floats& weights, std::size_t beam = 0)
       : ngrams((check_labels(n_labels), n_labels), order), bounds(n_labels) {
-    make_ngrams(given, ngrams);
-    require(weights.size() == given.parents.size(), "n-grams need one weight each");
+    make_ngrams(arrays.parents, arrays.labels, ngrams);
+    require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
     check_finite(weights, "the weight of an n-gram must be a finite number");
     scores.resize(n_labels + 2);
-    scores.insert(scores.end(), weights.data(), weights.data() + weights.size());
+    scores.insert(scores.end(), weights.begin(), weights.end());
     double_scores.assign(scores.begin(), scores.end());
     trellis::join_scores<trellis::MaxPlus>(ngrams, scores.data(), totals);
     trellis::join_scores<trellis::MaxPlus>(ngrams, double_scores.data(), double_totals);
@@ -90,7 +87,6 @@ struct PyNgrams {
     floats.beam = beam;
     floats.relaxed = bounds.relaxed();  // says which states are promising
   }
-  PyNgrams(const PyNgrams&) = delete;
   template <class Real>
   const trellis::NgramScores<Real>* view() const {
     if constexpr (std::is_same_v<Real, float>) return &floats;

@@ -1,4 +1,4 @@
-// Groups of arrays that cross the border by name. A record is a struct that lists its fields once:
+// Groups of arguments and results that cross the border by name. A record is a struct that lists its fields once:
 //
 //   struct RowArrays {
 //     UInts starts, labels;
@@ -6,97 +6,191 @@
 //   };
 //
 // Python passes any object with attributes of these names (a dataclass, a named tuple), or a dict, and gets a dict. What a
-// field is not, an error names. A std::vector of numbers is an array that is copied.
+// field is not, an error names. RECORD(Type, ...) does it for a struct of the core.
+//
+// A class of Python lists the arguments of its constructor so, by ARGUMENTS, and checks them in begin():
+//
+//   struct PyExamples {
+//     std::shared_ptr<Encoded> corpus;
+//     std::optional<Doubles> weights;
+//     ARGUMENTS(corpus, weights)
+//     void begin();
+//   };
+//   nb::class_<PyExamples>(module, "Examples").def(by_name());
+//
+// An argument that may be None may also be missing. Arrays that a class keeps are read-only from then on.
 #pragma once
-#include <concepts>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "bind.hpp"
 
-#define FIELDS(...)                                     \
-  static constexpr const char* kFields = #__VA_ARGS__; \
-  auto fields() { return std::tie(__VA_ARGS__); }       \
-  auto fields() const { return std::tie(__VA_ARGS__); }
+// What fields are read from: the attributes of an object, or the entries of a dict whose keys begin with a prefix.
+struct Source {
+  nb::object object;
+  bool keeps = false;  // arrays are kept beyond the call, and so made read-only
+  std::string prefix = {};
 
+  nb::object operator[](const std::string& name) const;
+  Source under(const std::string& name) const;  // of a record that is a field
+  std::vector<Source> items(const std::string& name) const;  // of a list or tuple, each a dict with `name` alone
+  [[noreturn]] void refuse(const std::string& name, const std::string& wanted) const;
+};
+
+struct Field;
+using FieldList = std::vector<Field>;
+// What is done with fields of one type.
+struct FieldType {
+  void (*read)(const Source& source, const std::string& name, void* to);
+  nb::object (*write)(void* from);    // which it moves out of
+  FieldList (*fields)(void* record);  // none unless it is a record
+  std::string (*name)();              // for type checkers
+  bool optional;
+};
+struct Field {
+  std::string name;
+  void* at;
+  const FieldType* type;
+};
+template <class T>
+const FieldType* field_type();
+
+FieldList list_fields(const char* names, std::initializer_list<Field> fields);
+template <class... T>
+FieldList list_fields(const char* names, const T&... field) {
+  return list_fields(names, {Field{{}, const_cast<T*>(&field), field_type<T>()}...});
+}
+#define FIELDS(...) \
+  FieldList fields() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); }
+#define ARGUMENTS(...) \
+  FieldList arguments() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); } \
+  Pinned pinned;
+// A member of what is neither copied nor moved, for it points into itself.
+struct Pinned {
+  Pinned() = default;
+  Pinned(const Pinned&) = delete;
+};
+
+template <class T>
+struct CoreRecord {};
+#define RECORD(Type, ...)                            \
+  template <>                                        \
+  struct CoreRecord<Type> {                          \
+    static FieldList fields(const Type& record) {    \
+      const auto& [__VA_ARGS__] = record;            \
+      return list_fields(#__VA_ARGS__, __VA_ARGS__); \
+    }                                                \
+  };
+template <class T>
+FieldList fields_of(const T& record) {
+  if constexpr (requires { record.fields(); }) return record.fields();
+  else return CoreRecord<T>::fields(record);
+}
+template <class T>
+concept Record = requires(const T& record) { record.fields(); } || requires(const T& record) { CoreRecord<T>::fields(record); };
+
+void read_fields(const Source& source, const FieldList& fields);
+nb::dict write_fields(const FieldList& fields);
 // Records that go both ways hold arrays of Python on the way in, vectors on the way out.
 template <class T>
 using In = Array<T, 1>;
 template <class T>
 using Out = std::vector<T>;
 
+// An object of Python, or null for None.
 template <class T>
-concept Record = requires(T& record) { record.fields(); };
-
-// Calls visit(name, field) for every field of a record.
-template <class AnyRecord, class Visit>
-void each_field(AnyRecord& record, Visit visit) {
-  std::string_view names = AnyRecord::kFields;
-  const auto next = [&] {
-    const std::string name(names.substr(0, names.find(',')));
-    names.remove_prefix(std::min(names.size(), name.size() + 2));
-    return name;
-  };
-  std::apply([&](auto&... field) { (visit(next(), field), ...); }, record.fields());
-}
-
+struct OrNone : std::shared_ptr<T> {};
+// A record with the object of Python that it was read from, which is what Python gets back.
 template <class T>
-struct NumbersOf {};
-template <class T>
-  requires std::is_arithmetic_v<T>
-struct NumbersOf<std::vector<T>> {
-  using Type = T;
-};
-template <class T>
-concept Numbers = requires { typename NumbersOf<T>::Type; };
-
-// What fields are read from: the attributes of an object, or the entries of a dict whose keys begin with a prefix.
-struct Source {
-  nb::object object;
-  std::string prefix = {};
-
-  nb::object operator[](const std::string& name) const;
-  Source under(const std::string& name) const;  // of a record that is a field
-  [[noreturn]] void refuse(const std::string& name, const std::string& wanted) const;
+struct Kept : T {
+  nb::object source;
 };
 
+// ------------------------------------------------------------ types of fields
+
+std::string wanted_array(nb::dlpack::dtype type, int rank);
+std::string class_name(nb::handle type);
+
 template <class T>
-std::string wanted_field() {
-  if constexpr (requires { typename T::Config; typename T::Scalar; }) {
-    const std::string bits = std::to_string(8 * sizeof(typename T::Scalar));
-    const char* kind = std::is_floating_point_v<typename T::Scalar> ? "float" : std::is_signed_v<typename T::Scalar> ? "int" : "uint";
-    return "a contiguous array of " + (kind + bits) + " of rank " + std::to_string(T::Config::N);
+concept Optional = requires(T& field) { field.emplace(), field.has_value(); };
+template <class T>
+concept Pointer = requires(T& field) { field.use_count(); };
+template <class T>
+constexpr bool kOrNone = false;  // of pointers
+template <class T>
+constexpr bool kOrNone<OrNone<T>> = true;
+template <class T>
+concept Vector = requires(T& field) { field.shrink_to_fit(), field.pop_back(); } && !std::is_same_v<T, std::string>;
+template <class T>
+concept Numbers = Vector<T> && std::is_arithmetic_v<typename T::value_type>;
+
+template <class T>
+std::string type_name() {
+  if constexpr (requires { T::kRank; }) return kArrayName<typename T::Element>.text;
+  else if constexpr (Numbers<T>) return kArrayName<typename T::value_type>.text;
+  else if constexpr (Vector<T>) return "collections.abc.Sequence[" + type_name<typename T::value_type>() + "]";
+  else if constexpr (Optional<T>) return type_name<typename T::value_type>() + " | None";
+  else if constexpr (Pointer<T>) return class_name(nb::type<typename T::element_type>()) + (kOrNone<T> ? " | None" : "");
+  else if constexpr (std::is_same_v<T, std::string>) return "str";
+  else return std::is_same_v<T, bool> ? "bool" : std::is_integral_v<T> ? "int" : std::is_floating_point_v<T> ? "float" : "object";
+}
+// Whether the object is a T. Unlike nb::try_cast it may throw, where memory is refused.
+template <class T>
+bool cast_to(nb::handle object, T& to) {
+  try {
+    to = nb::cast<T>(object, std::is_arithmetic_v<T>);
+  } catch (const nb::cast_error&) {
+    return false;
   }
-  return "another type";
+  return true;
+}
+template <class T>
+void read_field(const Source& source, const std::string& name, T& to) {
+  if constexpr (requires { to.source; }) to.source = source[name];
+  if constexpr (Record<T>) {
+    read_fields(source.under(name), fields_of(to));
+  } else if constexpr (requires { T::kRank; }) {
+    if (!to.read(source[name])) source.refuse(name, wanted_array(nb::dtype<typename T::Element>(), T::kRank));
+    if (source.keeps) to.make_read_only();
+  } else if constexpr (Numbers<T>) {
+    Array<typename T::value_type, 1> array;
+    read_field(Source{source.object, false, source.prefix}, name, array);
+    to.assign(array.begin(), array.end());
+  } else if constexpr (Vector<T>) {
+    const std::vector<Source> items = source.items(name);
+    to.resize(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) read_field(items[i], name, to[i]);
+  } else if constexpr (Optional<T>) {
+    if (!source[name].is_none()) read_field(source, name, to.emplace());
+  } else if constexpr (Pointer<T>) {
+    std::shared_ptr<typename T::element_type>& pointer = to;
+    if (!cast_to(source[name], pointer) || (!pointer && !kOrNone<T>)) source.refuse(name, type_name<T>());
+  } else if (!cast_to(source[name], to)) {
+    source.refuse(name, "another type");
+  }
+}
+template <class T>
+nb::object write_field(T& from) {
+  if constexpr (Record<T>) return write_fields(fields_of(from));
+  else if constexpr (Optional<T>) return from ? write_field(*from) : nb::none();
+  else if constexpr (Pointer<T> || requires { T::kRank; } || (Vector<T> && !Numbers<T>)) return nb::none();  // read only
+  else return nb::cast(std::move(from));
+}
+template <class T>
+const FieldType* field_type() {
+  static constexpr FieldType type = {
+      [](const Source& source, const std::string& name, void* to) { read_field(source, name, *static_cast<T*>(to)); },
+      [](void* from) { return write_field(*static_cast<T*>(from)); },
+      [](void* record) -> FieldList {
+        if constexpr (Record<T>) return fields_of(*static_cast<T*>(record));
+        else return {};
+      },
+      &type_name<T>, Optional<T> || kOrNone<T>};
+  return &type;
 }
 
-template <class Field>
-void read_field(const Source& source, const std::string& name, Field& to) {
-  if constexpr (Record<Field>) {
-    read_record(source.under(name), to);
-  } else if constexpr (Numbers<Field>) {
-    Array<typename NumbersOf<Field>::Type, 1> array;
-    read_field(source, name, array);
-    to.assign(array.data(), array.data() + array.size());
-  } else {
-    try {
-      to = nb::cast<Field>(source[name], false);
-    } catch (const nb::cast_error&) {
-      source.refuse(name, wanted_field<Field>());
-    }
-  }
-}
-template <Record AnyRecord>
-void read_record(const Source& source, AnyRecord& to) {
-  each_field(to, [&](const std::string& name, auto& field) { read_field(source, name, field); });
-}
-
-template <class Field>
-nb::object to_python(Field&& field) {
-  if constexpr (Numbers<std::decay_t<Field>>) return nb::cast(to_numpy(std::forward<Field>(field)));
-  else return nb::cast(std::forward<Field>(field));
-}
+// ------------------------------------------------------------ functions and constructors
 
 namespace nanobind::detail {
 
@@ -106,83 +200,74 @@ struct type_caster<T> {
 
   template <class Flags>
   bool from_python(handle source, Flags, cleanup_list*) {
-    read_record(Source{borrow(source)}, value);
+    read_fields(Source{borrow(source)}, fields_of(value));
     return true;
   }
-  static handle from_cpp(T record, rv_policy, cleanup_list*) {
-    dict out;
-    each_field(record, [&](const std::string& name, auto& field) { out[name.c_str()] = to_python(std::move(field)); });
-    return out.release();
-  }
+  static handle from_cpp(T record, rv_policy, cleanup_list*) { return write_fields(fields_of(record)).release(); }
 };
-
-}  // namespace nanobind::detail
-
-// A record with the object of Python that it was read from, which is what Python gets back.
-template <class T>
-struct Kept : T {
-  nb::object source;
-};
-
-namespace nanobind::detail {
-
 template <class T>
 struct type_caster<Kept<T>> {
-  NB_TYPE_CASTER(Kept<T>, const_name("typing.Any"))
-
-  template <class Flags>
-  bool from_python(handle source, Flags, cleanup_list*) {
-    value.source = borrow(source);
-    read_record(Source{value.source}, static_cast<T&>(value));
-    return true;
-  }
+  static constexpr auto Name = const_name("typing.Any");
   static handle from_cpp(const Kept<T>& kept, rv_policy, cleanup_list*) { return kept.source.inc_ref(); }
 };
 
 }  // namespace nanobind::detail
 
-// The arrays of a learner as a dict of Python, by "name" or "name.field". A learner lists them once, in fields(archive): an
-// OutArchive copies them into the dict, an InArchive reads them from it.
+// The arguments of a constructor, by position or name.
+void read_arguments(const FieldList& fields, const nb::args& args, const nb::kwargs& kwargs);
+std::string signature(const FieldList& fields);  // of __init__
+// The constructor of a class with ARGUMENTS and begin().
+struct by_name : nb::def_visitor<by_name> {
+  template <class Class, class... Extra>
+  void execute(Class& bound, const Extra&...) {
+    using Self = typename Class::Type;
+    const auto make = [](Self* self, const nb::args& args, const nb::kwargs& kwargs) {
+      new (self) Self();
+      try {
+        read_arguments(self->arguments(), args, kwargs);
+        self->begin();
+      } catch (...) {
+        self->~Self();
+        throw;
+      }
+    };
+    bound.def("__init__", make, nb::sig(signature(Self().arguments()).c_str()));
+  }
+};
+
+// ------------------------------------------------------------ states of learners
+
+// The arrays of a learner as a dict of Python, by "name" or "name.field". A learner lists them once, in fields(archive),
+// which copies them into the dict or reads them from it.
 using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
-class OutArchive {
+class Archive {
  public:
-  static constexpr bool kReads = false;
+  const bool reads;
   NamedArrays dict;
 
-  template <class Field>
-  void operator()(const std::string& name, const Field& field) {
-    if constexpr (Record<const Field>)
-      each_field(field, [&](const std::string& part, const auto& own) { (*this)(name + "." + part, own); });
-    else if constexpr (std::is_arithmetic_v<Field>)
-      dict[name.c_str()] = to_numpy(std::vector<Field>{field});
-    else
-      dict[name.c_str()] = to_numpy(field);
-  }
-};
-// All arrays of a record so.
-template <Record AnyRecord>
-NamedArrays flat(const AnyRecord& record) {
-  OutArchive archive;
-  each_field(record, [&](const std::string& name, const auto& field) { archive(name, field); });
-  return archive.dict;
-}
-class InArchive {
- public:
-  static constexpr bool kReads = true;
-  explicit InArchive(const nb::dict& dict) : source_{dict} {}
+  Archive() : reads(false) {}
+  explicit Archive(const NamedArrays& state) : reads(true), dict(state) {}
 
-  template <class Field>
-  void operator()(const std::string& name, Field& field) {
-    if constexpr (std::is_arithmetic_v<Field>) {
-      std::vector<Field> one;
-      read_field(source_, name, one);
-      if (one.size() != 1) source_.refuse(name, "one number");
+  template <class T>
+  void operator()(const std::string& name, T& field) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      std::vector<T> one{field};
+      (*this)(name, one);
+      if (one.size() != 1) Source{dict}.refuse(name, "one number");
       field = one[0];
+    } else if (reads) {
+      read_field(Source{dict}, name, field);
     } else {
-      read_field(source_, name, field);
+      T copy = field;
+      write({name, &copy, field_type<T>()});
     }
   }
-
- private:
-  Source source_;
+  void write(const Field& field);
 };
+// All arrays of a record so.
+template <Record T>
+NamedArrays flat(T record) {
+  Archive archive;
+  for (Field& field : fields_of(record)) archive.write(field);
+  return archive.dict;
+}

@@ -4,8 +4,12 @@
 #include "engine/segments.hpp"
 
 struct PySegmentRules {
+  std::size_t n_labels, longest;
+  Array<std::int32_t, 2> shapes;  // [n, 6]: column, longest, labels of single, first, middle and last tokens
+  Ints columns;                   // [n_labels]
+  Array<std::uint8_t, 2> follows;  // [n_labels + 1, n_labels + 1]
+  ARGUMENTS(n_labels, longest, shapes, columns, follows)
   trellis::SegmentRules core;
 
-  PySegmentRules(std::size_t n_labels, std::size_t longest, const Array<std::int32_t, 2>& shapes,
-                 const Ints& columns, const Array<std::uint8_t, 2>& follows);
+  void begin();
 };

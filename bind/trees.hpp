@@ -6,12 +6,15 @@
 
 // Templates of arcs, checked.
 struct PyArcPlan {
+  PlanArrays plan;
+  std::tuple<std::size_t, std::size_t, std::size_t, std::size_t> counts;  // of templates: of arcs, labels, siblings, the filter
+  std::size_t n_labels;
+  ARGUMENTS(plan, counts, n_labels)
   trellis::ArcPlan core;
 
-  // How many templates there are of arcs, of labels, of siblings, of the filter.
-  PyArcPlan(const PlanArrays& arrays, const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>& counts, std::size_t n_labels) {
+  void begin() {
     check_labels(n_labels);
-    core.places = placed_plan_from(arrays, trellis::kBetween, static_cast<std::int32_t>(trellis::kSibling));
+    core.places = placed_plan_from(plan, trellis::kBetween, static_cast<std::int32_t>(trellis::kSibling));
     const std::size_t n = core.places.templates.size();
     const auto& [n_arcs, n_labelled, n_siblings, n_filters] = counts;
     core.n_arcs = n_arcs, core.n_labelled = n_labelled, core.n_siblings = n_siblings, core.has_filter = n_filters > 0;
@@ -23,7 +26,7 @@ struct PyArcPlan {
   // How many weights an attribute of each template has.
   std::vector<std::uint32_t> columns() const {
     std::vector<std::uint32_t> out(core.places.templates.size(), 1);
-    std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(core.n_arcs), core.n_labelled, static_cast<std::uint32_t>(core.n_labels));
+    std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(core.n_arcs), core.n_labelled, static_cast<std::uint32_t>(n_labels));
     return out;
   }
 };
@@ -31,24 +34,25 @@ struct PyArcPlan {
 // Sentences as codes of columns with the views of their values; keeps the arrays it points into.
 struct PyArcData {
   std::shared_ptr<PyArcPlan> plan;
-  std::vector<CodedColumn> arrays;
+  std::vector<CodedColumn> columns;
   Longs starts;
-  std::vector<trellis::ColumnCodes> columns;
+  ARGUMENTS(plan, columns, starts)
+  std::vector<trellis::ColumnCodes> codes;
 
-  PyArcData(std::shared_ptr<PyArcPlan> plan_, std::vector<CodedColumn> given, Longs starts_)
-      : plan(std::move(plan_)), arrays(std::move(given)), starts(std::move(starts_)) {
-    const std::size_t n_tokens = check_sentences(starts);
-    std::int64_t longest = 0;
-    for (std::size_t i = 0; i + 1 < starts.size(); ++i) longest = std::max(longest, starts(i + 1) - starts(i));
-    require(longest <= kLongest, "a sentence of more than 1,000 words");
-    require(longest <= kLongestSummed || !plan->core.second_order(), "a sentence of more than 400 words, the limit of a parser of order 2");
-    columns = columns_from(arrays, n_tokens);
-    check_views(plan->core.places, columns, arrays);
-    make_read_only(arrays), make_read_only(starts);
-  }
-  static constexpr std::int64_t kLongest = 1000;
+  static constexpr std::size_t kLongest = 1000;
   // Scores of siblings are n^3 / 3 numbers (170 MB), a forest of all projective trees has n^3 / 2 edges.
-  static constexpr std::int64_t kLongestSummed = 400;
+  static constexpr std::size_t kLongestSummed = 400;
+  void begin() {
+    const std::size_t n_tokens = check_sentences(starts);
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < size(); ++i) longest = std::max(longest, length(i));
+    require(longest <= kLongest, "a sentence of more than 1,000 words");
+    require(longest <= kLongestSummed || !plan->core.second_order(),
+            "a sentence of more than 400 words, the limit of a parser of order 2");
+    codes = columns_from(columns, n_tokens);
+    check_views(plan->core.places, codes, columns);
+  }
   std::size_t size() const { return starts.size() - 1; }
-  std::size_t n_tokens() const { return static_cast<std::size_t>(starts(starts.size() - 1)); }
+  std::size_t length(std::size_t i) const { return static_cast<std::size_t>(starts(i + 1) - starts(i)); }
+  std::size_t n_tokens() const { return static_cast<std::size_t>(starts(size())); }
 };

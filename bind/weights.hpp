@@ -3,35 +3,38 @@
 #include "ngrams.hpp"
 
 // Keeps the arrays it points into.
-struct Weights : trellis::LinearChain {
-  RowArrays<std::uint16_t> row_arrays;
-  std::optional<RowArrays<std::uint32_t>> edge_row_arrays;
+struct Weights {
+  RowArrays<std::uint16_t> rows;
+  std::optional<RowArrays<std::uint32_t>> edge_rows;
   Array<float, 2> edge;
   std::optional<Array<float, 3>> tri;
   std::optional<Floats> end;
-  std::shared_ptr<PyNgrams> ngrams;                     // or null
-  std::shared_ptr<trellis::NgramScores<float>> scores;  // of them, with bounds
-  std::size_t n_attributes, n_edge_attributes = 0;
-  bool local;  // labels are normalised one by one
+  std::optional<PartArrays> parts;
+  OrNone<PyNgrams> ngrams;
+  std::optional<bool> local;  // labels are normalised one by one
+  ARGUMENTS(rows, edge_rows, edge, tri, end, parts, ngrams, local)
+
+  trellis::LinearChain core;
+  trellis::NgramScores<float> scores;  // of the n-grams, with bounds
+  std::size_t n_attributes = 0, n_edge_attributes = 0;
   bool has_runs = false;  // whether some row has a run of more than two labels
 
-  Weights(RowArrays<std::uint16_t> rows_, std::optional<RowArrays<std::uint32_t>> edge_rows_, Array<float, 2> edge_,
-          std::optional<Array<float, 3>> tri_, std::optional<Floats> end_, const std::optional<PartArrays>& parts_,
-          std::shared_ptr<PyNgrams> ngrams_, bool local_)
-      : row_arrays(std::move(rows_)), edge_row_arrays(std::move(edge_rows_)), edge(std::move(edge_)), tri(std::move(tri_)),
-        end(std::move(end_)), ngrams(std::move(ngrams_)), n_attributes(row_arrays.starts.size() - 1), local(local_) {
-    labels = label_weights_from(edge, tri, end);
-    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == labels.n_labels), "n-grams for other labels");
+  std::size_t n_labels() const { return core.labels.n_labels; }
+  void begin() {
+    core.labels = label_weights_from(edge, tri, end);
+    const std::size_t L = n_labels(), n_pairs = (L + 1) * core.labels.stride;
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
     if (ngrams) {
-      scores = std::make_shared<trellis::NgramScores<float>>(ngrams->floats);
-      scores->relaxed = ngrams->bounds.relaxed();
-      labels.ngrams = scores.get();
+      scores = ngrams->floats;
+      scores.relaxed = ngrams->bounds.relaxed();
+      core.labels.ngrams = &scores;
     }
-    parts = parts_from(parts_, labels.n_labels);
-    rows = rows_from(row_arrays, parts.width(labels.n_labels));
-    if (!edge_row_arrays) return;
-    edge_rows = run_rows_from(*edge_row_arrays, (labels.n_labels + 1) * labels.stride, ngrams ? &ngrams->ngrams : nullptr);
-    n_edge_attributes = edge_row_arrays->starts.size() - 1;
-    has_runs = !trellis::all_below(span(edge_row_arrays->labels), (labels.n_labels + 1) * labels.stride);
+    core.parts = parts_from(parts, L);
+    core.rows = rows_from(rows, core.parts.width(L));
+    n_attributes = rows.starts.size() - 1;
+    if (!edge_rows) return;
+    core.edge_rows = run_rows_from(*edge_rows, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
+    n_edge_attributes = edge_rows->starts.size() - 1;
+    has_runs = !trellis::all_below(edge_rows->labels, n_pairs);
   }
 };

@@ -207,7 +207,7 @@ def test_beams_need_rows_and_a_number_of_paths() -> None:
     rows = Rows(np.zeros(4, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
     far = _core.FarRows(rows, np.full(3, 129, np.uint8), 2, None)
     assert beam_paths(far, 1)[0].tolist() == [0, 0, 0]
-    with pytest.raises(ValueError, match="rows of other labels"):
+    with pytest.raises(TypeError, match="rows: FarRows is needed, not NoneType"):
         beam_paths(None, 1)
     for k in (0, 10**6 + 1, 2**62):
         with pytest.raises(ValueError, match="k: must be from 1 to 1000000"):

@@ -99,7 +99,7 @@ def twin_hash(data: bytes) -> int:
 @ORDERLY
 @given(st.lists(st.text(max_size=20)))
 def test_interned_strings_count_up_from_their_first_appearance(strings: list[str]) -> None:
-    codes, data, starts = _core.intern(strings)
+    (codes, data, starts), _ = _core.intern_sentences([strings])
     distinct = list(dict.fromkeys(strings))
     assert Strings(data, starts).tolist() == distinct
     assert codes.tolist() == [distinct.index(s) for s in strings]
@@ -136,7 +136,7 @@ def test_damaged_frozen_strings_are_refused() -> None:
         with pytest.raises(ValueError, match="starts must be in order"):
             _core.build_slots(strings.data, np.array(starts, np.int64))
     with pytest.raises(TypeError):
-        _core.intern(["a", 3])  # type: ignore[list-item]
+        _core.intern_sentences([["a", 3]])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         _core.intern_sentences([("a",)])  # type: ignore[list-item]
 

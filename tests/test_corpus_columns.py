@@ -173,7 +173,7 @@ def test_append_refuses_what_does_not_fit() -> None:
     with pytest.raises(IndexError):
         append_labels(b"a\n", Column(np.ones(1, np.int32), Strings.of(["X"])), Layout())
     with pytest.raises(ValueError, match="starts must be in order"):
-        _core.append_column(b"a\n", one.codes, one.values.data, np.array([0, 9]))
+        _core.with_column(b"a\n", None, one.codes, one.values.data, np.array([0, 9]))
 
 
 def test_names() -> None:

@@ -259,15 +259,14 @@ def encoded(order: int, projective: bool, filter: str | None) -> tuple[Any, Any,
 @pytest.mark.parametrize("scale", [0.3, 100.0])
 def test_gradients_are_differences_of_losses(order: int, projective: bool, filter: str | None, scale: float) -> None:
     data, heads, labels, corpus = encoded(order, projective, filter)
-    vector = _core.TreeVector(_core.TreeExamples(data, heads, labels, projective))
-    objective = _core.TreeObjective(vector)
+    objective = _core.TreeObjective(_core.TreeExamples(data, heads, labels, projective))
     rng = np.random.default_rng(0)
-    x = rng.normal(0, scale, vector.n_weights)
+    x = rng.normal(0, scale, objective.n_parameters)
     weights = rng.uniform(0.5, 2, len(corpus))
     losses, gradient = objective.gradient(x, weights, 2)
     assert (losses >= 0).all()
     assert losses == pytest.approx(objective.losses(x, 1), rel=1e-12)
-    for p in rng.choice(vector.n_weights, 40, replace=False):
+    for p in rng.choice(objective.n_parameters, 40, replace=False):
         change = np.zeros_like(x)
         change[p] = 1e-5
         slope = ((objective.losses(x + change, 1) - objective.losses(x - change, 1)) * weights).sum() / 2e-5
@@ -289,8 +288,8 @@ def test_log_loss_of_zero_weights_counts_trees() -> None:
     """Every tree with every labelling has the same probability."""
     for projective in (True, False):
         data, heads, labels, corpus = encoded(1, projective, None)
-        vector = _core.TreeVector(_core.TreeExamples(data, heads, labels, projective))
-        losses = _core.TreeObjective(vector).losses(np.zeros(vector.n_weights), 1)
+        objective = _core.TreeObjective(_core.TreeExamples(data, heads, labels, projective))
+        losses = objective.losses(np.zeros(objective.n_parameters), 1)
         n_labels = len(corpus.column("deprel").values)
         sizes = np.diff(corpus.starts).tolist()
         counted = [sum(1 for _ in all_trees(n, projective=projective)) * n_labels**n for n in sizes]

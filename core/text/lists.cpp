@@ -5,12 +5,6 @@
 
 namespace trellis {
 
-std::vector<std::int64_t> count_attributes(std::span<const std::int32_t> ids, std::size_t n_attributes) {
-  std::vector<std::int64_t> counts(n_attributes, 0);
-  for (std::int32_t id : ids) ++counts[id];
-  return counts;
-}
-
 LabelCounts count_labels(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
                          std::span<const std::int32_t> gold, std::size_t n_attributes) {
   // The labels of all tokens, attribute by attribute: a counting sort.

@@ -15,9 +15,6 @@ struct TokenLists {
   void end_token() { starts.push_back(static_cast<std::int64_t>(ids.size())); }
 };
 
-// How often each attribute stands in lists: [n_attributes].
-std::vector<std::int64_t> count_attributes(std::span<const std::int32_t> ids, std::size_t n_attributes);
-
 // Which labels (or pairs, any code) each attribute was seen with, ascending, and how often: those of attribute a are
 // labels[starts[a] .. starts[a + 1]).
 struct LabelCounts {

@@ -92,7 +92,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """The text with each token's label as one more field; every other byte stays."""
-    return _core.append_column(text, *_packed(labels), **layout.rules, first_line=first_line)
+    return _core.with_column(text, None, *_packed(labels), **layout.rules, first_line=first_line)
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -100,7 +100,7 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
     names = columns_named(name, layout.names or ())
     for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
         place = (layout.names or ()).index(one)
-        text = _core.replace_column(text, place, *_packed(column), **layout.rules, first_line=first_line)
+        text = _core.with_column(text, place, *_packed(column), **layout.rules, first_line=first_line)
     return text
 
 

@@ -98,7 +98,7 @@ class Column:
     @classmethod
     def of(cls, strings: list[str]) -> Column:
         """The column of one string per token."""
-        codes, data, ends = _core.intern(strings)
+        (codes, data, ends), _ = _core.intern_sentences([strings])
         return cls(codes, Strings(data, ends))
 
     def slice(self, begin: int, end: int) -> Column:

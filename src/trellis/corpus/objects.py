@@ -207,7 +207,7 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
                 why = f"is {reprlib.repr(token)}; a column holds either strings or bags of attributes"
             else:
                 try:
-                    _ = _core.intern_bags([token]) if bags else _core.intern([token])
+                    _ = _core.intern_bags([token]) if bags else _core.intern_sentences([[token]])
                     continue
                 except UnicodeEncodeError:
                     why = f"is {token!r}, which holds half a surrogate pair; decode the text properly"

@@ -62,12 +62,6 @@ class Kernel:
     function: KernelFunction | None = None  # of a kernel that is callable; no file can hold it
 
     @property
-    def native(self) -> _core.Kernel:
-        """As native code takes it."""
-        name = "given" if self.name == "callable" else self.name
-        return _core.Kernel(name, self.degree, float(self.gamma), float(self.coef0))
-
-    @property
     def parameters(self) -> Doubles:
         """As an array, for files."""
         return np.array([KERNELS.index(self.name), self.degree, self.gamma, self.coef0])
@@ -106,9 +100,7 @@ class Expansion:
 
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
         """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
-        return _core.Expansion(
-            self.kernel.native, self.observations, self, n_attributes=n_attributes, n_labels=n_labels
-        )
+        return _core.Expansion(self.kernel, self.observations, self, n_attributes=n_attributes, n_labels=n_labels)
 
     def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
         """Scores of the labels of some tokens, [n_tokens, n_labels]."""

@@ -51,9 +51,9 @@ class DualRun(Work):
         self.native = _core.DualChain(
             problem.corpus,
             problem.gold,
-            self.kernel.native,
+            self.kernel,
             order=problem.order,
-            given=self._whole() if self.kernel.name == "callable" else None,
+            matrix=self._whole() if self.kernel.name == "callable" else None,
             memory=self.memory,
             weights=problem.sentence_weights,
             costs=problem.label_costs,

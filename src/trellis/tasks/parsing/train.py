@@ -71,8 +71,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     examples = _core.TreeExamples(data, heads, labels, settings.projective)
 
     def objective() -> Any:
-        vector = _core.TreeVector(examples)
-        return _core.TreeObjective(vector), vector.weights
+        native = _core.TreeObjective(examples)
+        return native, native.weights
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> Parser:
         return Parser(vocabulary, names, weights, settings.projective, learner.family, fit.notes, record)

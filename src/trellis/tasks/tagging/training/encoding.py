@@ -150,7 +150,7 @@ def select(
     cut-off is on how often the two were seen together, with "all" it is on the attribute. Attributes that were
     ``known`` before are kept whatever they count. A label is seen with its ``parts``, which are counted as labels are.
     """
-    frequency = _core.count_attributes(lists.ids, n_attributes)
+    frequency = np.bincount(lists.ids, minlength=n_attributes)
     alive = np.zeros(n_attributes, bool)
     alive[known] = True
     if pairs == "all":

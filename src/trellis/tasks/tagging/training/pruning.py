@@ -80,7 +80,7 @@ def learn_filter(
 
     ``rules`` are minus infinity for pairs of labels and last labels that are forbidden.
     """
-    counts, folds = _core.count_attributes(corpus.lists.ids, corpus.n_attributes), Folds(corpus.starts, n_threads)
+    counts, folds = np.bincount(corpus.lists.ids, minlength=corpus.n_attributes), Folds(corpus.starts, n_threads)
     n_used = int((counts >= FREQUENT).sum()) if len(gold) > LARGE else corpus.n_attributes
 
     def train(_: int, sentences: Longs) -> _core.Filter:

@@ -129,7 +129,7 @@ class _Counts:
     def add(self, growing: _core.GrowingVocabulary, ids: Ints) -> None:
         """Count a block whose lists were just made."""
         starts = starts_of(growing.table_sizes)
-        counts = np.split(_core.count_attributes(ids, growing.n_attributes), starts[1:-1])
+        counts = np.split(np.bincount(ids, minlength=growing.n_attributes), starts[1:-1])
         for new, old in zip(counts, self.of_table, strict=False):
             new[: len(old)] += old
         self.of_table = counts

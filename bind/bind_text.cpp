@@ -1,0 +1,211 @@
+// Text: Python's strings and files of columns to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include "attributes.hpp"
+#include "features.hpp"
+#include "text/columns.hpp"
+#include "text/crfsuite_file.hpp"
+
+using namespace trellis;
+
+RECORD(CrfsuiteModel::Strings, data, starts)
+
+namespace {
+
+// Codes [n], strings' data [n_bytes], their starts [n_strings + 1].
+using Coded = std::tuple<std::vector<std::int32_t>, std::vector<std::uint8_t>, std::vector<std::int64_t>>;
+
+Coded coded(std::vector<std::int32_t> codes, Interner& strings) {
+  return {std::move(codes), strings.take_data(), strings.take_starts()};
+}
+
+PackedStrings packed(const Bytes& data, const Longs& starts) {
+  check_strings(data, starts);
+  return {data, starts};
+}
+
+std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+// ---- Python's strings
+
+std::string_view text_of(nb::handle item) {
+  if (!is_string(item.ptr())) throw nb::type_error("not a string");
+  return utf8(item);
+}
+
+std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
+  Interner interner;
+  std::vector<std::int32_t> codes;
+  std::vector<std::int64_t> starts{0};
+  for (nb::handle sentence : sentences) {
+    nb::list tokens;
+    if (!nb::try_cast<nb::list>(sentence, tokens)) throw nb::type_error("not a list of strings");
+    for (nb::handle item : tokens) codes.push_back(interner.intern(text_of(item)));
+    starts.push_back(static_cast<std::int64_t>(codes.size()));
+  }
+  return {coded(std::move(codes), interner), std::move(starts)};
+}
+
+Coded intern_packed(const Bytes& data, const Longs& starts) {
+  const PackedStrings strings = packed(data, starts);
+  Interner interner;
+  std::vector<std::int32_t> codes(strings.size());
+  without_gil([&] {
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = interner.intern(strings[i]);
+  });
+  return coded(std::move(codes), interner);
+}
+
+// ---- bags of attributes
+
+std::tuple<Coded, std::vector<float>, std::vector<std::int64_t>> intern_bags(const nb::typed<nb::list, nb::any>& tokens) {
+  Interner interner;
+  std::vector<std::int32_t> codes;
+  std::vector<float> weights;
+  std::vector<std::int64_t> starts{0};
+  const nb::tuple kept(tokens);  // reading a value may run Python code
+  std::string text;
+  for (nb::handle token : kept) {
+    each_attribute(token, [&](const AttributeName& name, float value) {
+      text.clear(), name.append_to(text);
+      codes.push_back(interner.intern(text));
+      weights.push_back(value);
+    });
+    starts.push_back(static_cast<std::int64_t>(codes.size()));
+  }
+  return {coded(std::move(codes), interner), std::move(weights), std::move(starts)};
+}
+
+// ---- frozen dictionaries
+
+bool numbers_once(const std::vector<Ints>& lists, std::uint32_t n) {
+  return each_once(std::vector<span<const std::int32_t>>(lists.begin(), lists.end()), n);
+}
+
+std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, const Ints& slots, const Bytes& asked_data,
+                                       const Longs& asked_starts) {
+  const PackedStrings asked = packed(asked_data, asked_starts);
+  require(!(slots.size() & (slots.size() - 1)), "slots must be a power of two long");
+  std::vector<std::int32_t> ids(asked.size());
+  without_gil([&] {
+    FrozenStrings strings{data, starts, slots};
+    if (strings.has_long_search() && strings.valid()) strings.shorten_searches();
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
+  });
+  return ids;
+}
+
+NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
+  const CrfsuiteModel model = read_crfsuite(view(file), first, last);
+  Archive archive;
+  for (const Field& field : list_fields("labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights",
+                                        model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
+                                        model.row_weights, model.previous, model.next, model.pair_weights))
+    archive.write(field);
+  return archive.dict;
+}
+
+// ---- files of columns
+
+using Parsed = std::tuple<std::vector<Coded>, Out<std::int64_t>, Out<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
+using Refusal = std::tuple<std::string, std::int64_t, std::size_t, std::size_t>;
+
+std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments, bool ids, std::size_t n_columns,
+                                 std::int64_t first_line) {
+  ParsedColumns parsed = without_gil([&] { return parse_columns(view(text), {tabs, comments, ids, n_columns, first_line}); });
+  std::vector<Coded> columns;
+  for (std::size_t c = 0; c < parsed.codes.size(); ++c)
+    columns.push_back(coded(std::move(parsed.codes[c]), parsed.values[c]));
+  std::vector<std::int64_t> asides;
+  for (const Aside& a : parsed.asides) asides.insert(asides.end(), {a.sentence, a.token, a.begin, a.end});
+  const char* kinds[] = {"", "fields", "utf8"};
+  std::size_t n_asides = parsed.asides.size();
+  return {Parsed{std::move(columns), std::move(parsed.starts), std::move(parsed.lines),
+                 to_numpy(std::move(asides), {n_asides, 4}), parsed.n_lines},
+          Refusal{kinds[static_cast<int>(parsed.trouble)], parsed.line, parsed.found, parsed.expected}};
+}
+
+// The text with a field more per token, or another one in place of `column`.
+nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const Ints& codes, const Bytes& data,
+                      const Longs& starts, bool tabs, bool comments, bool ids, std::int64_t first_line) {
+  check_strings(data, starts);
+  for (std::int32_t code : codes)
+    if (code < 0 || static_cast<std::size_t>(code) + 1 >= starts.size()) throw nb::index_error("a code without value");
+  std::vector<char> out;
+  const ColumnFormat format{tabs, comments, ids, 0, first_line};
+  const bool fits = without_gil([&] {
+    return column ? replace_column(view(text), format, *column, codes, data, starts, out)
+                  : append_column(view(text), format, codes, data, starts, out);
+  });
+  require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
+                       : "the text does not have as many tokens as there are codes");
+  return nb::bytes(out.data(), out.size());
+}
+
+// What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
+std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Longs& starts,
+                                const std::vector<std::optional<std::string>>& others) {
+  const PackedStrings values = packed(data, starts);
+  ViewTree tree;
+  if (!add_view(tree, calls)) return std::nullopt;
+  Interner strings;
+  std::vector<std::int32_t> ids;
+  Said said;
+  std::size_t n_others = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (is_ascii(values[i])) {
+      tree.ask(values[i], said);
+      ids.push_back(said.views[0].data() ? strings.intern(said.views[0]) : -1);
+    } else {
+      require(n_others < others.size(), "more strings that are not ASCII than answers for them");
+      const auto& other = others[n_others++];
+      ids.push_back(other ? strings.intern(*other) : -1);
+    }
+  }
+  return coded(std::move(ids), strings);
+}
+
+}  // namespace
+
+void bind_text(nb::module_& module) {
+  module.def("intern_sentences", &intern_sentences, "sentences"_a,
+             "Lists of strings as ((codes, data, starts), sentence starts).");
+  module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
+             "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
+  module.def("hash_array", [](const Bytes& bytes) {
+    return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
+  nb::class_<Digest>(module, "Digest", "A digest of an array's bytes, the same on every machine.")
+      .def(nb::init<>())
+      .def("add", [](Digest& self, const Bytes& bytes) { self.add(bytes); }, "bytes"_a,
+           "The next piece; all but the last are multiples of 64 bytes.")
+      .def("result", &Digest::result);
+  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
+  module.def("build_slots", [](const Bytes& data, const Longs& starts) {
+    check_strings(data, starts);
+    return build_slots(data, starts);
+  }, "data"_a, "starts"_a, "The hash table of packed strings.");
+  module.def("each_once", &numbers_once, "lists"_a, "n"_a,
+             "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");
+  module.def("valid_strings", [](const Bytes& data, const Longs& starts, const Ints& slots) {
+    return FrozenStrings{data, starts, slots}.valid();
+  }, "data"_a, "starts"_a, "slots"_a, "Whether packed strings and their hash table fit together.");
+  module.def("find_strings", &find_strings, "data"_a, "starts"_a, "slots"_a, "asked_data"_a, "asked_starts"_a,
+             "The id of each string asked for, -1 where there is none.");
+  module.def("intern_bags", &intern_bags, "tokens"_a,
+             "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
+  module.def("parse_columns", &parse, "text"_a, nb::kw_only(), "tabs"_a = false, "comments"_a = false,
+             "ids"_a = false, "n_columns"_a = 0, "first_line"_a = 1,
+             "Read a file of columns. Gives ((columns, starts, lines, asides, n_lines), (trouble, line, found, "
+             "expected)); a column is (codes, data, starts), a row of asides [n, 4] is (sentence, tokens before, "
+             "begin, end), trouble is '', 'fields' or 'utf8'.");
+  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
+             "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+             "The text of a file of columns with one field of every token replaced, or of column None with one more.");
+  module.def("count_lines",
+      [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
+      "How many lines end in the text.");
+  module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
+      "The offset after the last blank line, or 0.");
+  module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
+             "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
+             "others says it of strings that are not ASCII.");
+}
