@@ -307,8 +307,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   }
   sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
                  looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bag.sites(), static_cast<std::size_t>(begin)},
-                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
-                buffers.emit.data());
+                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter,
+                heavy_stride_, buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 
