@@ -311,8 +311,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   for (const Look& look : looks_) buffers.looks.push_back({place_of(look.column, n, look.offset), look.slot * stride});
   sum_emissions({buffers.vectors.data(), buffers.looks, n, stride, buffers.ids.data(), n_joint, bias_.data(),
                  sites_of(batch.bag), static_cast<std::size_t>(begin)},
-                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
-                buffers.emit.data());
+                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter,
+                heavy_stride_, buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 
