@@ -1,6 +1,10 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include <algorithm>
+#include <atomic>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "attributes.hpp"
 #include "coded.hpp"
@@ -119,6 +123,46 @@ nb::dict crfsuite_model(const nb::bytes& file, const std::string& first, const s
   return out;
 }
 
+// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
+// result computes what is left, which is all where the system gives no thread.
+class PyDigests {
+ public:
+  explicit PyDigests(std::vector<Bytes> arrays)
+      : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
+    std::iota(order_.begin(), order_.end(), 0);  // the largest first
+    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
+    try {
+      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
+    } catch (...) {  // no thread or no memory left for one
+    }
+  }
+  ~PyDigests() {
+    next_ = order_.size();
+    join();
+  }
+  std::vector<std::uint64_t> result() {
+    const WithoutGil released;
+    work();
+    join();
+    return digests_;
+  }
+
+ private:
+  void work() {
+    for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
+  }
+  void join() {
+    for (std::thread& helper : helpers_)
+      if (helper.joinable()) helper.join();
+  }
+
+  std::vector<Bytes> arrays_;
+  std::vector<std::size_t> order_;       // [n_arrays]
+  std::vector<std::uint64_t> digests_;   // [n_arrays]
+  std::atomic<std::size_t> next_{0};     // of order_
+  std::thread helpers_[2];
+};
+
 }  // namespace
 
 void bind_strings(nb::module_& module) {
@@ -130,11 +174,9 @@ void bind_strings(nb::module_& module) {
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
-  nb::class_<Digest>(module, "Digest", "A digest of an array's bytes, the same on every machine.")
-      .def(nb::init<>())
-      .def("add", [](Digest& self, const Bytes& bytes) { self.add(span(bytes)); }, "bytes"_array,
-           "The next piece; all but the last are multiples of 64 bytes.")
-      .def("result", &Digest::result);
+  nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
+      .def(nb::init<std::vector<Bytes>>(), "arrays"_array)
+      .def("result", guarded(&PyDigests::result), "Waits for them.");
   module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_array, "n"_a,
