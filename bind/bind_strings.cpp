@@ -1,6 +1,9 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -8,6 +11,7 @@
 
 #include "attributes.hpp"
 #include "coded.hpp"
+#include "parallel.hpp"
 #include "text/bounds.hpp"
 #include "text/crfsuite_file.hpp"
 
@@ -123,6 +127,26 @@ nb::dict crfsuite_model(const nb::bytes& file, const std::string& first, const s
   return out;
 }
 
+// Fills an array with the bytes of a file, a large one on two threads; how many there were.
+std::size_t read_into(int file, const nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& to) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20, kWorthThread = std::size_t{1} << 22;
+  std::uint8_t* const data = to.data();
+  const std::size_t n = to.size();
+  std::atomic<std::size_t> size = n;
+  without_gil([&] {
+    parallel_blocks(n, kBlock, n < kWorthThread ? 1 : 2, [] { return 0; }, [&](int, std::size_t at, std::size_t end) {
+      while (at < end) {
+        const ssize_t got = pread(file, data + at, end - at, static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        at += static_cast<std::size_t>(got);
+      }
+      for (std::size_t least = size; at < end && at < least && !size.compare_exchange_weak(least, at);) {}
+    });
+  });
+  return size;
+}
+
 // Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
 // result computes what is left, which is all where the system gives no thread.
 class PyDigests {
@@ -174,6 +198,7 @@ void bind_strings(nb::module_& module) {
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
+  module.def("read_into", &read_into, "file"_a, "to"_a.noconvert(), "Fill an array with the bytes of an open file; their number.");
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Bytes>>(), "arrays"_array)
       .def("result", guarded(&PyDigests::result), "Waits for them.");

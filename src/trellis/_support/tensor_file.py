@@ -84,9 +84,7 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 return Opened(where, what, *_split(mapped, where, what))
             whole = np.empty(size, np.uint8)
-            done = 0
-            while n := file.readinto(whole.data[done:]):
-                done += n
+            done = _core.read_into(file.fileno(), whole)
         return Opened(where, what, *_split(whole.data[:done].toreadonly(), where, what))
 
 
