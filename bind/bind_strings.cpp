@@ -76,7 +76,7 @@ std::tuple<Coded, Numpy<float>, Numpy<std::int64_t>> intern_bags(const nb::typed
       text.clear(), name.append_to(text);
       codes.push_back(interner.intern(text));
       weights.push_back(value);
-    });
+    }, [] {});
     starts.push_back(static_cast<std::int64_t>(codes.size()));
   }
   return {coded(std::move(codes), interner), to_numpy(std::move(weights)), to_numpy(std::move(starts))};
