@@ -9,7 +9,7 @@ namespace trellis {
 
 // Label pairs, triples and ends as some semiring has them, shared by all sentences, and transposed for the way back.
 template <class Real>
-struct Tables {
+struct ChainTables {
   std::size_t n_labels = 0, stride = 0;
   std::vector<Real> edge;             // [L+1, stride]
   std::vector<Real> tri;              // [L+1, L+1, stride], or empty at order 1
@@ -33,7 +33,7 @@ struct Tables {
 
 // exp of the tables; padding lanes are zero.
 template <class Real>
-struct Factors : Tables<Real> {
+struct Factors : ChainTables<Real> {
   std::vector<Real> tops;      // [stride] what was taken off pairs and triples of each label; minus infinity in the padding
   std::vector<Real> tri_tops;  // [stride] off triples alone
   double end_top = 0;

@@ -12,7 +12,7 @@ struct HistoryTables;  // those of label n-grams, and scratch
 // Scratch of one thread.
 struct SumWorkspace {
   Factors<double> factors;           // of the tables that all sentences share
-  Tables<double> tables;             // the same as they are
+  ChainTables<double> tables;             // the same as they are
   PassScratch<double> passes;
   StateTable<double> states;         // where logarithms are needed
   std::vector<double> emit, edge;    // [T, stride] minus infinity where a label is not allowed; [T, L+1, stride]

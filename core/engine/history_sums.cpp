@@ -7,8 +7,6 @@
 namespace trellis {
 namespace {
 
-constexpr std::size_t kFewTriples = 4096;  // listed per token on average: small tables are faster than flows
-
 // Factors of scores less the greatest of them, and their range; gives the logarithm that was taken out. The range counts what stands
 // beside: what else a label gives at most, and all others at least.
 template <class Labels>
@@ -86,11 +84,11 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
 
 }  // namespace
 
-// Minus infinity where factors overflow or vanish. By small tables where lists are short, else by flows.
+// Minus infinity where factors overflow or vanish.
 double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   ChainView<double> products = chain;
-  NgramScores<double> scored{chain.ngrams->ngrams, score_factors_.data()};
+  NgramScores<double> scored{chain.ngrams->ngrams, nullptr};
   products.edge = edge_factors_.data(), products.end = chain.end ? end_factors_.data() : nullptr, products.ngrams = &scored;
   EdgeRange edges = edges_;
   if (chain.edge_per_token) {
@@ -106,9 +104,8 @@ double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWork
     for (std::size_t i = 0; i < work.tops.size(); ++i) work.tops[i] += total_tops_[i % stride];
     products.edge = work.edge.data();
   }
-  const bool by_tables = has_few_triples(chain, kFewTriples);
   if (work.emit.size() < T * stride) work.emit.resize(T * stride);
-  if (chain.allowed && !by_tables) std::fill_n(work.emit.data(), T * stride, 0.0);
+  if (chain.allowed) std::fill_n(work.emit.data(), T * stride, 0.0);
   products.emit = work.emit.data();
   if (chain.ngrams->by_token) work.by_token = *chain.ngrams->by_token, scored.by_token = &work.by_token;
   work.sums.ranges.resize(T + 1);
@@ -129,11 +126,9 @@ double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWork
   }
   work.sums.ranges[T] = chain.end ? range_of(chain.end, L) : FactorRange{};
   if (top_ + edges.top + top > Scaling::kMostTop) return kForbidden<double>;
-  if (!by_tables) work.flows.begin(plan_, plan_totals_.data());
-  const double log_z = by_tables ? work.listed.sum(products, work.sums) : forward_flows(products, plan_, work);
-  if (!wanted.any() || !std::isfinite(log_z)) return log_z + taken_out;
-  if (by_tables) work.listed.expect(products, work.sums, wanted);
-  else backward_flows(products, plan_, work, wanted);
+  work.flows.begin(plan_, plan_totals_.data());
+  const double log_z = forward_flows(products, plan_, work);
+  if (wanted.any() && std::isfinite(log_z)) backward_flows(products, plan_, work, wanted);
   return log_z + taken_out;
 }
 
@@ -151,7 +146,17 @@ double NgramTables::sum(std::size_t n, const double* emit, const double* token_e
     LatticeStates<double> states{chain, work.lattice};
     return expect_steps(states, wanted);
   }
-  if (const double log_z = sum_products(chain, work, wanted); std::isfinite(log_z)) return log_z;
+  if (work.listed.is_worth(chain)) {
+    const double log_z = work.listed.sum(chain);
+    if (std::isfinite(log_z)) {
+      if (!wanted.any()) return log_z;
+      work.listed.each_step([&](std::size_t t, std::size_t, std::size_t y, std::size_t z, double p) { expect_pair(wanted, chain, t, y, z, p); });
+      if (wanted.ngrams) work.listed.each_triple([&](std::uint32_t g, double p) { wanted.ngrams[g] += wanted.weight * p; });
+      return log_z;
+    }
+  } else if (const double log_z = sum_products(chain, work, wanted); std::isfinite(log_z)) {
+    return log_z;
+  }
   reach_all(chain, work.states);
   HistoryStates<double> states{chain, work.states};
   return expect_steps(states, wanted);

@@ -8,7 +8,7 @@
 #include "engine/history_flows.hpp"
 #include "engine/history_states.hpp"
 #include "engine/lattice.hpp"
-#include "engine/listed_passes.hpp"
+#include "engine/listed_sums.hpp"
 
 namespace trellis {
 
@@ -18,7 +18,7 @@ struct HistorySumsWorkspace {
   std::vector<double> tops;           // [T, stride] the most that edges and totals give with a label, of edges per token
   TokenNgrams<double> by_token;       // factors
   ForwardSums sums;
-  ListedPasses listed;
+  ListedSums<double> listed;
   FlowPasses flows;
   std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha as the flows have it, [n_contexts]
   std::vector<double> gram_sums;      // [n_grams]
@@ -55,9 +55,9 @@ class NgramTables {
     for (std::size_t z = 0; z < L; ++z) tops_[z] = edge_tops_[z] + total_tops_[z];
     top_ = total_top;
     if (!end_.empty()) top_ += std::max(0.0, *std::max_element(end_.data(), end_.data() + L));
-    exp_all(scores_, score_factors_), exp_all(end_, end_factors_);
-    std::vector<double> total_factors;
-    join_scores<SumProduct>(ngrams, score_factors_.data(), total_factors);
+    std::vector<double> factors, total_factors;
+    exp_all(scores_, factors), exp_all(end_, end_factors_);
+    join_scores<SumProduct>(ngrams, factors.data(), total_factors);
     if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
     plan_totals_.clear();
     for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors[g]);
@@ -109,7 +109,7 @@ class NgramTables {
   double sum_products(const ChainView<double>& chain, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const;
 
   std::vector<double> edge_, scores_, totals_, end_;
-  std::vector<double> edge_factors_, score_factors_, end_factors_;
+  std::vector<double> edge_factors_, end_factors_;
   EdgeRange edges_;
   double top_ = 0;                                     // what a total and an end can give together at most
   std::vector<double> edge_tops_, total_tops_, tops_;  // [stride] what edges, totals and both give at most with a label

@@ -2,6 +2,7 @@
 
 #include "engine/elementary.hpp"
 #include "engine/hypergraph_passes.hpp"
+#include "engine/listed_sums.hpp"
 
 namespace trellis {
 namespace {
@@ -12,10 +13,6 @@ void forward_best(LatticeWorkspace<Real>& w) {
   w.alpha.assign(w.states.size(), kForbidden<Real>);
   w.alpha[0] = 0;
   for (const auto& step : w.steps) w.alpha[step.to] = std::max(w.alpha[step.to], step.grown(w.alpha[step.from]));
-}
-
-TRELLIS_CLONES void exponentiate(double* numbers, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes_at(numbers + i) = exp_lanes(lanes(numbers + i));
 }
 
 }  // namespace
@@ -102,7 +99,7 @@ void share_steps(StateTable<double>& w, std::size_t t, std::span<const StateStep
   }
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (shares[i] > kForbidden<double>) shares[i] -= w.alpha[steps[i].to];
-  exponentiate(shares, steps.size());
+  exp_values(shares, steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) w.sums[steps[i].to] += shares[i];
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (shares[i] > 0) shares[i] /= w.sums[steps[i].to];

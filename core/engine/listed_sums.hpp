@@ -1,5 +1,6 @@
-// Sums over the paths of a chain of order 1 or 2 with dense tables, whose tokens have lists of few labels: step by step over what is
-// listed. A state is a listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next:
+// Sums over the paths of a chain of order 1 or 2 whose tokens have lists of few labels: step by step over what is listed. A state is a
+// listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next. Label triples stand in a
+// dense table, or are sparse n-grams; of those the ones that exist are looked up.
 //
 //   w(step) = exp(tri[x][y][z] + edge_t[y][z] + emit_t[z] - top_t),   top_t the greatest of the token
 //   alpha_t[to] = sum over steps into it of alpha_{t-1}[from] · w(step),   P(step) = alpha_{t-1}[from] · w(step) · beta_t[to]
@@ -7,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/chain.hpp"
+#include "engine/ngram_scores.hpp"
 #include "engine/scale.hpp"
 
 namespace trellis {
@@ -19,15 +20,17 @@ void exp_values(double* values, std::size_t n);
 template <class Real>
 class ListedSums {
  public:
-  // Whether that takes less than dense passes do: so many steps of a dense table cost as much as one of these.
+  // Whether a chain has lists of which so many steps, or a step per so many of a dense table, are worth going through.
   static bool is_worth(const ChainView<Real>& chain) {
-    constexpr std::size_t kLessWork = 24;
+    constexpr std::size_t kMostTriples = 4096, kLessWork = 24;  // per token on average, faster than flows; of dense passes
+    if (!chain.allowed || (chain.ngrams && (chain.ngrams->ngrams->order() != 2 || chain.ngrams->by_token))) return false;
     std::size_t steps = 0, dense = chain.n_tokens * chain.n_labels * chain.n_labels, x = 1, y = 1;
     for (std::size_t t = 0; t < chain.n_tokens; ++t) {
       const std::size_t z = labels_of(*chain.allowed, t).n;
-      steps += chain.tri ? x * y * z : y * z;
+      steps += chain.tri || chain.ngrams ? x * y * z : y * z;
       x = y, y = z;
     }
+    if (chain.ngrams) return steps <= kMostTriples * chain.n_tokens;
     return kLessWork * steps <= (chain.tri ? dense * chain.n_labels : dense);
   }
 
@@ -35,7 +38,8 @@ class ListedSums {
   double sum(const ChainView<Real>& chain) {
     chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
     const std::size_t T = chain.n_tokens;
-    steps_.assign(1, 0), states_.assign(1, 0);
+    steps_.assign(1, 0), states_.assign(1, 0), triples_.clear();
+    if (chain.ngrams && place_.size() < chain.n_labels) place_.resize(chain.n_labels, -1);
     sums_.ranges.assign(T + 1, {1, 1});
     double tops = 0;
     for (std::size_t t = 0; t < T; ++t) {
@@ -50,9 +54,11 @@ class ListedSums {
           double score = static_cast<double>(edge[at.zs[k]]) + emit[at.zs[k]];
           if (tri) score += tri[at.zs[k]];
           if (chain.end && t + 1 == T) score += chain.end[at.zs[k]];
-          top = std::max(top, *weight++ = score);
+          *weight++ = score;
         }
       });
+      if (chain.ngrams && t) add_triples(at, t);
+      for (weight = first; weight < first + n_steps; ++weight) top = std::max(top, *weight);
       if (top == kForbidden<double>) return top;
       for (weight = first; weight < first + n_steps; ++weight)
         if ((*weight -= top) < least && *weight > kForbidden<double>) least = *weight;
@@ -72,7 +78,7 @@ class ListedSums {
     for (std::size_t t = chain_.n_tokens; t-- > 0;) {
       const TokenSteps at(*this, t);
       const double* alpha = t ? alpha_.data() + states_[t - 1] : &kOne;
-      const double* weight = weights_.data() + steps_[t];
+      double* weight = weights_.data() + steps_[t];  // becomes P
       for (double& beta : sums_.beta) beta *= sums_.scales[t];
       before_.resize(at.xs.n * at.n_middles);
       at.each_from([&](std::size_t from, std::size_t to, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
@@ -80,13 +86,19 @@ class ListedSums {
         double sum = 0;
         for (std::size_t k = 0; k < at.zs.n; ++k, ++weight) {
           const double after = *weight * beta[k];
-          visit(t, x, y, at.zs[k], alpha[from] * after);
+          visit(t, x, y, at.zs[k], *weight = alpha[from] * after);
           sum += after;
         }
         before_[from] = alpha[from] > 0 ? sum : 0;  // of what is never met it may be too large for a number
       });
       sums_.beta.swap(before_);
     }
+  }
+
+  // After that: calls visit(node, P) for the sparse triples of steps.
+  template <class Visit>
+  void each_triple(Visit visit) const {
+    for (const Triple& triple : triples_) visit(triple.node, weights_[triple.step]);
   }
 
  private:
@@ -100,8 +112,9 @@ class ListedSums {
     bool second;
 
     TokenSteps(const ListedSums& of, std::size_t t)
-        : xs(of.listed(t, of.chain_.tri ? 2 : 1)), ys(of.listed(t, 1)), zs(of.listed(t, 0)),
-          n_middles(of.chain_.tri ? ys.n : 1), second(of.chain_.tri != nullptr) {}
+        : ys(of.listed(t, 1)), zs(of.listed(t, 0)), second(of.chain_.tri || of.chain_.ngrams) {
+      xs = of.listed(t, second ? 2 : 1), n_middles = second ? ys.n : 1;
+    }
     // Calls visit(state before, the first state after it, x, y).
     template <class Visit>
     TRELLIS_INLINE void each_from(Visit visit) const {
@@ -109,6 +122,34 @@ class ListedSums {
         for (std::size_t m = 0; m < n_middles; ++m, ++from) visit(from, m * zs.n, xs[i], second ? ys[m] : xs[i]);
     }
   };
+
+  struct Triple {
+    std::size_t step;
+    std::uint32_t node;
+  };
+  // The scores of triples, to those of the steps of token t.
+  void add_triples(const TokenSteps& at, std::size_t t) {
+    const Ngrams& ngrams = *chain_.ngrams->ngrams;
+    for (std::size_t k = 0; k < at.zs.n; ++k) place_[at.zs[k]] = static_cast<std::int32_t>(k);
+    at.each_from([&, first = steps_[t]](std::size_t, std::size_t, std::size_t x, std::size_t y) mutable {
+      const std::uint32_t pair = ngrams.find(static_cast<std::uint32_t>(1 + x), y);
+      const auto add = [&](std::uint32_t node, std::size_t k) {
+        weights_[first + k] += chain_.ngrams->scores[node];
+        triples_.push_back({first + k, node});
+      };
+      if (pair == Ngrams::kNone) {
+      } else if (ngrams.n_children(pair) <= at.zs.n) {
+        ngrams.each_child(pair, [&](std::uint32_t node) {
+          if (const std::int32_t k = place_[ngrams.label(node)]; k >= 0) add(node, static_cast<std::size_t>(k));
+        });
+      } else {
+        for (std::size_t k = 0; k < at.zs.n; ++k)
+          if (const std::uint32_t node = ngrams.find(pair, at.zs[k]); node != Ngrams::kNone) add(node, k);
+      }
+      first += at.zs.n;
+    });
+    for (std::size_t k = 0; k < at.zs.n; ++k) place_[at.zs[k]] = -1;
+  }
 
   // The labels at t - back, or NULL before the sentence.
   ListedLabels listed(std::size_t t, std::size_t back) const {
@@ -129,6 +170,8 @@ class ListedSums {
   std::vector<std::size_t> steps_, states_;   // [T + 1] where those of a token begin
   std::vector<double> weights_, alpha_;       // of all steps; of all states, each token's sum to one
   std::vector<double> before_;                // beta of the token before
+  std::vector<Triple> triples_;
+  std::vector<std::int32_t> place_;           // [n_labels] in the list of a token, -1: not there
   ForwardSums sums_;
 };
 

@@ -23,7 +23,7 @@ bool TreeForest::build(const TreeScores& scores) {
       if (score == kForbidden<double>) return;
       tails_.push_back(first), tails_.push_back(second);
       tail_starts_.push_back(static_cast<std::int64_t>(tails_.size()));
-      parts_.push_back(way.has_part ? Part{way.head, way.sibling, way.word} : Part{0, 0, 0});
+      parts_.push_back(way.has_part ? EdgePart{way.head, way.sibling, way.word} : EdgePart{0, 0, 0});
       edge_scores_.push_back(score);
     });
     if (parts_.size() == before) return;  // it cannot be made
@@ -43,7 +43,7 @@ double TreeForest::sum(const TreeScores& scores, double* arcs, double* siblings)
   std::fill_n(arcs, scores.arcs.size(), 0.0);
   if (siblings) std::fill_n(siblings, scores.siblings.size(), 0.0);
   for (std::size_t e = 0; e < parts_.size(); ++e) {
-    const Part& part = parts_[e];
+    const EdgePart& part = parts_[e];
     if (!part.word) continue;
     arcs[part.head * (n_ + 1) + part.word] += shares_[e];
     if (siblings)

@@ -22,14 +22,14 @@ class TreeForest {
     for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
       derivations.edges(rank, edges_);
       for (std::int64_t e : edges_)
-        if (const Part& part = parts_[static_cast<std::size_t>(e)]; part.word)
+        if (const EdgePart& part = parts_[static_cast<std::size_t>(e)]; part.word)
           heads_[part.word - 1] = static_cast<std::int32_t>(part.head);
       visit(rank, derivations.score(rank), heads_.data());
     }
   }
 
  private:
-  struct Part {
+  struct EdgePart {
     std::uint32_t head, sibling, word;  // word 0: the edge has no part
   };
   std::size_t node_of(const TreeItem& item) const {
@@ -41,7 +41,7 @@ class TreeForest {
   std::vector<std::int32_t> nodes_;  // [kinds, n + 1, n + 1] node of each item, -1 where it cannot be made
   std::vector<std::int64_t> in_starts_, tail_starts_;
   std::vector<std::int32_t> tails_, heads_;
-  std::vector<Part> parts_;           // [n_edges]
+  std::vector<EdgePart> parts_;           // [n_edges]
   std::vector<double> edge_scores_;   // [n_edges]
   std::vector<double> shares_;        // [n_edges] marginals
   std::vector<std::int64_t> edges_;

@@ -46,7 +46,7 @@ class SentenceSums {
       std::vector<double> token_ngrams;       // [entries of runs] the same
       std::vector<double> of_node;            // [n_nodes] of those of a token
     } slow;
-    Tables<double> tables;  // by logarithms
+    ChainTables<double> tables;  // by logarithms
     StateTable<double> states;
     HistorySumsWorkspace histories;
     TokenRuns<double> runs;  // what attributes give to n-grams

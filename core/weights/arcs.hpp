@@ -5,7 +5,6 @@
 //
 // Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
-
 #include "engine/elementary.hpp"
 #include "engine/trees.hpp"
 #include "weights/folded_arcs.hpp"
