@@ -76,10 +76,12 @@ TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real
     Vector<Real> sum = Vector<Real>{} + number;
     for (const Real* row : rows)
       if (row) sum += lanes(row + first);
-    const auto reaches = sum >= least;
+    if (!(largest_of<Real>(sum) >= least)) continue;
+    Real sums[kLanes<Real>];
+    lanes_at(sums) = sum;
     for (std::size_t i = 0; i < kLanes<Real> && first + i < n_labels; ++i) {
       labels[n] = static_cast<std::int32_t>(first + i);
-      n += reaches[i] != 0;
+      n += sums[i] >= least;
     }
   }
   return n;
@@ -202,8 +204,9 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
   work.pairs.clear(), work.pair_starts.assign(1, 0), work.labels.resize(L + 1);
   for (std::size_t t = 0; t < T; ++t) {
     const auto keep = [&](std::size_t y, const auto& labels) {
-      for (std::size_t j = 0; j < labels.size(); ++j)
-        work.pairs.push_back({static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])});
+      const std::size_t first = work.pairs.size(), n = chain.ngrams->relaxed.n_before == 1 ? std::min<std::size_t>(labels.size(), 1) : labels.size();
+      work.pairs.resize(first + n);
+      for (std::size_t j = 0; j < n; ++j) work.pairs[first + j] = {static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])};
     };
     for (std::size_t j = 0; chain.allowed && j < (t ? labels_of(*chain.allowed, t - 1).n : 1); ++j)
       keep(t ? labels_of(*chain.allowed, t - 1)[j] : L, labels_of(*chain.allowed, t));
@@ -232,8 +235,11 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
     Real* ahead = work.ahead_of(chain, t, 0);
     std::fill_n(ahead, size_of_token, kForbidden<Real>);
     if (t + 1 == T) {
-      for (const auto [x, y] : pairs_at(t))
-        ahead[relaxed.before(x) * stride + y] = ahead[after_none * stride + y] = chain.end ? chain.end[y] : 0;
+      const auto end_with = [&](const auto& labels) {
+        for (std::size_t x = 0; x < relaxed.n_before; ++x)
+          for (std::size_t j = 0; j < labels.size(); ++j) ahead[x * stride + labels[j]] = chain.end ? chain.end[labels[j]] : 0;
+      };
+      chain.allowed ? end_with(labels_of(*chain.allowed, t)) : end_with(AllLabels{L});
       continue;
     }
     work.asked.clear();
@@ -249,9 +255,10 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
         for (std::size_t i = 0; i < stride; ++i) base[i] = (edge[i] + emit[i]) + follows[i] + (gains ? gains[y * stride + i] : 0);
       }
     });
-    if (relaxed.n_before > 1)
-      for (const auto [x, y] : pairs_at(t))
-        if (work.goes_on[y]) work.asked.push_back({x, y});
+    std::size_t n = work.asked.size();
+    work.asked.resize(n + pairs_at(t).size() + 1);
+    for (const LabelPair& pair : pairs_at(t)) work.asked[n] = pair, n += relaxed.n_before > 1 && work.goes_on[pair.y];
+    work.asked.resize(n);
     while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
     look_back(relaxed, stride, work.base.data(), work.asked, ahead);
   }

@@ -15,7 +15,8 @@ template <class Real>
 struct HistoryWorkspace : StateTable<Real> {
   std::vector<std::int32_t> place;          // [n_nodes] of some states in the table; -1 between uses
   std::vector<Real> edges, emit, best;      // of the relaxed chain of order 1 and its mirror image
-  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label
+  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label; one of each first
+                                            // label where the relaxed chain has no triples
   std::vector<std::size_t> pair_starts;     // [T + 1]
   std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
   Real slack = 0;                           // far above what rounding adds up to
