@@ -201,8 +201,14 @@ template <class Real>
 void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
-  work.pairs.clear(), work.pair_starts.assign(1, 0), work.labels.resize(L + 1);
+  const bool all = !chain.allowed && least == kForbidden<Real>;  // then those of the second token are those of all others
+  work.pairs.clear(), work.pairs_at.clear(), work.labels.resize(L + 1);
   for (std::size_t t = 0; t < T; ++t) {
+    const std::size_t begin = work.pairs.size();
+    if (all && t > 1) {
+      work.pairs_at.push_back(work.pairs_at[1]);
+      continue;
+    }
     const auto keep = [&](std::size_t y, const auto& labels) {
       const std::size_t first = work.pairs.size(), n = chain.ngrams->relaxed.n_before == 1 ? std::min<std::size_t>(labels.size(), 1) : labels.size();
       work.pairs.resize(first + n);
@@ -211,12 +217,16 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
     for (std::size_t j = 0; chain.allowed && j < (t ? labels_of(*chain.allowed, t - 1).n : 1); ++j)
       keep(t ? labels_of(*chain.allowed, t - 1)[j] : L, labels_of(*chain.allowed, t));
     for (std::size_t y = t ? 0 : L; !chain.allowed && y < (t ? L : L + 1); ++y) {
+      if (all) {
+        keep(y, AllLabels{L});
+        continue;
+      }
       const Real* edge = work.edges.data() + ((by_token ? t * (L + 1) : 0) + y) * stride;
       const Real before = t ? work.best[(t - 1) * stride + y] : 0;
       const std::array<const Real*, 5> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
       keep(y, ListedLabels{work.labels.data(), find_promising(before, rows, L, least, work.labels.data())});
     }
-    work.pair_starts.push_back(work.pairs.size());
+    work.pairs_at.emplace_back(begin, work.pairs.size() - begin);
   }
 }
 
@@ -229,7 +239,7 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const std::size_t after_none = relaxed.after_none(L);
   work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(L * stride);
   const auto pairs_at = [&](std::size_t t) {
-    return std::span(work.pairs).subspan(work.pair_starts[t], work.pair_starts[t + 1] - work.pair_starts[t]);
+    return std::span(work.pairs).subspan(work.pairs_at[t].first, work.pairs_at[t].second);
   };
   for (std::size_t t = T; t-- > 0;) {
     Real* ahead = work.ahead_of(chain, t, 0);
