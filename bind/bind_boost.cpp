@@ -32,8 +32,9 @@ struct PyBooster {
     check_weights(weights, corpus.n_sentences());
     require(max_step > 0, "max_step must be above 0");
     make_read_only(gold);
-    core = std::make_unique<Booster>(layout.core, corpus.data, corpus.starts.data(), corpus.n_sentences(), gold.data(),
-                                     weights ? weights->data() : nullptr, bound_named(bound), max_step);
+    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(),
+                            .weights = weights ? weights->data() : nullptr, .n_sentences = corpus.n_sentences()};
+    core = std::make_unique<Booster>(layout.core, examples, bound_named(bound), max_step);
   }
 
   void begin(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {

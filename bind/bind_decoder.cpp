@@ -534,7 +534,7 @@ void bind_decoder(nb::module_& module) {
            "None). open: a local model normalises over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
-        Decoder::Lists lists = self.core.attribute_lists(batch, on_edge);
+        TokenLists lists = self.core.attribute_lists(batch, on_edge);
         return ListsOut{std::move(lists.starts), std::move(lists.ids), std::move(lists.values)};
       }, "batch"_a, "on_edge"_a, "What stands at each token, as Encoded takes it.")
       .def("set_of", [](const PyDecoder& self, const Batch& batch) {

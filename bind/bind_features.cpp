@@ -120,7 +120,7 @@ std::vector<ColumnCodes> columns_from(const std::vector<CodedColumn>& given, std
 namespace {
 
 using Lists = std::pair<Numpy<std::int64_t>, Numpy<std::int32_t>>;
-Lists lists_to_numpy(AttributeLists lists) { return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids))}; }
+Lists lists_to_numpy(TokenLists lists) { return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids))}; }
 
 constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
 
@@ -133,7 +133,7 @@ Lists extract(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, cons
   if (static_cast<std::size_t>(plan.n_tables) != vocabulary.tables().size() ||
       static_cast<std::size_t>(plan.n_folds) != vocabulary.folds().size())
     throw nb::value_error("a plan of another vocabulary");
-  AttributeLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
+  TokenLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
   return lists_to_numpy(std::move(lists));
 }
 
@@ -183,7 +183,7 @@ std::tuple<Numpy<std::int64_t>, Numpy<std::int32_t>, Numpy<float>> renumbered(
     const Ints& rank) {
   check_lists(starts, ids, rank.size());
   require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
-  ValuedLists lists = without_gil([&] { return renumber(span(starts), span(ids), span(values), span(rank)); });
+  TokenLists lists = without_gil([&] { return renumber(span(starts), span(ids), span(values), span(rank)); });
   return {to_numpy(std::move(lists.starts)), to_numpy(std::move(lists.ids)), to_numpy(std::move(lists.values))};
 }
 

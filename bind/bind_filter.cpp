@@ -20,7 +20,7 @@ struct PyFilter {
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, true);
     make_read_only(std::tie(gold));
   }
-  FilterTokens tokens() const { return {corpus.data, corpus.starts.data(), gold.data()}; }
+  Examples tokens() const { return {corpus.data, corpus.starts.data(), gold.data()}; }
 
   void pass(const Longs& sentences, float rate, float least) {
     check_order(sentences, corpus.n_sentences());

@@ -136,9 +136,8 @@ struct PyDual {
     if (end && end->size() != stride) throw nb::value_error("end does not fit");
     if (given.has_value() != (kernel.kind == Kernel::kGiven) || (given && (given->shape(0) != n || given->shape(1) != n)))
       throw nb::value_error("a kernel that is given is a matrix [n_tokens, n_tokens]");
-    DualProblem problem{corpus.data, corpus.starts.data(), gold.data(), corpus.n_sentences(), corpus.n_attributes, L, order};
-    problem.weights = weights ? weights->data() : nullptr;
-    problem.costs = costs ? costs->data() : nullptr;
+    DualProblem problem{{corpus.data, corpus.starts.data(), gold.data(), {}, weights ? weights->data() : nullptr,
+                         costs ? costs->data() : nullptr, corpus.n_sentences()}, corpus.n_attributes, L, order};
     problem.edge = edge ? edge->data() : nullptr;
     problem.end = end ? end->data() : nullptr;
     core = std::make_unique<DualChain>(problem, kernel, given ? given->data() : nullptr, memory);

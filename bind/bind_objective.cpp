@@ -20,13 +20,13 @@ struct ChainObjective : PyObjective {
     n_parameters = layout.core.n_parameters();
     const Encoded& corpus = layout.corpus;
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
-    Gold known{gold.data(), {}};
-    if (partial) known.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
+    Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .n_sentences = corpus.n_sentences()};
+    if (partial) examples.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
     require(!partial || !local, "local decisions need every label");
     require(!corpus.data.histories || !local, "local decisions have no weights of longer label runs with attributes");
     make_read_only(std::tie(gold, partial));
     n_sentences = corpus.n_sentences();
-    core = make_objective(layout.core, corpus.data, corpus.starts.data(), n_sentences, known, local, single);
+    core = make_objective(layout.core, examples, local, single);
   }
 };
 

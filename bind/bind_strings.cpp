@@ -1,14 +1,11 @@
 // Python's strings to dictionary-encoded columns, and look-ups in frozen dictionaries.
-#include <algorithm>
-#include <atomic>
-#include <numeric>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "attributes.hpp"
 #include "coded.hpp"
 #include "text/bounds.hpp"
+#include "text/crfsuite_file.hpp"
 
 using namespace nb::literals;
 using namespace trellis;
@@ -55,18 +52,6 @@ Coded intern_packed(const Bytes& data, const Longs& starts) {
       codes[i] = interner.intern({text + ends[i], static_cast<std::size_t>(ends[i + 1] - ends[i])});
   }
   return coded(std::move(codes), interner);
-}
-
-// Pieces of bytes one after the other: piece i is text[begins[i] .. begins[i] + sizes[i]).
-Numpy<std::uint8_t> gathered(const Bytes& text, const Longs& begins, const Longs& sizes) {
-  require(begins.size() == sizes.size(), "one size per piece");
-  std::vector<std::uint8_t> out;
-  const auto n = static_cast<std::int64_t>(text.size());
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    require(begins(i) >= 0 && sizes(i) >= 0 && begins(i) <= n && sizes(i) <= n - begins(i), "a piece out of the text");
-    out.insert(out.end(), text.data() + begins(i), text.data() + begins(i) + sizes(i));
-  }
-  return to_numpy(std::move(out));
 }
 
 // ---- bags of attributes
@@ -123,45 +108,16 @@ Numpy<std::int32_t> find_strings(const Bytes& data, const Longs& starts, const I
   return to_numpy(std::move(ids));
 }
 
-// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
-// result computes what is left, which is all where the system gives no thread.
-class PyDigests {
- public:
-  explicit PyDigests(std::vector<Bytes> arrays)
-      : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
-    std::iota(order_.begin(), order_.end(), 0);  // the largest first
-    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
-    try {
-      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
-    } catch (...) {  // no thread or no memory left for one
-    }
-  }
-  ~PyDigests() {
-    next_ = order_.size();
-    join();
-  }
-  std::vector<std::uint64_t> result() {
-    const WithoutGil released;
-    work();
-    join();
-    return digests_;
-  }
-
- private:
-  void work() {
-    for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
-  }
-  void join() {
-    for (std::thread& helper : helpers_)
-      if (helper.joinable()) helper.join();
-  }
-
-  std::vector<Bytes> arrays_;
-  std::vector<std::size_t> order_;       // [n_arrays]
-  std::vector<std::uint64_t> digests_;   // [n_arrays]
-  std::atomic<std::size_t> next_{0};     // of order_
-  std::thread helpers_[2];
-};
+nb::dict crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
+  CrfsuiteModel model = read_crfsuite({file.c_str(), file.size()}, first, last);
+  nb::dict out;
+  const auto put = [&](const char* name, auto& numbers) { out[name] = to_numpy(std::move(numbers)); };
+  put("labels.data", model.labels.data), put("labels.starts", model.labels.starts);
+  put("attributes.data", model.attributes.data), put("attributes.starts", model.attributes.starts), put("slots", model.slots);
+  put("rows.starts", model.row_starts), put("rows.labels", model.row_labels), put("rows.weights", model.row_weights);
+  put("previous", model.previous), put("next", model.next), put("pair_weights", model.pair_weights);
+  return out;
+}
 
 }  // namespace
 
@@ -171,13 +127,15 @@ void bind_strings(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_array, "starts"_array,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
-  module.def("gathered", &gathered, "text"_array, "begins"_array, "sizes"_array, "Pieces of bytes one after the other.");
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_array, "The hash of an array's bytes, the same on every machine.");
-  nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
-      .def(nb::init<std::vector<Bytes>>(), "arrays"_array)
-      .def("result", guarded(&PyDigests::result), "Waits for them.");
+  nb::class_<Digest>(module, "Digest", "A digest of an array's bytes, the same on every machine.")
+      .def(nb::init<>())
+      .def("add", [](Digest& self, const Bytes& bytes) { self.add(span(bytes)); }, "bytes"_array,
+           "The next piece; all but the last are multiples of 64 bytes.")
+      .def("result", &Digest::result);
+  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", &slots_of, "data"_array, "starts"_array, "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_array, "n"_a,
              "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");

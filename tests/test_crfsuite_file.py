@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +143,78 @@ def test_damaged_files_are_errors(old: Path, tmp_path: Path) -> None:
         except ModelError:
             refusals += 1
     assert refusals > 50
+
+
+def packed(data: bytes) -> tuple[bytearray, list[int]]:
+    """A file that can be changed, and where features, labels, attributes and their references begin."""
+    return bytearray(data), list(struct.unpack_from("<5I", data, 28))
+
+
+def test_features_may_come_in_any_order(old: Path) -> None:
+    data, (features, *_) = packed(old.read_bytes())
+    (count,) = struct.unpack_from("<I", data, features + 8)
+    records = [data[features + 12 + 20 * i : features + 32 + 20 * i] for i in range(count)]
+    random.Random(3).shuffle(records)
+    data[features + 12 : features + 12 + 20 * count] = b"".join(records)
+    X, _ = sentences(20, 8)
+    ours, other = trellis.load(old), trellis.Tagger.from_bytes(bytes(data))
+    assert other.to_bytes() == ours.to_bytes()
+    assert other.tag_batch(X) == ours.tag_batch(X)
+
+
+def test_hostile_files_are_errors(old: Path) -> None:
+    whole = old.read_bytes()
+
+    def rejects(data: bytearray, why: str) -> None:
+        with pytest.raises(ModelError, match=why) as error:
+            trellis.Tagger.from_bytes(bytes(data))
+        assert "\n" not in str(error.value)
+
+    def records(data: bytearray, at: int) -> list[int]:
+        """Where the records of a table of strings begin, by their ids."""
+        n, links = struct.unpack_from("<II", data, at + 16)
+        return [at + place for place in struct.unpack_from(f"<{n}I", data, at + links)]
+
+    for chunk, what in ((1, "label"), (2, "attribute")):
+        data, at = packed(whole)
+        size, places = struct.unpack_from("<I", data, at[chunk] + 4)[0], records(data, at[chunk])
+        for place in places:  # all reach to the end of the table
+            struct.pack_into("<I", data, place + 4, at[chunk] + size - place - 8)
+        rejects(data, f"{what}.* (damaged|UTF-8)")
+        for offset, number, why in ((0, 7, "is damaged"), (4, 0, "is damaged"), (4, 1 << 31, "is damaged")):
+            data, at = packed(whole)
+            struct.pack_into("<I", data, records(data, at[chunk])[1] + offset, number)
+            rejects(data, f"{what} 1 .* {why}")
+        for number in (0, size, (1 << 32) - 1):
+            data, at = packed(whole)
+            (links,) = struct.unpack_from("<I", data, at[chunk] + 20)
+            struct.pack_into("<I", data, at[chunk] + links + 4, number)
+            rejects(data, f"{what} 1 .* nowhere")
+        data, at = packed(whole)
+        data[records(data, at[chunk])[1] + 8] = 0xFF
+        rejects(data, f"{what} 1 .* UTF-8")
+        data, at = packed(whole)
+        first, second = (records(data, at[chunk])[i] for i in (0, 1))
+        if data[first + 4] == data[second + 4]:
+            data[second + 8 : second + 8 + data[first + 4]] = data[first + 8 : first + 8 + data[first + 4]]
+            rejects(data, "twice")
+        data, at = packed(whole)
+        struct.pack_into("<I", data, 16 + 4 * chunk, 1 << 31)  # how many there are
+        rejects(data, f"{what}s .* damaged")
+    for offset, number, why in (
+        (0, 9, "unknown kind"),
+        (4, 1 << 30, "unknown attribute or label"),
+        (8, 1 << 30, "unknown label"),
+        (16, 0x7FF00000, "no number"),
+    ):
+        data, at = packed(whole)
+        struct.pack_into("<I", data, at[0] + 12 + offset, number)
+        rejects(data, why)
+    for offset in range(28, 40, 4):
+        for place in (len(whole) - 2, (1 << 32) - 1):
+            data, _ = packed(whole)
+            struct.pack_into("<I", data, offset, place)
+            rejects(data, "early|damaged")
 
 
 def test_convert(old: Path, tmp_path: Path, call: Callable[..., Done]) -> None:

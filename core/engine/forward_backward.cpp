@@ -159,5 +159,6 @@ double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, do
   template double log_partition(const ChainView<Real>&, SumWorkspace&);        \
   template double marginals(const ChainView<Real>&, SumWorkspace&, double*, double*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

@@ -142,5 +142,6 @@ Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
   template Real ngram_total(const NgramScores<Real>&, std::size_t, std::uint32_t);                                           \
   template Real history_score(const ChainView<Real>&, const std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

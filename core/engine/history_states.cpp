@@ -312,5 +312,6 @@ Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Re
   template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&);                           \
   template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

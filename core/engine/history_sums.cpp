@@ -1,5 +1,7 @@
 #include "engine/history_sums.hpp"
 
+#include <cmath>
+
 #include "engine/elementary.hpp"
 
 namespace trellis {

@@ -149,5 +149,6 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std:
   template std::size_t k_best_on_lattice(const ChainView<Real>&, std::size_t, LatticeWorkspace<Real>&, BestListsScratch<Real>&, \
                                          std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

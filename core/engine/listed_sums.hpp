@@ -13,7 +13,7 @@
 
 namespace trellis {
 
-// values [n], padded to whole vectors, become exp of them
+// values [n], with room for whole vectors, become exp of them
 void exp_values(double* values, std::size_t n);
 
 // Scratch of one thread.
@@ -38,12 +38,15 @@ class ListedSums {
   double sum(const ChainView<Real>& chain) {
     chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
     const std::size_t T = chain.n_tokens;
-    steps_.assign(1, 0), states_.assign(1, 0), weights_.clear(), triples_.clear();
+    steps_.assign(1, 0), states_.assign(1, 0), triples_.clear();
     if (chain.ngrams && place_.size() < chain.n_labels) place_.resize(chain.n_labels, -1);
     sums_.ranges.assign(T + 1, {1, 1});
     double tops = 0;
     for (std::size_t t = 0; t < T; ++t) {
       const TokenSteps at(*this, t);
+      const std::size_t n_steps = at.xs.n * at.n_middles * at.zs.n;
+      if (weights_.size() < padded(steps_[t] + n_steps)) weights_.resize(2 * padded(steps_[t] + n_steps));
+      double *const first = weights_.data() + steps_[t], *weight = first;
       double top = kForbidden<double>, least = 0;
       at.each_from([&](std::size_t, std::size_t, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
         const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *tri = chain.tri ? chain.tri_at(x, y) : nullptr;
@@ -51,20 +54,19 @@ class ListedSums {
           double score = static_cast<double>(edge[at.zs[k]]) + emit[at.zs[k]];
           if (tri) score += tri[at.zs[k]];
           if (chain.end && t + 1 == T) score += chain.end[at.zs[k]];
-          weights_.push_back(score);
+          *weight++ = score;
         }
       });
       if (chain.ngrams && t) add_triples(at, t);
-      for (std::size_t i = steps_[t]; i < weights_.size(); ++i) top = std::max(top, weights_[i]);
+      for (weight = first; weight < first + n_steps; ++weight) top = std::max(top, *weight);
       if (top == kForbidden<double>) return top;
-      for (std::size_t i = steps_[t]; i < weights_.size(); ++i)
-        if ((weights_[i] -= top) < least && weights_[i] > kForbidden<double>) least = weights_[i];
+      for (weight = first; weight < first + n_steps; ++weight)
+        if ((*weight -= top) < least && *weight > kForbidden<double>) least = *weight;
       tops += top;
       sums_.ranges[t].least = least > kLow ? kLowFactor : 0;
-      steps_.push_back(weights_.size()), states_.push_back(states_[t] + at.n_middles * at.zs.n);
+      steps_.push_back(steps_[t] + n_steps), states_.push_back(states_[t] + at.n_middles * at.zs.n);
     }
-    weights_.resize(padded(weights_.size()), 0);
-    exp_values(weights_.data(), weights_.size());
+    exp_values(weights_.data(), steps_[T]);
     alpha_.assign(states_[T], 0);
     const double log_z = sum_forward(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });
     return log_z + tops;

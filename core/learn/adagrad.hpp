@@ -9,6 +9,7 @@
 // squares are copied in before the pass, and both out after it.
 #pragma once
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "learn/sentence_sums.hpp"
@@ -94,17 +95,19 @@ class AdaGradPass {
 
   // Step along the sums in `piece` over the sentences of a batch. Its edge slots become zero again.
   TRELLIS_INLINE void step_edges(const std::int64_t* sentences, std::size_t n, Piece& piece) {
-    const Sites& at = data_.edge_attributes;
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
-    const std::size_t first_triple = first_pair + layout_.edge_places.size();
-    for (std::size_t j = 0; j < n && at.starts; ++j)
-      for (std::int64_t i = at.starts[starts_[sentences[j]]]; i < at.starts[starts_[sentences[j] + 1]]; ++i)
-        for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k) {
-          const double w = step_one(first_slot + k, piece.edge_slots[k], edge_shares_[at.ids[i]]);
-          sums_.edge_weights[k] = static_cast<Real>(w);
-          piece.edge_slots[k] = 0;
-        }
-    if (data_.segments) step_segments(sentences, n, piece);
+    const std::size_t first_triple = first_pair + layout_.edge_places.size(), first_segment = sums_.first_segment_slot();
+    for (std::size_t j = 0; j < n; ++j) {
+      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, edge_shares_, [&](std::uint32_t k, double share) {
+        sums_.edge_weights[k] = static_cast<Real>(step_one(first_slot + k, std::exchange(piece.edge_slots[k], 0), share));
+      });
+      if (!data_.segments) continue;
+      double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
+      step_sites(data_.segments->attributes, data_.segments->rules->longest, sentences[j], layout_.row_starts, segment_shares_,
+                 [&](std::uint32_t k, double share) {
+        sums_.segment_weights[k - first_segment] = static_cast<Real>(step_one(k, std::exchange(slots[k - first_segment], 0), share));
+      });
+    }
     for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
       sums_.set_pair(i, step_one(first_pair + i, piece.pairs[sums_.pair_place(i)], batch_share_));
     for (std::size_t i = 0; i < layout_.tri_places.size(); ++i)
@@ -113,17 +116,13 @@ class AdaGradPass {
   }
 
  private:
-  void step_segments(const std::int64_t* sentences, std::size_t n, Piece& piece) {
-    const Sites& at = data_.segments->attributes;
-    const auto longest = static_cast<std::int64_t>(data_.segments->rules->longest);
-    const std::size_t first = sums_.first_segment_slot();
-    double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
-    for (std::size_t j = 0; j < n; ++j)
-      for (std::int64_t i = at.starts[longest * starts_[sentences[j]]]; i < at.starts[longest * starts_[sentences[j] + 1]]; ++i)
-        for (std::uint32_t k = layout_.row_starts[at.ids[i]]; k < layout_.row_starts[at.ids[i] + 1]; ++k) {
-          sums_.segment_weights[k - first] = static_cast<Real>(step_one(k, slots[k - first], segment_shares_[at.ids[i]]));
-          slots[k - first] = 0;
-        }
+  // Calls step(slot, share) for the rows of what stands at the sites of a sentence, so many per token.
+  template <class StepSlot>
+  void step_sites(const Sites& at, std::size_t per_token, std::int64_t s, std::span<const std::uint32_t> row_starts,
+                  const std::vector<double>& shares, StepSlot step) {
+    const auto n = static_cast<std::int64_t>(per_token);
+    for (std::int64_t i = at.starts ? at.starts[n * starts_[s]] : 0; at.starts && i < at.starts[n * starts_[s + 1]]; ++i)
+      for (std::uint32_t k = row_starts[at.ids[i]]; k < row_starts[at.ids[i] + 1]; ++k) step(k, shares[at.ids[i]]);
   }
 
   template <class Visit>

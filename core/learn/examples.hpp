@@ -1,4 +1,4 @@
-// Labelled sentences, as learners of chains that go sentence by sentence read them.
+// Labelled sentences, as all learners of chains read them.
 #pragma once
 #include "weights/sites.hpp"
 
@@ -9,8 +9,11 @@ struct Examples {
   const std::int64_t* starts;       // [n_sentences + 1]
   const std::int32_t* gold;         // [n_tokens], -1 where `partial` says which labels it may be
   LabelSets partial{};              // over all tokens, or starts null
-  const double* weights = nullptr;  // [n_sentences] by which steps are multiplied, or null
+  const double* weights = nullptr;  // [n_sentences] how much each counts, or null
   const float* costs = nullptr;     // [n_labels, n_labels] of gold label and another, or null: one per wrong label
+  std::size_t n_sentences = 0;      // where a learner goes over all of them
+
+  std::size_t n_tokens() const { return n_sentences ? static_cast<std::size_t>(starts[n_sentences]) : 0; }
 };
 
 }  // namespace trellis

@@ -16,7 +16,7 @@ TRELLIS_CLONES void normalize(float* scores, std::size_t n_labels, std::size_t s
 
 // Calls visit(token, gold label) for all tokens of some sentences.
 template <class Visit>
-void each_token(const FilterTokens& tokens, std::span<const std::int64_t> sentences, Visit visit) {
+void each_token(const Examples& tokens, std::span<const std::int64_t> sentences, Visit visit) {
   for (const std::int64_t s : sentences)
     for (std::int64_t t = tokens.starts[s]; t < tokens.starts[s + 1]; ++t) visit(static_cast<std::size_t>(t), tokens.gold[t]);
 }
@@ -29,7 +29,7 @@ void Filter::scores(const ChainData& data, std::size_t token, float* out) const 
 }
 
 // g[a, z] = value(a) · (p(z) - [z is gold]);  squares += g²;  w -= rate / sqrt(squares) · g
-void Filter::pass(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
+void Filter::pass(const Examples& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
                   const Patience::GoOn& go_on) {
   const std::size_t L = rows.n_labels(), stride = padded(L);
   const Sites& at = tokens.data.attributes;
@@ -60,7 +60,7 @@ void Filter::pass(const FilterTokens& tokens, std::span<const std::int64_t> sent
   }
 }
 
-std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
+std::vector<float> Filter::gold_margins(const Examples& tokens, std::span<const std::int64_t> sentences,
                                         std::size_t n_threads) const {
   std::vector<std::size_t> known;
   each_token(tokens, sentences, [&](std::size_t t, std::int32_t gold) {
@@ -80,7 +80,7 @@ std::vector<float> Filter::gold_margins(const FilterTokens& tokens, std::span<co
   return out;
 }
 
-TokenSets Filter::candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
+TokenSets Filter::candidates(const Examples& tokens, std::span<const std::int64_t> sentences,
                              const FilterRule& rule, std::size_t n_threads, std::vector<float>& scored) const {
   constexpr std::size_t kBlock = 64;  // sentences
   const std::size_t L = rows.n_labels();

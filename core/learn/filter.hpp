@@ -5,23 +5,16 @@
 #pragma once
 #include <span>
 
+#include "learn/examples.hpp"
 #include "parallel.hpp"
 #include "weights/growing_rows.hpp"
 #include "weights/label_filter.hpp"
-#include "weights/sites.hpp"
 
 namespace trellis {
 
 struct FilterSteps {
   float rate = 0.5f;
   float least = 0.002f;  // a residual below it makes no step
-};
-
-// Tokens with their gold labels (-1: unknown) in sentences.
-struct FilterTokens {
-  const ChainData& data;
-  const std::int64_t* starts;  // [n_sentences + 1]
-  const std::int32_t* gold;    // [n_tokens]
 };
 
 class Filter {
@@ -31,14 +24,14 @@ class Filter {
       : rows(n_attributes, n_labels, heavy_from<float>(padded(n_labels)), true), n_used_(n_used) {}
 
   // One pass over some sentences in the given order.
-  void pass(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
+  void pass(const Examples& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
             const Patience::GoOn& go_on);
   // By how much the best label outscores the gold one at each token of some sentences; of known labels only.
-  std::vector<float> gold_margins(const FilterTokens& tokens, std::span<const std::int64_t> sentences,
+  std::vector<float> gold_margins(const Examples& tokens, std::span<const std::int64_t> sentences,
                                   std::size_t n_threads) const;
   // The candidates of their tokens, the gold label always among them; all labels where that is not known. `scored` become
   // their scores.
-  TokenSets candidates(const FilterTokens& tokens, std::span<const std::int64_t> sentences, const FilterRule& rule,
+  TokenSets candidates(const Examples& tokens, std::span<const std::int64_t> sentences, const FilterRule& rule,
                        std::size_t n_threads, std::vector<float>& scored) const;
 
   GrowingRows rows;

@@ -10,7 +10,7 @@
 namespace trellis {
 namespace {
 
-constexpr std::size_t kBlock = 2048;
+constexpr std::size_t kNumbersAtOnce = 2048;
 
 typedef std::uint16_t Short __attribute__((vector_size(kLanes<float> * 2), aligned(2), may_alias));
 using Long = Vector<std::uint32_t>;
@@ -41,7 +41,7 @@ TRELLIS_INLINE std::uint16_t rounded(double value) {
 TRELLIS_CLONES void dots_of_block(const PastSteps& h, std::size_t r, const double* g, std::size_t begin, std::size_t end,
                                   double* dots) {
   const std::size_t n = end - begin;
-  float given[kBlock] = {}, s_r[kBlock] = {}, y_r[kBlock] = {};
+  float given[kNumbersAtOnce] = {}, s_r[kNumbersAtOnce] = {}, y_r[kNumbersAtOnce] = {};
   for (std::size_t i = 0; i < n; ++i) {
     given[i] = static_cast<float>(g[begin + i]);
     s_r[i] = wide_one(h.steps[r * h.size + begin + i]);
@@ -78,7 +78,7 @@ TRELLIS_CLONES void dots_of_block(const PastSteps& h, std::size_t r, const doubl
 TRELLIS_CLONES void sum_of_block(const PastSteps& h, double factor, const double* g, const double* step_factors,
                                  const double* change_factors, std::size_t begin, std::size_t end, double* out) {
   const std::size_t n = end - begin;
-  float sums[kBlock] = {};
+  float sums[kNumbersAtOnce] = {};
   for (std::size_t j = 0; j < h.n_pairs; ++j) {
     const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
     const auto a = static_cast<float>(step_factors[j]), b = static_cast<float>(change_factors[j]);
@@ -129,10 +129,10 @@ TRELLIS_CLONES Curvature remember(const double* x, const double* old_x, const do
 }
 
 void history_dots(const PastSteps& history, std::size_t r, const double* g, std::size_t n_threads, double* dots) {
-  const std::size_t n_blocks = (history.size + kBlock - 1) / kBlock, n_dots = history.n_pairs * kHistoryDots;
+  const std::size_t n_blocks = (history.size + kNumbersAtOnce - 1) / kNumbersAtOnce, n_dots = history.n_pairs * kHistoryDots;
   std::vector<double> parts(n_blocks * n_dots);
-  parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
-    dots_of_block(history, r, g, begin, end, parts.data() + begin / kBlock * n_dots);
+  parallel_blocks(history.size, kNumbersAtOnce, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+    dots_of_block(history, r, g, begin, end, parts.data() + begin / kNumbersAtOnce * n_dots);
   });
   for (std::size_t k = 0; k < n_dots; ++k) {
     dots[k] = 0;
@@ -142,7 +142,7 @@ void history_dots(const PastSteps& history, std::size_t r, const double* g, std:
 
 void history_sum(const PastSteps& history, double factor, const double* g, const double* step_factors,
                  const double* change_factors, std::size_t n_threads, double* out) {
-  parallel_blocks(history.size, kBlock, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
+  parallel_blocks(history.size, kNumbersAtOnce, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
     sum_of_block(history, factor, g, step_factors, change_factors, begin, end, out);
   });
 }

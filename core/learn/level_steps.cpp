@@ -57,36 +57,37 @@ void LevelLearner::pass(const LevelTokens& tokens, std::span<const std::int64_t>
   }
 }
 
-std::vector<float> LevelLearner::gold_margins(const LevelTokens& tokens, std::span<const std::int64_t> sentences,
-                                              std::size_t n_threads) const {
-  std::vector<std::size_t> starts{0};
-  for (const std::int64_t s : sentences)
-    starts.push_back(starts.back() + static_cast<std::size_t>(tokens.starts[s + 1] - tokens.starts[s]));
-  std::vector<float> out(starts.back(), std::numeric_limits<float>::infinity());
-  parallel_blocks(
-      sentences.size(), kBlock, n_threads, [] { return LevelSentence(); },
-      [&](LevelSentence& sentence, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          if (starts[i] == starts[i + 1]) continue;
-          open(tokens, static_cast<std::size_t>(sentences[i]), sentence);
-          sentence.each_gap([&](std::size_t t, double gap) { out[starts[i] + t] = static_cast<float>(gap); });
-        }
-      });
-  return out;
-}
-
-TokenSets LevelLearner::pruned(const LevelTokens& tokens, std::span<const std::int64_t> sentences, double margin,
-                               std::size_t n_threads) const {
-  std::vector<TokenSets> blocks((sentences.size() + kBlock - 1) / kBlock);
+template <class Visit>
+void LevelLearner::each_sentence(const LevelTokens& tokens, std::span<const std::int64_t> sentences, std::size_t n_threads,
+                                 Visit visit) const {
   parallel_blocks(
       sentences.size(), kBlock, n_threads, [] { return LevelSentence(); },
       [&](LevelSentence& sentence, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           if (tokens.starts[sentences[i]] == tokens.starts[sentences[i] + 1]) continue;
           open(tokens, static_cast<std::size_t>(sentences[i]), sentence);
-          sentence.prune(margin, true, blocks[begin / kBlock]);
+          visit(i, sentence);
         }
       });
+}
+
+std::vector<float> LevelLearner::gold_margins(const LevelTokens& tokens, std::span<const std::int64_t> sentences,
+                                              std::size_t n_threads) const {
+  std::vector<std::size_t> starts{0};
+  for (const std::int64_t s : sentences)
+    starts.push_back(starts.back() + static_cast<std::size_t>(tokens.starts[s + 1] - tokens.starts[s]));
+  std::vector<float> out(starts.back(), std::numeric_limits<float>::infinity());
+  each_sentence(tokens, sentences, n_threads, [&](std::size_t i, LevelSentence& sentence) {
+    sentence.each_gap([&](std::size_t t, double gap) { out[starts[i] + t] = static_cast<float>(gap); });
+  });
+  return out;
+}
+
+TokenSets LevelLearner::pruned(const LevelTokens& tokens, std::span<const std::int64_t> sentences, double margin,
+                               std::size_t n_threads) const {
+  std::vector<TokenSets> blocks((sentences.size() + kBlock - 1) / kBlock);
+  each_sentence(tokens, sentences, n_threads,
+                [&](std::size_t i, LevelSentence& sentence) { sentence.prune(margin, true, blocks[i / kBlock]); });
   return joined(blocks);
 }
 

@@ -22,22 +22,22 @@ namespace {
     sums.sum(block, piece, residual, row, gradient);                                                                        \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 template <class Real>
 class ChainObjective final : public Objective {
  public:
-  ChainObjective(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                 const Gold& gold, bool local)
-      : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences),
-        stride_(padded(layout.n_columns())), sentences_(layout, data, starts, n_sentences, gold, local) {}
+  ChainObjective(const Layout& layout, const Examples& examples, bool local)
+      : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences),
+        stride_(padded(layout.n_columns())), sentences_(layout, examples, local) {}
 
   void losses(const double* parameters, std::size_t n_threads, double* losses) override {
     constexpr std::size_t kBlock = 16;
     sentences_.set(parameters);
-    parallel_blocks(n_sentences_, kBlock, n_threads, [] { return State{}; },
-                    [&](State& state, std::size_t first, std::size_t last) {
+    parallel_blocks(n_sentences_, kBlock, n_threads, [] { return Scratch{}; },
+                    [&](Scratch& scratch, std::size_t first, std::size_t last) {
                       for (std::size_t s = first; s < last; ++s)
-                        losses[s] = sentences_.run(s, 1.0, state.scratch, state.piece, nullptr, false);
+                        losses[s] = sentences_.run(s, 1.0, scratch, nullptr);
                     });
   }
 
@@ -101,9 +101,9 @@ class ChainObjective final : public Objective {
       block.residual.resize(std::max(block.residual.size(), last));
       sentences_.begin_piece(block.scratch, block.piece);
       each_sentence(b, [&](std::size_t s, std::size_t first) {
-        losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, block.scratch, block.piece, block.residual.data() + first, true);
+        losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, block.scratch, block.residual.data() + first);
       });
-      sentences_.end_piece(block.scratch, block.piece);
+      sentences_.end_piece(block.scratch);
     };
     const auto step_part = [&](std::size_t part) {
       if (part < n_parts) {
@@ -131,11 +131,6 @@ class ChainObjective final : public Objective {
 
  private:
   using Scratch = typename SentenceSums<Real>::Scratch;
-  struct State {
-    Scratch scratch;
-    Piece piece;
-  };
-
   // Of edges and of segments, in a piece.
   std::size_t n_slots() const { return sentences_.n_edge_slots() + sentences_.n_segment_slots(); }
 
@@ -152,7 +147,8 @@ class ChainObjective final : public Objective {
     const std::size_t block_bytes = of_segments ? 32 << 20 : 4 << 20, most_pieces = of_segments ? 16 : 64;
     constexpr std::size_t kLeastTokens = 1024, kRoom = 256 << 20;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
-                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))));
+                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))),
+                                                  SentenceSums<Real>::lists(layout_, data_));
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
@@ -176,9 +172,8 @@ class ChainObjective final : public Objective {
     sentences_.begin_piece(w, piece);
     piece.edge_slots.assign(n_slots(), 0);
     for (std::size_t s = first; s < last; ++s)
-      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, piece,
-                                 buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_, true);
-    sentences_.end_piece(w, piece);
+      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_);
+    sentences_.end_piece(w);
   }
 
   // Adds one piece to another, and clears its edge slots.
@@ -206,7 +201,7 @@ class ChainObjective final : public Objective {
   }
 
   const Layout layout_;
-  const ChainData data_;
+  const ChainData& data_;
   const std::int64_t* starts_;
   const std::size_t n_sentences_, stride_;
   SentenceSums<Real> sentences_;
@@ -218,10 +213,9 @@ class ChainObjective final : public Objective {
 
 }  // namespace
 
-std::unique_ptr<Objective> make_objective(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                          std::size_t n_sentences, const Gold& gold, bool local, bool single) {
-  if (single) return std::make_unique<ChainObjective<float>>(layout, data, starts, n_sentences, gold, local);
-  return std::make_unique<ChainObjective<double>>(layout, data, starts, n_sentences, gold, local);
+std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single) {
+  if (single) return std::make_unique<ChainObjective<float>>(layout, examples, local);
+  return std::make_unique<ChainObjective<double>>(layout, examples, local);
 }
 
 }  // namespace trellis

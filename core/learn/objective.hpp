@@ -13,7 +13,6 @@
 #include <memory>
 
 #include "learn/adagrad.hpp"
-#include "weights/layout.hpp"
 
 namespace trellis {
 
@@ -31,7 +30,6 @@ class Objective {
 };
 
 // `local`: each label given the gold labels before it (maximum entropy), instead of whole paths. `single`: in float.
-std::unique_ptr<Objective> make_objective(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                          std::size_t n_sentences, const Gold& gold, bool local, bool single);
+std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single);
 
 }  // namespace trellis

@@ -14,14 +14,14 @@ namespace {
     rows.emissions(begin, end, emit);                                                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 }  // namespace
 
 template <class Real>
-SentenceSums<Real>::SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                                 std::size_t n_sentences, const Gold& gold, bool local, bool few_rows)
-    : rows(layout, data.attributes, n_sentences ? starts[n_sentences] : 0, few_rows), layout_(layout), data_(data),
-      starts_(starts), gold_(gold), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
+SentenceSums<Real>::SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows)
+    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data)), layout_(layout), examples_(examples),
+      data_(examples.data), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
   if (!layout_.ngrams || local_) return;
@@ -66,6 +66,7 @@ void SentenceSums<Real>::change(std::size_t k, double value) {
 
 template <class Real>
 void SentenceSums<Real>::begin_piece(Scratch& w, Piece& piece) const {
+  w.piece = &piece;
   piece.pairs.assign(n_pairs(), 0);
   piece.triples.assign(longer_cells(), 0);
   if (layout_.ngrams) return;
@@ -76,22 +77,21 @@ void SentenceSums<Real>::begin_piece(Scratch& w, Piece& piece) const {
 
 // P(y, z) = product · E[y][z]; the same for triples
 template <class Real>
-void SentenceSums<Real>::end_piece(const Scratch& w, Piece& piece) const {
+void SentenceSums<Real>::end_piece(const Scratch& w) const {
   if (local_ || layout_.ngrams) return;
   for (std::size_t i = 0; i < pair_cells_; ++i)
-    piece.pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
+    w.piece->pairs[i] += static_cast<double>(w.pairs[i]) * factors_.edge[i] + w.pair_sums[i];
   for (std::size_t i = 0; i < triple_cells_; ++i)
-    piece.triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
+    w.piece->triples[i] += static_cast<double>(w.triples[i]) * factors_.tri[i];
 }
 
 template <class Real>
-double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
-                                        bool with_gradient) const {
-  if (starts_[s] == starts_[s + 1]) return 0;
-  potentials(s, w);
-  const double loss = local_ ? local_sentence(s, weight, w, piece, residual, with_gradient)
-                             : sentence(s, weight, w, piece, residual, with_gradient);
-  if (with_gradient) layout_.parts.spread(starts_[s + 1] - starts_[s], residual);
+double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Real* residual) const {
+  w.begin = examples_.starts[s], w.n = examples_.starts[s + 1] - w.begin, w.weight = weight, w.residual = residual;
+  if (w.n == 0) return 0;
+  potentials(w);
+  const double loss = local_ ? local_sentence(w) : sentence(w);
+  if (residual) layout_.parts.spread(w.n, residual);
   return loss;
 }
 
@@ -99,8 +99,8 @@ double SentenceSums<Real>::run(std::size_t s, double weight, Scratch& w, Piece& 
 // forbids
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)]
 template <class Real>
-void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+void SentenceSums<Real>::potentials(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   w.emit.resize(n * padded(layout_.n_columns()));
   sum_emissions(rows, begin, begin + n, w.emit.data());
   layout_.parts.fold(n, w.emit.data());
@@ -118,18 +118,17 @@ void SentenceSums<Real>::potentials(std::size_t s, Scratch& w) const {
 
 // loss_i = log Z - score(gold)
 template <class Real>
-double SentenceSums<Real>::sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual,
-                                             bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
-  const std::int32_t* gold = gold_.labels + begin;
+double SentenceSums<Real>::sentence(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
+  const std::int32_t* gold = examples_.gold + begin;
   const auto may_be = [&](std::size_t t) {
-    return gold_.labels[t] < 0 ? labels_of(gold_.partial, t) : ListedLabels{gold_.labels + t, 1};
+    return examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
   };
   const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
   LabelSets sets = data_.sets;
   if (sets.starts) sets.set_of_token += begin;
-  const double log_z = all_paths(s, weight, 1, sets.starts ? &sets : nullptr, w, piece, residual, with_gradient);
-  if (is_known) return log_z - gold_path(s, weight, w, piece, residual, with_gradient);
+  const double log_z = all_paths(w, w.weight, sets.starts ? &sets : nullptr);
+  if (is_known) return log_z - gold_path(w);
   // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
   w.known.clear();
   for (std::size_t t = begin; t < begin + n; ++t) {
@@ -139,44 +138,42 @@ double SentenceSums<Real>::sentence(std::size_t s, double weight, Scratch& w, Pi
     w.known.end_token();
   }
   sets = w.known.view();
-  return log_z - all_paths(s, weight, -1, &sets, w, piece, residual, with_gradient);
+  return log_z - all_paths(w, -w.weight, &sets);
 }
 
 template <class Real>
-double SentenceSums<Real>::gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece,
-                                              Real* residual, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+double SentenceSums<Real>::gold_path(const Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   double score = 0;
-  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+  each_part(examples_.gold + begin, n, L_, [&](const Part& part) {
     const std::size_t t = part.token, z = part.z, pair = part.cell(1, L_, stride_), triple = part.cell(2, L_, stride_);
     const Real edge = edges_by_token() ? w.token_edge[t * pair_cells_ + pair] : edge_[pair];
     score += static_cast<double>(w.emit[t * stride_ + z]) + edge + (triple_cells_ ? tri_[triple] : 0);
-    if (with_gradient) {
-      residual[t * stride_ + z] -= static_cast<Real>(weight);
+    if (w.residual) {
+      w.residual[t * stride_ + z] -= static_cast<Real>(w.weight);
       if (const std::ptrdiff_t place = places_.empty() ? static_cast<std::ptrdiff_t>(pair) : places_[pair]; place >= 0)
-        piece.pairs[place] -= weight;
-      if (triple_cells_) piece.triples[triple] -= weight;
+        w.piece->pairs[place] -= w.weight;
+      if (triple_cells_) w.piece->triples[triple] -= w.weight;
       if (!data_.histories)
-        add_edge_slots(begin + t, piece, [&](std::uint32_t place) { return place == pair ? -weight : 0.0; });
+        add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) { return place == pair ? -w.weight : 0.0; });
     }
   });
-  if (layout_.ngrams) score += gold_ngrams(s, weight, w, piece, with_gradient);
-  return end_.empty() ? score : score + end_[gold_.labels[begin + n - 1]];
+  if (layout_.ngrams) score += gold_ngrams(w);
+  return end_.empty() ? score : score + end_[examples_.gold[begin + n - 1]];
 }
 
 // What label n-grams of the gold path give, of their own and with edge attributes.
 template <class Real>
-double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece,
-                                                bool with_gradient) const {
+double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
   const Ngrams& ngrams = *layout_.ngrams;
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+  const std::size_t begin = w.begin, n = w.n;
   const TokenNgrams<double>& runs = w.runs.ngrams;
   std::vector<std::uint32_t> gold(data_.histories ? ngrams.order() + 2 : 0);  // by length
   double score = 0;
   std::size_t y = L_;
-  each_ngram(ngrams, gold_.labels + begin, n, [&](std::size_t t, std::uint32_t node) {
+  each_ngram(ngrams, examples_.gold + begin, n, [&](std::size_t t, std::uint32_t node) {
     score += histories_.total(node);
-    for (std::uint32_t g = node; with_gradient && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) piece.triples[g] -= weight;
+    for (std::uint32_t g = node; w.residual && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.piece->triples[g] -= w.weight;
     if (!data_.histories) return;
     std::fill(gold.begin(), gold.end(), Ngrams::kNone);
     for (std::uint32_t g = node; g != Ngrams::kRoot; g = ngrams.shorter(g)) gold[ngrams.length(g)] = g;
@@ -184,9 +181,9 @@ double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scrat
     for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i)
       if (is_gold(runs.nodes[i])) score += runs.scores[i];
     const std::size_t pair = y * stride_ + ngrams.label(node);
-    if (with_gradient)
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
-        return (place < pair_cells_ ? place == pair : is_gold(static_cast<std::uint32_t>(place - pair_cells_))) ? -weight : 0.0;
+    if (w.residual)
+      add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) {
+        return (place < pair_cells_ ? place == pair : is_gold(static_cast<std::uint32_t>(place - pair_cells_))) ? -w.weight : 0.0;
       });
     y = ngrams.label(node);
   });
@@ -195,54 +192,52 @@ double SentenceSums<Real>::gold_ngrams(std::size_t s, double weight, const Scrat
 
 // Sums over what is listed, where that is little: false if it is not, or if products vanish.
 template <class Real>
-bool SentenceSums<Real>::listed_paths(std::size_t s, double weight, int sign, const LabelSets& allowed, Scratch& w, Piece& piece,
-                                      Real* residual, bool with_gradient, double& log_z) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+bool SentenceSums<Real>::listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const {
+  const std::size_t begin = w.begin, n = w.n;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()},
                               n, w.emit.data(), nullptr, &allowed);
   if (!w.listed.is_worth(chain)) return false;
   log_z = w.listed.sum(chain);
   if (!std::isfinite(log_z)) return false;
   for (std::size_t t = 0; t < n; ++t)
-    if (const std::int32_t gold = gold_.labels[begin + t]; gold >= 0 && !allows(allowed, t, static_cast<std::size_t>(gold)))
+    if (const std::int32_t gold = examples_.gold[begin + t]; gold >= 0 && !allows(allowed, t, static_cast<std::size_t>(gold)))
       w.emit[t * stride_ + static_cast<std::size_t>(gold)] = kForbidden<Real>;
-  if (!with_gradient) return true;
-  if (sign > 0) std::fill_n(residual, n * stride_, Real(0));
+  if (!w.residual) return true;
+  if (weight == w.weight) std::fill_n(w.residual, n * stride_, Real(0));
   w.listed.each_step([&](std::size_t t, std::size_t x, std::size_t y, std::size_t z, double p) TRELLIS_INLINE_LAMBDA {
-    p *= sign * weight;
-    residual[t * stride_ + z] += static_cast<Real>(p);
-    piece.pairs[y * stride_ + z] += p;
-    if (triple_cells_) piece.triples[(x * (L_ + 1) + y) * stride_ + z] += p;
+    p *= weight;
+    w.residual[t * stride_ + z] += static_cast<Real>(p);
+    w.piece->pairs[y * stride_ + z] += p;
+    if (triple_cells_) w.piece->triples[(x * (L_ + 1) + y) * stride_ + z] += p;
   });
   return true;
 }
 
 // Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
-// expectations go into residual and piece. Returns log Z. Dense tables by scaled products; where their factors underflow by
+// expectations go into residual and w.piece-> Returns log Z. Dense tables by scaled products; where their factors underflow by
 // logarithms in double: slow, and right.
 template <class Real>
-double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w,
-                                              Piece& piece, Real* residual, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets* allowed) const {
+  const std::size_t begin = w.begin, n = w.n;
   const bool by_token = edges_by_token(), dense = !layout_.ngrams && !data_.segments;
+  const bool is_second = weight != w.weight;  // of partial labels: added to what the first sums have set
   double log_z = 0;
-  if (dense && allowed && !by_token && listed_paths(s, weight, sign, *allowed, w, piece, residual, with_gradient, log_z)) return log_z;
+  if (dense && allowed && !by_token && listed_paths(w, weight, *allowed, log_z)) return log_z;
   for (std::size_t t = 0; t < n && allowed && !layout_.ngrams; ++t)
     forbid_others(labels_of(*allowed, t), L_, w.emit.data() + t * stride_);
   if (dense) {
-    const auto signed_weight = static_cast<Real>(sign * weight);
-    // The first sums over a sentence set its residual, the second (of partial labels) are added.
-    Expectations<Real> x{.node = residual, .add = sign < 0};
-    if (with_gradient && triple_cells_) x.triples = w.triples.data();
-    if (with_gradient && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
+    const auto signed_weight = static_cast<Real>(weight);
+    Expectations<Real> x{.node = w.residual, .add = is_second};
+    if (w.residual && triple_cells_) x.triples = w.triples.data();
+    if (w.residual && by_token) w.token_pairs.resize(n * pair_cells_), x.token_pairs = w.token_pairs.data();
     else (triple_cells_ ? x.pair_sums : x.pairs) = triple_cells_ ? w.pair_sums.data() : w.pairs.data();
     log_z = sum_product(factors_, w.emit.data(), n, by_token ? w.token_edge.data() : nullptr, signed_weight,
-                        w.passes, with_gradient ? &x : nullptr);
+                        w.passes, w.residual ? &x : nullptr);
     for (std::size_t t = 0; t < n && x.token_pairs && std::isfinite(log_z); ++t) {
       const Real* pairs = w.token_pairs.data() + t * pair_cells_;
       for (std::size_t i = t ? 0 : L_ * stride_; i < (t ? L_ * stride_ : pair_cells_); ++i)
-        piece.pairs[i] += signed_weight * pairs[i];
-      add_edge_slots(begin + t, piece, [&](std::uint32_t place) {
+        w.piece->pairs[i] += signed_weight * pairs[i];
+      add_edge_slots(begin + t, *w.piece, [&](std::uint32_t place) {
         return (place / stride_ == L_) == (t == 0) ? static_cast<double>(signed_weight) * pairs[place] : 0.0;
       });
     }
@@ -253,15 +248,15 @@ double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, con
   if (by_token) edge.assign(w.token_edge.begin(), w.token_edge.begin() + n * pair_cells_);
   const double* token_edge = by_token ? edge.data() : nullptr;
   HistoryExpectations wanted;
-  if (with_gradient) {
+  if (w.residual) {
     node.assign(n * stride_, 0);
     if (by_token) token_pairs.assign(n * pair_cells_, 0);
     token_ngrams.resize(w.runs.ngrams.nodes.size());
-    wanted = {node.data(), by_token ? token_pairs.data() : nullptr, piece.pairs.data(), piece.triples.data(),
-              data_.histories ? token_ngrams.data() : nullptr, sign * weight, places_.empty() ? nullptr : places_.data()};
+    wanted = {node.data(), by_token ? token_pairs.data() : nullptr, w.piece->pairs.data(), w.piece->triples.data(),
+              data_.histories ? token_ngrams.data() : nullptr, weight, places_.empty() ? nullptr : places_.data()};
   }
   if (data_.segments) {
-    log_z = segment_sums(s, w, wanted, piece.edge_slots.data() + n_edge_slots());
+    log_z = segment_sums(w, wanted);
   } else if (layout_.ngrams) {
     log_z = histories_.sum(n, emit.data(), token_edge, data_.histories ? &w.runs.ngrams : nullptr, allowed, w.histories, wanted);
   } else {
@@ -271,28 +266,28 @@ double SentenceSums<Real>::all_paths(std::size_t s, double weight, int sign, con
     w.tables.end.assign(end_.begin(), end_.end());
     log_z = exact_sums(w.tables.view(n, emit.data(), token_edge), w.states, wanted);
   }
-  if (!with_gradient) return log_z;
+  if (!w.residual) return log_z;
   for (std::size_t i = 0; i < n * stride_; ++i)
-    residual[i] = static_cast<Real>(sign * weight * node[i] + (sign < 0 ? residual[i] : 0));
+    w.residual[i] = static_cast<Real>(weight * node[i] + (is_second ? w.residual[i] : 0));
   const TokenNgrams<double>& runs = w.runs.ngrams;
   if (data_.histories) of_node.resize(layout_.ngrams->size());
   for (std::size_t t = 0; t < n && data_.edge_attributes.starts; ++t) {
     if (data_.histories)
       for (std::size_t i = runs.starts[t]; i < runs.starts[t + 1]; ++i) of_node[runs.nodes[i]] = token_ngrams[i];
-    add_edge_slots(begin + t, piece, [&, &of_node = of_node, &token_pairs = token_pairs, &node = node](std::uint32_t place) {
+    add_edge_slots(begin + t, *w.piece, [&, &of_node = of_node, &token_pairs = token_pairs, &node = node](std::uint32_t place) {
       if (place >= pair_cells_) return of_node[place - pair_cells_];
-      if (by_token) return sign * weight * token_pairs[t * pair_cells_ + place];
-      return t == 0 ? sign * weight * node[place % stride_] : 0.0;
+      if (by_token) return weight * token_pairs[t * pair_cells_ + place];
+      return t == 0 ? weight * node[place % stride_] : 0.0;
     });
   }
   return log_z;
 }
 
-// Sums over all segmentations; `slots` take the gradient of what segments have by their attributes.
+// Sums over all segmentations; the last edge slots take the gradient of what segments have by their attributes.
 template <class Real>
-double SentenceSums<Real>::segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const {
+double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& wanted) const {
   const SegmentSites& sites = *data_.segments;
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin, longest = sites.rules->longest, first = first_segment_slot();
+  const std::size_t begin = w.begin, n = w.n, longest = sites.rules->longest, first = first_segment_slot();
   // Calls visit(cell, value, slot) for the features of all segments.
   const auto each_slot = [&](auto visit) TRELLIS_INLINE_LAMBDA {
     for (std::size_t site = 0; site < n * longest; ++site)
@@ -310,8 +305,8 @@ double SentenceSums<Real>::segment_sums(std::size_t s, Scratch& w, const History
                   w.of_segments.data());
   double loss = w.lattice->sum();
   const auto each_gold = [&](auto visit) {
-    each_segment(*sites.rules, gold_.labels + begin, n, [&](std::size_t at, std::size_t length) {
-      const auto column = static_cast<std::size_t>(sites.rules->columns[gold_.labels[begin + at]]);
+    each_segment(*sites.rules, examples_.gold + begin, n, [&](std::size_t at, std::size_t length) {
+      const auto column = static_cast<std::size_t>(sites.rules->columns[examples_.gold[begin + at]]);
       if (length <= longest) visit((at * longest + length - 1) * stride_ + column);
     });
   };
@@ -330,15 +325,16 @@ double SentenceSums<Real>::segment_sums(std::size_t s, Scratch& w, const History
     w.of_segments[(at * longest + length - 1) * stride_ + static_cast<std::size_t>(shape.column)] += static_cast<Real>(weight * p);
   });
   each_gold([&](std::size_t cell) { w.of_segments[cell] -= static_cast<Real>(weight); });
-  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { slots[slot] += value * w.of_segments[cell]; });
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA {
+    w.piece->edge_slots[n_edge_slots() + slot] += value * w.of_segments[cell];
+  });
   return loss;
 }
 
 // Maximum entropy: -log P(z | gold labels before it, observations) of every token.
 template <class Real>
-double SentenceSums<Real>::local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece,
-                                                   Real* residual_of, bool with_gradient) const {
-  const std::size_t begin = starts_[s], n = starts_[s + 1] - begin;
+double SentenceSums<Real>::local_sentence(Scratch& w) const {
+  const std::size_t begin = w.begin, n = w.n;
   const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr}, n, w.emit.data(),
                               edges_by_token() ? w.token_edge.data() : nullptr);
   const Ngrams* ngrams = layout_.ngrams;
@@ -348,7 +344,7 @@ double SentenceSums<Real>::local_sentence(std::size_t s, double weight, Scratch&
     for (; ngrams && ngrams->length(c) + 1 >= kScored; c = ngrams->shorter(c)) ngrams->each_child(c, visit);
   };
   double loss = 0;
-  each_part(gold_.labels + begin, n, L_, [&](const Part& part) {
+  each_part(examples_.gold + begin, n, L_, [&](const Part& part) {
     Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of
     const Real* longer = triple_cells_ ? chain.tri_at(part.x, part.y) : nullptr;
     if (ngrams) {
@@ -359,17 +355,17 @@ double SentenceSums<Real>::local_sentence(std::size_t s, double weight, Scratch&
     loss += decide(chain, part, longer, p);
     const std::uint32_t before = state;
     if (ngrams) state = ngrams->state(ngrams->longest(state, part.z));
-    if (!with_gradient) return;
+    if (!w.residual) return;
     const std::size_t pair = part.y * stride_, triple = (part.x * (L_ + 1) + part.y) * stride_;
-    Real* residual = residual_of + part.token * stride_;
+    Real* residual = w.residual + part.token * stride_;
     for (std::size_t z = 0; z < stride_; ++z) {
-      const double r = weight * (p[z] - (z == part.z ? 1.0 : 0.0));
+      const double r = w.weight * (p[z] - (z == part.z ? 1.0 : 0.0));
       residual[z] = static_cast<Real>(r);
-      piece.pairs[pair + z] += r;
-      if (triple_cells_) piece.triples[triple + z] += r;
+      w.piece->pairs[pair + z] += r;
+      if (triple_cells_) w.piece->triples[triple + z] += r;
     }
-    each_longer(before, [&](std::uint32_t g) { piece.triples[g] += residual[ngrams->label(g)]; });
-    add_edge_slots(begin + part.token, piece, [&](std::uint32_t place) {
+    each_longer(before, [&](std::uint32_t g) { w.piece->triples[g] += residual[ngrams->label(g)]; });
+    add_edge_slots(begin + part.token, *w.piece, [&](std::uint32_t place) {
       return place / stride_ == part.y ? static_cast<double>(residual[place % stride_]) : 0.0;
     });
   });

@@ -7,6 +7,7 @@
 #include "engine/history_sums.hpp"
 #include "engine/listed_sums.hpp"
 #include "engine/segments.hpp"
+#include "learn/examples.hpp"
 #include "weights/label_filter.hpp"
 #include "weights/layout.hpp"
 #include "weights/site_rows.hpp"
@@ -25,6 +26,12 @@ template <class Real>
 class SentenceSums {
  public:
   struct Scratch {
+    // The sentence on its way.
+    std::size_t begin = 0, n = 0;                 // tokens
+    double weight = 1;
+    Piece* piece = nullptr;
+    Real* residual = nullptr;                     // [n, stride]; null: no gradient is wanted
+
     std::vector<Real> emit, token_edge;           // [n, stride], [n, L+1, stride] where edges differ by token
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
     std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
@@ -47,9 +54,12 @@ class SentenceSums {
     std::optional<SegmentLattice> lattice;
   };
 
-  SentenceSums(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-               const Gold& gold, bool local, bool few_rows = false);
+  SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows = false);
 
+  // The lists of labels that tokens may have, if residuals of others are zero.
+  static LabelSets lists(const Layout& layout, const ChainData& data) {
+    return layout.ngrams || layout.parts.any() ? LabelSets{} : data.sets;
+  }
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
   // Parameters of segments are the last slots of rows.
   std::size_t first_segment_slot() const {
@@ -72,15 +82,13 @@ class SentenceSums {
   // One parameter to another value, where few rows of attributes have weights.
   void change(std::size_t k, double value);
 
+  // What sentences give goes into `piece` from now on; it is there after the end.
   void begin_piece(Scratch& w, Piece& piece) const;
-  void end_piece(const Scratch& w, Piece& piece) const;
+  void end_piece(const Scratch& w) const;
 
-  // loss of sentence s; with a gradient also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
+  // loss of sentence s; unless residual is null also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
   // the columns of rows, [n, padded(n_columns)]), and its part in the sums of the piece.
-  double run(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-
-  // Potentials of a sentence.
-  void potentials(std::size_t s, Scratch& w) const;
+  double run(std::size_t s, double weight, Scratch& w, Real* residual) const;
 
   SiteRows<Real> rows;
   std::vector<Real> edge_weights;     // [n_edge_slots]
@@ -89,22 +97,20 @@ class SentenceSums {
  private:
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
   std::size_t longer_cells() const { return layout_.ngrams ? layout_.ngrams->size() : triple_cells_; }
-  double sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double all_paths(std::size_t s, double weight, int sign, const LabelSets* allowed, Scratch& w, Piece& piece, Real* residual,
-                   bool with_gradient) const;
-  bool listed_paths(std::size_t s, double weight, int sign, const LabelSets& allowed, Scratch& w, Piece& piece, Real* residual,
-                    bool with_gradient, double& log_z) const;
-  double gold_path(std::size_t s, double weight, const Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
-  double gold_ngrams(std::size_t s, double weight, const Scratch& w, Piece& piece, bool with_gradient) const;
-  double segment_sums(std::size_t s, Scratch& w, const HistoryExpectations& wanted, double* slots) const;
-  double local_sentence(std::size_t s, double weight, Scratch& w, Piece& piece, Real* residual, bool with_gradient) const;
+  void potentials(Scratch& w) const;
+  double sentence(Scratch& w) const;
+  double all_paths(Scratch& w, double weight, const LabelSets* allowed) const;
+  bool listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const;
+  double gold_path(const Scratch& w) const;
+  double gold_ngrams(const Scratch& w) const;
+  double segment_sums(Scratch& w, const HistoryExpectations& wanted) const;
+  double local_sentence(Scratch& w) const;
   template <class ValueOf>
   void add_edge_slots(std::size_t t, Piece& piece, ValueOf value_of) const;
 
   const Layout layout_;
-  const ChainData data_;
-  const std::int64_t* starts_;
-  const Gold gold_;
+  const Examples examples_;
+  const ChainData& data_;
   const bool local_;
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty

@@ -1,6 +1,7 @@
 #include "papers/boost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -19,12 +20,10 @@ constexpr double kRounding = 3e-5;         // what rounding may have made of the
 
 }  // namespace
 
-Booster::Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-                 const std::int32_t* gold, const double* weights, Bound bound, double max_step)
-    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), weights_(weights),
-      bound_(bound), max_step_(max_step), at_(layout, data, starts, n_sentences, gold),
-      sums_(layout, data, starts, n_sentences, {gold, {}}, false, true),
-      losses_(n_sentences), most_(n_sentences), mass_(n_sentences), pull_(n_sentences), stale_(n_sentences),
+Booster::Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step)
+    : layout_(layout), starts_(examples.starts), n_sentences_(examples.n_sentences), weights_(examples.weights),
+      bound_(bound), max_step_(max_step), at_(layout, examples), sums_(layout, examples, false, true),
+      losses_(n_sentences_), most_(n_sentences_), mass_(n_sentences_), pull_(n_sentences_), stale_(n_sentences_),
       excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
       nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
@@ -51,8 +50,8 @@ double Booster::run_one(std::size_t s, Scratch& scratch) const {
   scratch.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
   scratch.piece.edge_slots.resize(sums_.n_edge_slots());
   sums_.begin_piece(scratch.chain, scratch.piece);
-  const double loss = sums_.run(s, 1.0, scratch.chain, scratch.piece, scratch.residual.data(), true);
-  sums_.end_piece(scratch.chain, scratch.piece);
+  const double loss = sums_.run(s, 1.0, scratch.chain, scratch.residual.data());
+  sums_.end_piece(scratch.chain);
   return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
 }
 
@@ -167,7 +166,7 @@ double Booster::pulled(std::size_t k) const {
 }
 
 // The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
-Step Booster::tight_step(std::size_t k) {
+LineStep Booster::tight_step(std::size_t k) {
   coefficients_.assign(at_.exponents(k).size(), 0.0);
   each_meeting(k, [&](std::size_t s, std::size_t place) {
     if (mass_[s] == 0) return;
@@ -179,7 +178,7 @@ Step Booster::tight_step(std::size_t k) {
 }
 
 // w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
-Step Booster::loose_step(std::size_t k, double drawn, double risk) const {
+LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
   const double low = at_.exponents(k).front(), high = at_.exponents(k).back();
   if (low == high) return {0, 0};
   const double s = std::clamp((high - drawn / risk) / (high - low), 0.0, 1.0), down = -low * s, up = high * (1 - s);
@@ -195,7 +194,7 @@ Chosen Booster::choose(std::size_t n_threads) {
   Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
   if (chosen.feature < 0) return chosen;
   if (bound_ == Bound::exact) {
-    const Step exact = exact_step(chosen.feature, n_threads);
+    const LineStep exact = exact_step(chosen.feature, n_threads);
     if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
       chosen.step = exact.size;
       chosen.log_bound = log1p(std::max(exact.gain, -1.0));
@@ -217,7 +216,7 @@ Chosen Booster::choose_loose() {
   double least = -kNothing;
   for (std::size_t k = 0; k < at_.n_features(); ++k) {
     if (gains_[k] > best + slack) continue;
-    const Step step = loose_step(k, pulled(k), risk);
+    const LineStep step = loose_step(k, pulled(k), risk);
     if (step.gain < least) {
       least = step.gain;
       chosen = {static_cast<std::int64_t>(k), step.size, log1p(step.gain)};
@@ -237,7 +236,7 @@ Chosen Booster::choose_tight() {
   double best = -kNothing * risk;
   const auto solve = [&](std::size_t k) {
     if (!solved_[k]) {
-      const Step step = tight_step(k);
+      const LineStep step = tight_step(k);
       gains_[k] = step.gain;
       steps_[k] = step.size;
       solved_[k] = 1;
@@ -353,7 +352,7 @@ double Booster::exact(std::size_t k, double step, std::size_t n_threads) {
 }
 
 // R is convex in w: from the tight step on by secants of the slope, within what is known to hold its root.
-Step Booster::exact_step(std::size_t k, std::size_t n_threads) {
+LineStep Booster::exact_step(std::size_t k, std::size_t n_threads) {
   constexpr int kMost = 60;
   const double slope = pulled(k), end = slope < 0 ? max_step_ : -max_step_;
   double before = 0, slope_before = slope, low = 0, high = end, w = tight_step(k).size;

@@ -48,9 +48,8 @@ struct Touched {
 
 class Booster {
  public:
-  // weights: how much each sentence counts, or null. No step is longer than max_step.
-  Booster(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-          const std::int32_t* gold, const double* weights, Bound bound, double max_step);
+  // All labels are known. No step is longer than max_step.
+  Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step);
 
   // A full pass from these parameters. `scale`, a logarithm, is what small numbers are measured by: NaN for a new one.
   void begin(std::span<const double> parameters, double scale, std::size_t n_threads);
@@ -73,7 +72,7 @@ class Booster {
   std::vector<Meeting> meetings(std::size_t feature) const;
   // The truth about a step: what it multiplies R by; and the best one.
   double exact(std::size_t feature, double step, std::size_t n_threads);
-  Step exact_step(std::size_t feature, std::size_t n_threads);
+  LineStep exact_step(std::size_t feature, std::size_t n_threads);
 
  private:
   struct Scratch {
@@ -98,8 +97,8 @@ class Booster {
   void tally_all(std::size_t n_threads);
   double total() const;
   double pulled(std::size_t k) const;
-  Step tight_step(std::size_t k);
-  Step loose_step(std::size_t k, double drawn, double risk) const;
+  LineStep tight_step(std::size_t k);
+  LineStep loose_step(std::size_t k, double drawn, double risk) const;
   Chosen choose_loose();
   Chosen choose_tight();
   struct Slope {  // (Z(w) - 1) R / exp(scale) along one feature, its slope, and what rounding may have made of the slope
@@ -108,10 +107,8 @@ class Booster {
   Slope slope_at(std::size_t k, double w, std::size_t n_threads);
 
   const Layout layout_;
-  const ChainData data_;
   const std::int64_t* starts_;
   const std::size_t n_sentences_;
-  const std::int32_t* gold_;
   const double* weights_;
   const Bound bound_;
   const double max_step_;

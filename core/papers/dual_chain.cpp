@@ -5,7 +5,7 @@
 namespace trellis {
 namespace {
 
-constexpr double kNothing = 1e-12;  // an alpha that is so small a share of what there is, or was, is rounding
+constexpr double kRoundingOfAlpha = 1e-12;  // an alpha that is so small a share of what there is, or was, is rounding
 
 TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_t begin, std::size_t end,
                               std::size_t stride, double* emit) {
@@ -16,7 +16,7 @@ TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_
 
 DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
     : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
-      gram_(kernel, problem.data, problem.starts, problem.n_sentences, problem.n_attributes, given, memory),
+      gram_(kernel, problem, problem.n_attributes, given, memory),
       now_(weights(false)), products_(problem.n_sentences) {
   if (problem.end) end_.assign(problem.end, problem.end + stride_);
 }
@@ -234,7 +234,7 @@ bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c
     held += one.alpha * losses_.back();
     rest -= one.alpha;
   }
-  double low = rest > kNothing * c ? 0 : top;
+  double low = rest > kRoundingOfAlpha * c ? 0 : top;
   for (std::size_t y = 0; y < losses_.size(); ++y)
     if (sets[i][y].alpha > 0) low = std::min(low, losses_[y]);
   result.violation = std::max(result.violation, top - low);
@@ -257,7 +257,7 @@ void DualChain::optimize(std::size_t i, double c, double tolerance) {
   double most = 0;
   for (std::size_t a = 0; a < m; ++a) most = std::max({most, alphas_[a], chosen_[a]});
   for (double& alpha : chosen_)
-    if (alpha <= kNothing * most) alpha = 0;
+    if (alpha <= kRoundingOfAlpha * most) alpha = 0;
   // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
   const auto value = [&](const std::vector<double>& alpha) {
     double total = 0;

@@ -14,6 +14,7 @@
 #pragma once
 #include "engine/kbest.hpp"
 #include "papers/gram.hpp"
+#include "learn/examples.hpp"
 #include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
 #include "parallel.hpp"
@@ -77,16 +78,11 @@ struct PassResult {
 };
 
 // What is learnt from; all pointers outlive the learner.
-struct DualProblem {
-  ChainData data;
-  const std::int64_t* starts;       // [n_sentences + 1]
-  const std::int32_t* gold;         // [n_tokens]
-  std::size_t n_sentences, n_attributes, n_labels;
-  int order;                        // 0: label pairs have no weights; 1; 2: triples have some too
-  const double* weights = nullptr;  // [n_sentences] how much each counts, or null
-  const float* costs = nullptr;     // [n_labels, n_labels] of gold label and another, or null: one a wrong label
-  const float* edge = nullptr;      // [L+1, stride] 0 or minus infinity, or null
-  const float* end = nullptr;       // [stride] the same for last labels, or null
+struct DualProblem : Examples {
+  std::size_t n_attributes, n_labels;
+  int order;                    // 0: label pairs have no weights; 1; 2: triples have some too
+  const float* edge = nullptr;  // [L+1, stride] 0 or minus infinity, or null
+  const float* end = nullptr;   // [stride] the same for last labels, or null
 };
 
 class DualChain {

@@ -42,12 +42,12 @@ inline SlopeParts slope_at(const ExponentialSum& f, double w) {
   return s;
 }
 
-struct Step {
+struct LineStep {
   double size, gain;  // gain = f(size) <= 0
 };
 
 // Newton's method on log P - log N, which is nearly straight, kept within what is known to hold the root.
-inline Step least(const ExponentialSum& f, double limit) {
+inline LineStep least(const ExponentialSum& f, double limit) {
   const SlopeParts at_0 = slope_at(f, 0);
   if (at_0.up == at_0.down) return {0, 0};
   const bool forward = at_0.up < at_0.down;

@@ -4,16 +4,14 @@
 
 namespace trellis {
 
-Gram::Gram(const Kernel& kernel, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-           std::size_t n_attributes, const double* given, std::size_t memory)
-    : kernel_(kernel), starts_(starts), n_sentences_(n_sentences),
-      n_tokens_(static_cast<std::size_t>(starts[n_sentences])), given_(given) {
+Gram::Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attributes, const double* given, std::size_t memory)
+    : kernel_(kernel), starts_(examples.starts), n_tokens_(examples.n_tokens()), given_(given) {
   if (given_) return;
-  observations_ = Observations(data.attributes, n_tokens_, n_attributes);
+  observations_ = Observations(examples.data.attributes, n_tokens_, n_attributes);
   if (kernel.kind == Kernel::kLinear) return;  // its scores come from weights: only a sentence's own block is asked for
   std::size_t n = 0, bytes = 0;
-  for (; n < n_sentences; ++n) {
-    bytes += n_tokens_ * static_cast<std::size_t>(starts[n + 1] - starts[n]) * sizeof(double);
+  for (; n < examples.n_sentences; ++n) {
+    bytes += n_tokens_ * static_cast<std::size_t>(starts_[n + 1] - starts_[n]) * sizeof(double);
     if (bytes > memory) break;
   }
   kept_.resize(n);

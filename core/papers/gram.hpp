@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "learn/examples.hpp"
 #include "papers/kernel.hpp"
 
 namespace trellis {
@@ -17,8 +18,7 @@ struct GramBlock {
 class Gram {
  public:
   // `given` is a whole matrix [n_tokens, n_tokens], for kernels that are not functions of products; else null.
-  Gram(const Kernel& kernel, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-       std::size_t n_attributes, const double* given, std::size_t memory);
+  Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attributes, const double* given, std::size_t memory);
 
   // Compute the blocks that are kept, by n_threads; the first call alone has something to do.
   void fill(std::size_t n_threads);
@@ -32,7 +32,7 @@ class Gram {
 
   Kernel kernel_;
   const std::int64_t* starts_;  // [n_sentences + 1]
-  std::size_t n_sentences_, n_tokens_;
+  std::size_t n_tokens_;
   const double* given_;
   Observations observations_;
   std::vector<std::vector<double>> kept_;  // of the first sentences, [n_tokens, length]; of the linear kernel none

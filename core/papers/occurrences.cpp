@@ -15,10 +15,9 @@ int period_of(const std::size_t* labels, int n) {
 
 }  // namespace
 
-Occurrences::Occurrences(const Layout& layout, const ChainData& data, const std::int64_t* starts,
-                         std::size_t n_sentences, const std::int32_t* gold)
-    : layout_(layout), data_(data), starts_(starts), n_sentences_(n_sentences), gold_(gold), L_(layout.n_labels),
-      stride_(padded(layout.n_labels)), n_edge_groups_(data.edge_attributes.starts ? layout.n_edge_attributes : 0),
+Occurrences::Occurrences(const Layout& layout, const Examples& examples)
+    : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences), gold_(examples.gold),
+      L_(layout.n_labels), stride_(padded(layout.n_labels)), n_edge_groups_(data_.edge_attributes.starts ? layout.n_edge_attributes : 0),
       label_group_(layout.n_attributes + n_edge_groups_) {
   const std::size_t n_slots = layout.row_labels.size();
   for (std::size_t a = 0; a < layout.n_attributes; ++a) first_features_.push_back(layout.row_starts[a]);

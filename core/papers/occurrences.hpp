@@ -22,8 +22,7 @@ namespace trellis {
 
 class Occurrences {
  public:
-  Occurrences(const Layout& layout, const ChainData& data, const std::int64_t* starts, std::size_t n_sentences,
-              const std::int32_t* gold);
+  Occurrences(const Layout& layout, const Examples& examples);
 
   std::size_t n_groups() const { return first_features_.size() - 1; }
   std::size_t n_features() const { return first_features_.back(); }
@@ -83,7 +82,7 @@ class Occurrences {
   std::size_t gold_label(std::size_t s, std::ptrdiff_t t) const { return t < 0 ? L_ : gold_[starts_[s] + t]; }
 
   const Layout layout_;
-  const ChainData data_;
+  const ChainData& data_;
   const std::int64_t* starts_;
   const std::size_t n_sentences_;
   const std::int32_t* gold_;

@@ -8,6 +8,16 @@
 
 namespace trellis {
 
+namespace {
+
+// Where a look finds its vector for token t: vectors[first + t] + slot.
+struct PlacedLook {
+  std::size_t first;  // column * (n + 2 * reach) + reach + offset
+  std::size_t slot;   // of floats in the record
+};
+
+}  // namespace
+
 // Scratch of one thread. Where records lie is looked up once per token and column, for positions -reach .. n + reach.
 struct Decoder::Buffers : Potentials<float> {
   std::vector<const std::int32_t*> views;  // [n_columns, n + 2 * reach] view ids of what stands there
@@ -15,10 +25,8 @@ struct Decoder::Buffers : Potentials<float> {
   std::vector<std::int32_t> symbols;       // [n] of a matcher
   std::vector<std::int32_t> matched;       // [n_matchers, 3, n] what dictionaries say
   std::vector<std::uint64_t> keys;         // [n_joint, n]
-  std::vector<std::int32_t> ids, sets;     // [n_joint, n], [n]
-  std::vector<std::vector<std::int32_t>> edge_ids;  // [n] edge attributes, where n-grams have scores at single tokens
-  std::vector<std::int32_t> look_at;       // as Sum has them
-  std::vector<std::size_t> look_offset;
+  std::vector<std::int32_t> ids, sets;     // [n_joint or n_edge, n], [n]
+  std::vector<PlacedLook> looks;           // [n_looks]
   TokenSets candidates;                    // where there is a filter
   LevelSentence levels;                    // of which it has more
   LocalScratch local;
@@ -51,10 +59,8 @@ namespace {
 //            + sum over given attributes a of value(a) · w[a, z]
 struct Sum {
   const float* const* vectors;  // [n_columns, n + 2 * reach]
-  std::size_t width, n, stride;
-  const std::int32_t* look_at;     // [n_looks] column * width + reach + offset
-  const std::size_t* look_offset;  // [n_looks] slot * stride
-  std::size_t n_looks;
+  std::span<const PlacedLook> looks;
+  std::size_t n, stride;
   const std::int32_t* ids;  // [n_joint, n], -1 where silent
   std::size_t n_joint;
   const float* bias;  // [stride]
@@ -70,8 +76,8 @@ TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& row
     each_block<float>(sum.stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<float> total[chunks];
       for (std::size_t c = 0; c < chunks; ++c) total[c] = lanes(sum.bias + z + c * kLanes<float>);
-      sum_heavy<float>(0, sum.n_looks, [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
-        return sum.vectors[sum.look_at[k] + t] + sum.look_offset[k];
+      sum_heavy<float>(0, sum.looks.size(), [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
+        return sum.vectors[sum.looks[k].first + t] + sum.looks[k].slot;
       }, static_cast<const float*>(nullptr), z, total);
       for (std::size_t c = 0; c < chunks; ++c) lanes_at(here + z + c * kLanes<float>) = total[c];
     });
@@ -258,15 +264,21 @@ void Decoder::match(std::size_t n, Buffers& buffers) const {
 // keys[t] = the packed ids of template `number` at token t, kSilent where a view says nothing.
 void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, std::uint64_t* keys) const {
   const Template& shape = model_.plan.templates[number];
-  const std::size_t width = n + 2 * model_.plan.reach;
   std::fill_n(keys, n, 0);
   for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
     const Atom atom = model_.plan.atoms[a];
     const auto [column, view] = model_.plan.view_of(atom);
-    const std::int32_t* const* views = buffers.views.data() + column * width + model_.plan.reach + atom.offset;
-    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
+    const std::int32_t* const* views = buffers.views.data() + place_of(column, n, atom.offset);
+    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
     for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], fold);
   }
+}
+
+// ids[t] = the attribute of template `number` at token t, -1 where it has none.
+void Decoder::find(std::int32_t number, std::size_t n, Buffers& buffers, std::int32_t* ids) const {
+  if (buffers.keys.size() < n) buffers.keys.resize(n);
+  pack(number, n, buffers, buffers.keys.data());
+  for (std::size_t t = 0; t < n; ++t) ids[t] = model_.vocabulary.find(model_.plan.templates[number], buffers.keys[t]);
 }
 
 void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open) const {
@@ -275,7 +287,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   if (n == 0) return;
   place(batch, sentence, buffers);
   if (buffers.emit.size() < n * stride) buffers.emit.resize(n * stride);
-  if (buffers.keys.size() < n * (n_joint + 1)) buffers.keys.resize(n * (n_joint + 1)), buffers.ids.resize(n * n_joint);
+  if (buffers.keys.size() < n * n_joint) buffers.keys.resize(n * n_joint);
+  if (buffers.ids.size() < n * n_joint) buffers.ids.resize(n * n_joint);
 
   // Joint templates in three rounds, so that what one round needs of memory is on its way while another works:
   // pack the keys, find the attributes, add their rows.
@@ -286,27 +299,18 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
     for (std::size_t t = 0; t < n; ++t) table.prefetch(keys[t]);
   }
   for (std::size_t j = 0; j < n_joint; ++j) {
-    const FrozenTable& table = model_.vocabulary.tables[model_.plan.templates[joint_[j]].table];
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::uint64_t key = buffers.keys[j * n + t];
-      const std::int32_t id = key == kSilent ? -1 : table.find(key);
-      buffers.ids[j * n + t] = id;
-      if (id >= 0) model_.rows.prefetch_row(id);
-    }
+    const Template& shape = model_.plan.templates[joint_[j]];
+    for (std::size_t i = j * n; i < (j + 1) * n; ++i)
+      if (buffers.ids[i] = model_.vocabulary.find(shape, buffers.keys[i]); buffers.ids[i] >= 0) model_.rows.prefetch_row(buffers.ids[i]);
   }
   for (std::size_t i = 0; i < n_joint * n; ++i)
     if (buffers.ids[i] >= 0) model_.rows.prefetch_slots(buffers.ids[i]);
 
-  const std::size_t width = n + 2 * model_.plan.reach;
   const bool made = heavy.made.load(std::memory_order_acquire);
-  buffers.look_at.clear();
-  buffers.look_offset.clear();
-  for (const Look& look : looks_) {
-    buffers.look_at.push_back(static_cast<std::int32_t>(look.column * width + model_.plan.reach + look.offset));
-    buffers.look_offset.push_back(look.slot * stride);
-  }
-  sum_emissions({buffers.vectors.data(), width, n, stride, buffers.look_at.data(), buffers.look_offset.data(),
-                 looks_.size(), buffers.ids.data(), n_joint, bias_.data(), batch.bag.sites(), static_cast<std::size_t>(begin)},
+  buffers.looks.clear();
+  for (const Look& look : looks_) buffers.looks.push_back({place_of(look.column, n, look.offset), look.slot * stride});
+  sum_emissions({buffers.vectors.data(), buffers.looks, n, stride, buffers.ids.data(), n_joint, bias_.data(),
+                 sites_of(batch.bag), static_cast<std::size_t>(begin)},
                 {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
                 buffers.emit.data());
   if (has_filter()) filter_labels(batch, begin, n, buffers);
@@ -349,59 +353,49 @@ LabelSets Decoder::sets_in(const Buffers& buffers) const {
   return {buffers.sets.data(), model_.sets.starts, model_.sets.labels};
 }
 
-TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
-  std::vector<TokenSets> sentences(batch.starts.size() - 1);
+// work(buffers, sentence, heavy) for all sentences.
+template <class Work>
+void Decoder::each_sentence(const Batch& batch, std::size_t n_threads, Work work) const {
   State& now = state();
   parallel_blocks(
-      sentences.size(), 32, n_threads, [&] { return Borrowed(now); },
+      batch.starts.size() - 1, 32, n_threads, [&] { return Borrowed(now); },
       [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
-        for (std::size_t s = first; s < last; ++s) {
-          if (batch.starts[s] == batch.starts[s + 1]) continue;
-          fill(batch, s, now.heavy, *borrowed);
-          sentences[s] = (*borrowed).candidates;
-        }
+        for (std::size_t s = first; s < last; ++s) work(*borrowed, s, now.heavy);
       });
+}
+
+TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
+  std::vector<TokenSets> sentences(batch.starts.size() - 1);
+  each_sentence(batch, n_threads, [&](Buffers& buffers, std::size_t s, const Heavy& heavy) {
+    if (batch.starts[s] == batch.starts[s + 1]) return;
+    fill(batch, s, heavy, buffers);
+    sentences[s] = buffers.candidates;
+  });
   return joined(sentences);
 }
 
 // edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z] + sum over given ones of value(a) · w[a, y, z]
 // and of n-grams what they have at t
-void Decoder::sum_edges(const Bag& pairs, std::size_t begin, std::size_t n, Buffers& buffers) const {
-  const std::size_t stride = model_.labels.stride, n_joint = joint_.size(), size = (model_.labels.n_labels + 1) * stride;
+void Decoder::sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n, Buffers& buffers) const {
+  const std::size_t stride = model_.labels.stride, size = (model_.labels.n_labels + 1) * stride;
   const bool by_token = edges_by_token();
   if (by_token) share_edges(model_.labels.edge, size, n, buffers.edge);
-  const auto each_attribute = [&](std::size_t first, std::size_t last, auto visit) {
-    for (std::size_t j = first; j < last; ++j) {
-      const std::int32_t k = edge_[j];
-      std::uint64_t* keys = buffers.keys.data() + n_joint * n;
-      pack(k, n, buffers, keys);
-      for (std::size_t t = 0; t < n; ++t) {
-        const std::int32_t a = keys[t] == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(keys[t]);
-        if (a >= 0) visit(t, a);
-      }
-    }
-  };
-  if (!has_runs()) {
-    each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) {
-      model_.edge_rows.add_to(a, 1, buffers.edge.data() + t * size);
-    });
-    if (!pairs.ids.empty()) add_rows(model_.edge_rows, pairs.sites(), begin, begin + n, size, buffers.edge.data());
-    return;
-  }
-  // Scores of n-grams are listed token by token.
-  buffers.edge_ids.assign(n, {});
-  each_attribute(0, edge_.size(), [&](std::size_t t, std::int32_t a) { buffers.edge_ids[t].push_back(a); });
-  buffers.runs.clear(model_.labels.ngrams->ngrams->size());
+  if (buffers.ids.size() < n * edge_.size()) buffers.ids.resize(n * edge_.size());
+  for (std::size_t j = 0; j < edge_.size(); ++j) find(edge_[j], n, buffers, buffers.ids.data() + j * n);
+  if (has_runs()) buffers.runs.clear(model_.labels.ngrams->ngrams->size());  // scores of n-grams are listed token by token
   for (std::size_t t = 0; t < n; ++t) {
+    float* edge = by_token ? buffers.edge.data() + t * size : nullptr;
     const auto add = [&](std::int32_t a, float value) {
-      buffers.runs.add_row(model_.edge_rows, a, value, size, by_token ? buffers.edge.data() + t * size : nullptr,
-                           t == 0 ? buffers.emit.data() : nullptr, stride);
+      if (!has_runs()) model_.edge_rows.add_to(a, value, edge);
+      else buffers.runs.add_row(model_.edge_rows, a, value, size, edge, t == 0 ? buffers.emit.data() : nullptr, stride);
     };
-    for (std::int32_t a : buffers.edge_ids[t]) add(a, 1);
-    if (!pairs.ids.empty())
-      for (std::int64_t i = pairs.starts[begin + t]; i < pairs.starts[begin + t + 1]; ++i) add(pairs.ids[i], pairs.values[i]);
+    for (std::size_t j = 0; j < edge_.size(); ++j)
+      if (const std::int32_t a = buffers.ids[j * n + t]; a >= 0) add(a, 1);
+    if (!has_runs()) continue;
+    if (!pairs.ids.empty()) sites_of(pairs).each(begin + t, add);
     buffers.runs.end_token();
   }
+  if (!has_runs() && !pairs.ids.empty()) add_rows(model_.edge_rows, sites_of(pairs), begin, begin + n, size, buffers.edge.data());
 }
 
 // The chain of a sentence that was just filled.
@@ -413,7 +407,6 @@ ChainView<float> Decoder::chain_in(Buffers& buffers, const LabelSets& sets, std:
 }
 
 bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
-  const std::size_t n_sentences = batch.starts.size() - 1;
   State& now = state();
   // A thread costs more to start than a few hundred tokens take.
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
@@ -421,22 +414,16 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   if (!now.heavy.made && (now.heavy.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
     std::call_once(now.heavy.begun, [&] { make_heavy_rows(now.heavy); });
   std::atomic<bool> possible = true;
-  parallel_blocks(
-      n_sentences, 32, n_threads, [&] { return Borrowed(now); },
-      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
-        Buffers& buffers = *borrowed;
-        for (std::size_t s = first; s < last; ++s) {
-          fill(batch, s, now.heavy, buffers);
-          const std::size_t n = batch.starts[s + 1] - batch.starts[s];
-          const LabelSets sets = sets_in(buffers);
-          ChainView<float> chain = chain_in(buffers, sets, n);
-          std::int32_t* path = paths + batch.starts[s];
-          if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) continue;
-          chain.allowed = nullptr;
-          if (sets.starts && model_.local) fill(batch, s, now.heavy, buffers, true);
-          if (!sets.starts || best_path(chain, buffers.viterbi, path) == kForbidden<float>) possible = false;
-        }
-      });
+  each_sentence(batch, n_threads, [&](Buffers& buffers, std::size_t s, const Heavy& heavy) {
+    fill(batch, s, heavy, buffers);
+    const LabelSets sets = sets_in(buffers);
+    ChainView<float> chain = chain_in(buffers, sets, batch.starts[s + 1] - batch.starts[s]);
+    std::int32_t* path = paths + batch.starts[s];
+    if (best_path(chain, buffers.viterbi, path) != kForbidden<float>) return;
+    chain.allowed = nullptr;
+    if (sets.starts && model_.local) fill(batch, s, heavy, buffers, true);
+    if (!sets.starts || best_path(chain, buffers.viterbi, path) == kForbidden<float>) possible = false;
+  });
   return possible;
 }
 
@@ -444,19 +431,13 @@ void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, f
                          TokenNgrams<float>& ngrams) const {
   const std::size_t stride = model_.labels.stride, cells = (model_.labels.n_labels + 1) * stride;
   std::vector<TokenNgrams<float>> runs(ngrams_by_token() ? batch.starts.size() - 1 : 0);
-  State& now = state();
-  parallel_blocks(
-      batch.starts.size() - 1, 32, n_threads, [&] { return Borrowed(now); },
-      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
-        Buffers& buffers = *borrowed;
-        for (std::size_t s = first; s < last; ++s) {
-          const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
-          fill(batch, s, now.heavy, buffers, open);
-          std::copy_n(buffers.emit.data(), n * stride, emit + begin * stride);
-          if (edge) std::copy_n(buffers.edge.data(), n * cells, edge + begin * cells);
-          if (!runs.empty() && n) runs[s] = buffers.runs.ngrams;
-        }
-      });
+  each_sentence(batch, n_threads, [&](Buffers& buffers, std::size_t s, const Heavy& heavy) {
+    const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
+    fill(batch, s, heavy, buffers, open);
+    std::copy_n(buffers.emit.data(), n * stride, emit + begin * stride);
+    if (edge) std::copy_n(buffers.edge.data(), n * cells, edge + begin * cells);
+    if (!runs.empty() && n) runs[s] = buffers.runs.ngrams;
+  });
   for (const TokenNgrams<float>& one : runs) {
     for (std::size_t t = 1; t < one.starts.size(); ++t) ngrams.starts.push_back(ngrams.nodes.size() + one.starts[t]);
     ngrams.nodes.insert(ngrams.nodes.end(), one.nodes.begin(), one.nodes.end());
@@ -464,44 +445,34 @@ void Decoder::potentials(const Batch& batch, bool open, std::size_t n_threads, f
   }
 }
 
-Decoder::Lists Decoder::attribute_lists(const Batch& batch, bool on_edge) const {
-  Lists out;
+TokenLists Decoder::attribute_lists(const Batch& batch, bool on_edge) const {
+  TokenLists out;
   Buffers buffers;
   const std::size_t first = on_edge ? model_.n_emission : 0, last = on_edge ? model_.plan.templates.size() : model_.n_emission;
-  const Bag& bag = on_edge ? batch.pair_bag : batch.bag;
+  const TokenLists& bag = on_edge ? batch.pair_bag : batch.bag;
+  bool has_values = !bag.ids.empty();
   for (std::size_t s = 0; s + 1 < batch.starts.size(); ++s) {
     const std::size_t begin = batch.starts[s], n = batch.starts[s + 1] - begin;
     place(batch, s, buffers);
-    buffers.keys.resize(n * (last - first));
-    for (std::size_t k = first; k < last; ++k)
-      pack(static_cast<std::int32_t>(k), n, buffers, buffers.keys.data() + (k - first) * n);
+    buffers.ids.resize(n * (last - first));
+    for (std::size_t k = first; k < last; ++k) find(static_cast<std::int32_t>(k), n, buffers, buffers.ids.data() + (k - first) * n);
     for (std::size_t t = 0; t < n; ++t) {
       for (std::size_t k = first; k < last; ++k) {
-        if (!dimensions_[k].empty()) continue;
-        const std::uint64_t key = buffers.keys[(k - first) * n + t];
-        const std::int32_t id = key == kSilent ? -1 : model_.vocabulary.tables[model_.plan.templates[k].table].find(key);
-        if (id >= 0) out.ids.push_back(id);
-      }
-      for (std::size_t k = first; k < last; ++k) {
-        if (dimensions_[k].empty()) continue;
+        if (dimensions_[k].empty()) {
+          if (const std::int32_t id = buffers.ids[(k - first) * n + t]; id >= 0) out.add(id, 1);
+          continue;
+        }
         const Atom& atom = model_.plan.atoms[model_.plan.templates[k].first_atom];
         const auto [column, view] = model_.plan.view_of(atom);
-        const std::size_t at = column * (n + 2 * model_.plan.reach) + model_.plan.reach + t + atom.offset;
-        out.values.resize(out.ids.size(), 1.0f);
-        each_number(static_cast<std::int32_t>(k), buffers.views[at][view], [&](std::int32_t id, float value) {
-          out.ids.push_back(id), out.values.push_back(value);
-        });
+        has_values = true;
+        each_number(static_cast<std::int32_t>(k), buffers.views[place_of(column, n, atom.offset) + t][view],
+                    [&](std::int32_t id, float value) { out.add(id, value); });
       }
-      if (!bag.ids.empty() || !out.values.empty()) out.values.resize(out.ids.size(), 1.0f);
-      if (!bag.ids.empty()) {
-        for (std::int64_t i = bag.starts[begin + t]; i < bag.starts[begin + t + 1]; ++i) {
-          out.ids.push_back(bag.ids[i]);
-          out.values.push_back(bag.values[i]);
-        }
-      }
-      out.starts.push_back(static_cast<std::int64_t>(out.ids.size()));
+      if (!bag.ids.empty()) sites_of(bag).each(begin + t, [&](std::int32_t id, float value) { out.add(id, value); });
+      out.end_token();
     }
   }
+  if (!has_values) out.values.clear();
   return out;
 }
 

@@ -55,15 +55,9 @@ struct Derived {
 
 using Lexicons = std::vector<std::unique_ptr<Lexicon>>;
 
-// Attributes that tokens are given as strings, already looked up.
-struct Bag {
-  std::vector<std::int64_t> starts{0};  // [n_tokens + 1]
-  std::vector<std::int32_t> ids;
-  std::vector<float> values;
-  Sites sites() const { return ids.empty() ? Sites{} : Sites{starts.data(), ids.data(), values.data()}; }
-  void add(std::int32_t id, float value) { ids.push_back(id), values.push_back(value); }
-  void end_token() { starts.push_back(static_cast<std::int64_t>(ids.size())); }
-};
+inline Sites sites_of(const TokenLists& lists) {
+  return lists.ids.empty() ? Sites{} : Sites{lists.starts.data(), lists.ids.data(), lists.values.data()};
+}
 
 // Sentences as codes of types: what encoding gives and decoding takes.
 struct Batch {
@@ -71,7 +65,7 @@ struct Batch {
   std::shared_ptr<Lexicons> lexicons;
   std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]; of derived columns empty
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
-  Bag bag, pair_bag;  // attributes with labels, with label pairs
+  TokenLists bag, pair_bag;  // attributes that tokens are given as strings, looked up: with labels, with label pairs
   std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
 };
 
@@ -135,14 +129,8 @@ class Decoder {
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
   void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge,
                   TokenNgrams<float>& ngrams) const;
-  // What stands at each token, of templates that speak of a label or of a pair of labels: starts [n_tokens + 1], ids,
-  // values (empty where all are one).
-  struct Lists {
-    std::vector<std::int64_t> starts{0};
-    std::vector<std::int32_t> ids;
-    std::vector<float> values;
-  };
-  Lists attribute_lists(const Batch& batch, bool on_edge) const;
+  // What stands at each token, of templates that speak of a label or of a pair of labels.
+  TokenLists attribute_lists(const Batch& batch, bool on_edge) const;
   // Whether label pairs have other potentials at every token: by templates, or by normalising above order 1.
   bool edges_by_token() const {
     return model_.n_pair > 0 || model_.bag_pairs || (model_.local && (model_.labels.tri || model_.labels.ngrams));
@@ -201,12 +189,19 @@ class Decoder {
   State& state() const;
   void make_heavy_rows(Heavy& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
+  // Where the buffers of a sentence of n tokens have what stands `offset` from its first one.
+  std::size_t place_of(std::int32_t column, std::size_t n, std::int32_t offset) const {
+    return static_cast<std::size_t>(column) * (n + 2 * model_.plan.reach) + model_.plan.reach + offset;
+  }
   void match(std::size_t n_tokens, Buffers& buffers) const;
   const std::int32_t* derived_codes(std::size_t column, std::size_t n_tokens, const Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
+  void find(std::int32_t number, std::size_t n_tokens, Buffers& buffers, std::int32_t* ids) const;
+  template <class Work>
+  void each_sentence(const Batch& batch, std::size_t n_threads, Work work) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels
-  void sum_edges(const Bag& pairs, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
+  void sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   LabelSets sets_in(const Buffers& buffers) const;
@@ -229,9 +224,8 @@ class Decoder {
 
 template <class IdOf>
 std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
-  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.folds[f].find(key); };
-  const std::uint64_t key = pack_key(model_.plan, shape, id_of, fold);
-  return key == kSilent ? -1 : model_.vocabulary.tables[shape.table].find(key);
+  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
+  return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, fold));
 }
 
 // The attributes and the numbers of the vector that a template of vectors gives of the string behind a view id.

@@ -17,7 +17,7 @@ struct Sample : testing::RandomProblem {
       : RandomProblem(n_labels, order, edges, with_sets, with_values, with_base, seed, std::move(starts_)) {}
 
   Booster booster(Bound bound) const {
-    return Booster(layout, data, starts.data(), starts.size() - 1, gold.data(), nullptr, bound, 2.0);
+    return Booster(layout, {.data = data, .starts = starts.data(), .gold = gold.data(), .n_sentences = starts.size() - 1}, bound, 2.0);
   }
 };
 
@@ -99,7 +99,7 @@ TEST(exponential_sums) {
       x[j] = static_cast<double>(j) - static_cast<double>(zero);
     }
     const ExponentialSum f{c, x};
-    const Step step = least(f, 4);
+    const LineStep step = least(f, 4);
     CHECK(step.gain <= 0);
     for (double aside : {-1e-4, 1e-4}) CHECK(step.gain <= value_at(f, std::clamp(step.size + aside, -4.0, 4.0)));
   }

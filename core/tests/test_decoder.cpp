@@ -160,7 +160,7 @@ TEST(decoder_sums_vectors) {
   const std::vector<float> expected{0, 0, 0, 0, 0.5f * 3, 2 * 5, -1 * 3, 4 * 5};
   for (std::size_t t = 0; t < 4; ++t)
     for (std::size_t z = 0; z < 2; ++z) CHECK(emit[t * stride + z] == expected[t * 2 + z]);
-  const Decoder::Lists lists = decoder.attribute_lists(batch, false);
+  const TokenLists lists = decoder.attribute_lists(batch, false);
   CHECK((lists.starts == std::vector<std::int64_t>{0, 0, 0, 2, 4}));
   CHECK((lists.ids == std::vector<std::int32_t>{0, 1, 0, 1} && lists.values == std::vector<float>{0.5f, 2, -1, 4}));
 }
@@ -231,7 +231,7 @@ TEST(decoder_adds_given_attributes_of_labels_and_of_pairs) {
   decoder.potentials(batch, false, 1, emit.data(), edge.data(), ngrams);
   CHECK(emit[0] == 1 + 4 + 16 + 32);  // word a, nothing before, x and the end, half of 64
   for (std::size_t cell = 0; cell < edge.size(); ++cell) CHECK(edge[cell] == (cell == (2 * 3 + 1) * stride ? 250 : 0));
-  const Decoder::Lists lists = decoder.attribute_lists(batch, true);
+  const TokenLists lists = decoder.attribute_lists(batch, true);
   CHECK((lists.starts == std::vector<std::int64_t>{0, 0, 0, 1} && lists.values == std::vector<float>{0.25f}));
 }
 

@@ -51,7 +51,7 @@ struct Toy {
     return std::pow(kernel.gamma * product + kernel.coef0, kernel.degree);
   }
   DualProblem problem(int order) const {
-    return {data, starts.data(), gold.data(), n_sentences(), kAttributes, n_labels, order};
+    return {{.data = data, .starts = starts.data(), .gold = gold.data(), .n_sentences = n_sentences()}, kAttributes, n_labels, order};
   }
 };
 
@@ -72,7 +72,7 @@ TEST(gram_blocks_are_kernel_values_kept_or_not) {
     for (bool valued : {false, true})
       for (std::size_t memory : {std::size_t{0}, std::size_t{400}, std::size_t{1} << 20}) {
         const Toy toy(3, 3, valued);
-        Gram gram(kernel, toy.data, toy.starts.data(), toy.n_sentences(), kAttributes, nullptr, memory);
+        Gram gram(kernel, toy.problem(1), kAttributes, nullptr, memory);
         gram.fill(2);
         std::vector<double> scratch, own_scratch;
         for (std::size_t i = 0; i < toy.n_sentences(); ++i) {

@@ -9,6 +9,11 @@
 namespace {
 using namespace trellis;
 
+struct Known {
+  const std::int32_t* labels;
+  LabelSets partial;
+};
+
 struct Sample : testing::RandomProblem {
   std::vector<double> parameters, weights;
 
@@ -19,8 +24,8 @@ struct Sample : testing::RandomProblem {
     for (std::size_t s = 0; s + 1 < starts.size(); ++s) weights.push_back(1.5 + number());
   }
 
-  std::unique_ptr<Objective> objective(bool local, bool single, const Gold& known) const {
-    return make_objective(layout, data, starts.data(), starts.size() - 1, known, local, single);
+  std::unique_ptr<Objective> objective(bool local, bool single, const Known& known) const {
+    return make_objective(layout, {data, starts.data(), known.labels, known.partial, nullptr, nullptr, starts.size() - 1}, local, single);
   }
   double total(Objective& objective, const std::vector<double>& at) const {
     std::vector<double> losses(weights.size());
@@ -31,14 +36,15 @@ struct Sample : testing::RandomProblem {
   }
 };
 
-void check_gradient(const Sample& sample, bool local, const Gold& known) {
+// By finite differences, of every `step`-th parameter.
+void check_gradient(const Sample& sample, bool local, const Known& known, std::size_t step = 1) {
   const std::size_t n = sample.parameters.size(), n_sentences = sample.weights.size();
   const auto objective = sample.objective(local, false, known);
   std::vector<double> losses(n_sentences), slope(n), again(n_sentences), again_slope(n);
   objective->gradient(sample.parameters.data(), sample.weights.data(), 1, losses.data(), slope.data());
   for (double loss : losses) CHECK(loss >= -1e-9);
   constexpr double h = 1e-5;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < n; i += step) {
     std::vector<double> up = sample.parameters, down = sample.parameters;
     up[i] += h;
     down[i] -= h;
@@ -62,6 +68,17 @@ TEST(objective_gradients) {
       const Sample sample(L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind & 16, ++seed);
       for (bool local : {false, true}) check_gradient(sample, local, {sample.gold.data(), {}});
     }
+}
+
+// Many labels, of which tokens may have a few.
+TEST(objective_gradients_of_short_lists) {
+  for (unsigned kind = 0; kind < 8; ++kind) {
+    const Sample sample(26, kind & 1 ? 2 : 1, false, true, kind & 2, kind & 4, kind);
+    check_gradient(sample, false, {sample.gold.data(), {}}, kind & 1 ? 199 : 7);
+    std::vector<std::int32_t> gold = sample.gold;
+    for (std::size_t t = 0; t < gold.size(); t += 2) gold[t] = -1;
+    check_gradient(sample, false, {gold.data(), {sample.sets.data(), sample.set_starts.data(), sample.set_labels.data()}}, kind & 1 ? 199 : 7);
+  }
 }
 
 TEST(objective_gradients_of_label_ngrams) {
@@ -91,7 +108,7 @@ TEST(objective_values_of_edge_attributes) {
         if (i == 0) data.edge_attributes.values = valued.edge_values.data();
         else data.edge_attributes = {twice.edge_item_starts.data(), twice.edge_ids.data()};
         losses[i].resize(n_sentences), slopes[i].resize(n);
-        make_objective(valued.layout, data, valued.starts.data(), n_sentences, {valued.gold.data(), {}}, local, false)
+        make_objective(valued.layout, {data, valued.starts.data(), valued.gold.data(), {}, nullptr, nullptr, n_sentences}, local, false)
             ->gradient(valued.parameters.data(), nullptr, 1, losses[i].data(), slopes[i].data());
       }
       for (std::size_t s = 0; s < n_sentences; ++s) CHECK_NEAR(losses[0][s], losses[1][s], 1e-9);

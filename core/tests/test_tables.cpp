@@ -65,7 +65,7 @@ TEST(extraction_tells_every_conjunction_apart) {
   plan.n_folds = 1;
 
   GrowingVocabulary vocabulary(plan);
-  const AttributeLists lists = vocabulary.extract(plan, columns, starts, 2);
+  const TokenLists lists = vocabulary.extract(plan, columns, starts, 2);
   std::vector<Frozen> tables, folds;
   FrozenVocabulary frozen;
   std::vector<std::int32_t> base{0};

@@ -17,8 +17,8 @@ auto ids_at(const Plan& plan, std::span<const ColumnCodes> columns, std::int64_t
 
 }  // namespace
 
-AttributeLists GrowingVocabulary::extract(const Plan& plan, std::span<const ColumnCodes> columns,
-                                          std::span<const std::int64_t> starts, std::size_t n_threads) {
+TokenLists GrowingVocabulary::extract(const Plan& plan, std::span<const ColumnCodes> columns,
+                                      std::span<const std::int64_t> starts, std::size_t n_threads) {
   const std::size_t n_tokens = starts.empty() ? 0 : starts.back(), n_templates = plan.templates.size();
   std::vector<std::int32_t> local(n_templates * n_tokens);  // [n_templates, n_tokens], -1 where silent
 
@@ -37,13 +37,12 @@ AttributeLists GrowingVocabulary::extract(const Plan& plan, std::span<const Colu
   });
 
   const std::vector<std::int32_t> base = first_numbers();
-  AttributeLists out;
-  out.starts.assign(n_tokens + 1, 0);
+  TokenLists out;
   out.ids.reserve(local.size());
   for (std::size_t t = 0; t < n_tokens; ++t) {
     for (std::size_t k = 0; k < n_templates; ++k)
       if (std::int32_t id = local[k * n_tokens + t]; id >= 0) out.ids.push_back(base[plan.templates[k].table] + id);
-    out.starts[t + 1] = static_cast<std::int64_t>(out.ids.size());
+    out.end_token();
   }
   return out;
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "text/lists.hpp"
 #include "text/table.hpp"
 
 namespace trellis {
@@ -57,17 +58,17 @@ struct ColumnCodes {
   ViewIds views;
 };
 
-// Attributes of tokens: token t has ids[starts[t] .. starts[t + 1]).
-struct AttributeLists {
-  std::vector<std::int64_t> starts;  // [n_tokens + 1]
-  std::vector<std::int32_t> ids;
-};
+// A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
+constexpr std::uint64_t kSilent = ~std::uint64_t{0};
 
 // The vocabulary frozen: one table per template table, one per fold.
 struct FrozenVocabulary {
   std::vector<FrozenTable> tables, folds;
 
   std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds[static_cast<std::size_t>(f)].find(key); }
+  std::int32_t find(const Template& shape, std::uint64_t key) const {
+    return key == kSilent ? -1 : tables[static_cast<std::size_t>(shape.table)].find(key);
+  }
 };
 
 // The same while it grows.
@@ -99,9 +100,6 @@ inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::i
   return column.views.ids[static_cast<std::size_t>(column.codes[at]) * column.views.n_views + view];
 }
 
-// A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
-constexpr std::uint64_t kSilent = ~std::uint64_t{0};
-
 // key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold(f, key) is the
 // number of a key in fold f, -1 where it has none.
 template <class Fold>
@@ -125,7 +123,7 @@ class GrowingVocabulary : public GrowingTables {
   using GrowingTables::GrowingTables;
 
   // Numbers every attribute of the corpus: ids are table by table, in order of first appearance.
-  AttributeLists extract(const Plan& plan, std::span<const ColumnCodes> columns, std::span<const std::int64_t> starts,
+  TokenLists extract(const Plan& plan, std::span<const ColumnCodes> columns, std::span<const std::int64_t> starts,
                          std::size_t n_threads);
 
   // Attributes of one template by the view ids [n, n_atoms] they stand for; gives their numbers within the table.

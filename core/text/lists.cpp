@@ -35,9 +35,9 @@ LabelCounts count_labels(std::span<const std::int64_t> starts, std::span<const s
   return out;
 }
 
-ValuedLists renumber(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
+TokenLists renumber(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
                      std::span<const float> values, std::span<const std::int32_t> rank) {
-  ValuedLists out;
+  TokenLists out;
   out.starts.reserve(starts.size());
   out.ids.reserve(ids.size());
   for (std::size_t t = 0; t + 1 < starts.size(); ++t) {
@@ -46,7 +46,7 @@ ValuedLists renumber(std::span<const std::int64_t> starts, std::span<const std::
       out.ids.push_back(rank[ids[i]]);
       if (!values.empty()) out.values.push_back(values[i]);
     }
-    out.starts.push_back(static_cast<std::int64_t>(out.ids.size()));
+    out.end_token();
   }
   return out;
 }

@@ -6,6 +6,15 @@
 
 namespace trellis {
 
+// Token t has the attributes ids[starts[t] .. starts[t + 1]), each with a value; values empty: all are one.
+struct TokenLists {
+  std::vector<std::int64_t> starts{0};  // [n_tokens + 1]
+  std::vector<std::int32_t> ids;
+  std::vector<float> values;
+  void add(std::int32_t id, float value) { ids.push_back(id), values.push_back(value); }
+  void end_token() { starts.push_back(static_cast<std::int64_t>(ids.size())); }
+};
+
 // How often each attribute stands in lists: [n_attributes].
 std::vector<std::int64_t> count_attributes(std::span<const std::int32_t> ids, std::size_t n_attributes);
 
@@ -19,13 +28,8 @@ struct LabelCounts {
 LabelCounts count_labels(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
                          std::span<const std::int32_t> gold, std::size_t n_attributes);
 
-// The lists with attributes renumbered by rank; those of rank -1 are dropped, with their values (none: all one).
-struct ValuedLists {
-  std::vector<std::int64_t> starts{0};  // [n_tokens + 1]
-  std::vector<std::int32_t> ids;
-  std::vector<float> values;
-};
-ValuedLists renumber(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
+// The lists with attributes renumbered by rank; those of rank -1 are dropped, with their values.
+TokenLists renumber(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
                      std::span<const float> values, std::span<const std::int32_t> rank);
 
 }  // namespace trellis

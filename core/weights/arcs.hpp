@@ -5,8 +5,6 @@
 //
 // Where trees are summed over, the log sum over labels stands for the maximum.
 #pragma once
-#include <array>
-
 #include "engine/elementary.hpp"
 #include "engine/trees.hpp"
 #include "weights/folded_arcs.hpp"
@@ -157,7 +155,7 @@ class ArcScorer {
   auto fold() const {
     return [this](std::int32_t f, std::uint64_t key) { return weights_.fold(f, key); };
   }
-  // Tables are too large to lie near: keys of some sites are made, and asked for, before they are looked up.
+  // Keys of some sites are made, and asked for, before they are looked up.
   struct Asked {
     std::uint64_t key;
     std::uint32_t t, site;
@@ -171,19 +169,7 @@ class ArcScorer {
     });
   }
   void answer(std::vector<double>& out) {
-    // First where the weights are, so that they are on their way, then what they are.
-    constexpr std::size_t kAtOnce = 32;
-    std::array<decltype(weights_.row(0, 0)), kAtOnce> rows;
-    for (std::size_t first = 0; first < asked_.size(); first += kAtOnce) {
-      const std::size_t n = std::min(kAtOnce, asked_.size() - first);
-      for (std::size_t i = 0; i < n; ++i) {
-        rows[i] = weights_.row(asked_[first + i].t, asked_[first + i].key);
-        __builtin_prefetch(rows[i]);
-      }
-      for (std::size_t i = 0; i < n; ++i)
-        if (rows[i]) out[asked_[first + i].site] += *rows[i];
-    }
-    asked_.clear();
+    trellis::answer(asked_, out, [this](const Asked& one) { return weights_.row(one.t, one.key); });
   }
 
   const ArcPlan& plan_;

@@ -2,7 +2,8 @@
 //
 //   gradient[k] += sum over sites s of attribute a in the block of value · residual[s, label of k]
 //
-// A block has few enough sites for their residuals to stay in a cache while its attributes pick from them.
+// A block has few enough sites for their residuals to stay in a cache while its attributes pick from them. Where sites have lists
+// of labels, each slot has a list of its own: the residuals of its label where that is listed; all others are zero.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -17,14 +18,15 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
+  // `lists` of labels that sites may have; starts null: there are none.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
-                std::size_t block_sites)
-      : layout_(layout), stride_(padded(layout.n_columns())), examples_(1, 0) {
+                std::size_t block_sites, const LabelSets& lists = {})
+      : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
         examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
-    std::vector<std::uint32_t> next(layout.n_attributes + 1);
+    std::vector<std::uint32_t> next((lists.starts ? layout.row_labels.size() : layout.n_attributes) + 1);
     for (std::size_t b = 0; b < n_blocks(); ++b)
       blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr);
   }
@@ -43,7 +45,7 @@ class AttributeSums {
 
  private:
   struct Item {
-    std::uint32_t attribute, site;  // counted from the first of the block
+    std::uint32_t attribute, site;  // counted from the first of the block; with lists a slot, and the place of a residual
     float value;
   };
   struct Cut {
@@ -82,14 +84,22 @@ class AttributeSums {
   };
 
   // The items of a block by attribute, and of an attribute in the order of their sites; `next` [n_attributes + 1] is scratch.
-  static std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) {
+  std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) const {
+    const auto each_item = [&](auto visit) {
+      for (std::int64_t s = begin; s < end; ++s)
+        at.each(static_cast<std::size_t>(s), [&](std::int32_t a, float value) {
+          const auto site = static_cast<std::uint32_t>(s - begin);
+          if (!lists_.starts) return visit(Item{static_cast<std::uint32_t>(a), site, value});
+          for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+            if (const std::uint16_t label = layout_.row_labels[k]; allows(lists_, static_cast<std::size_t>(s), label))
+              visit(Item{k, static_cast<std::uint32_t>(site * stride_ + label), value});
+        });
+    };
     std::fill(next.begin(), next.end(), 0);
-    for (std::int64_t i = at.starts[begin]; i < at.starts[end]; ++i) ++next[static_cast<std::size_t>(at.ids[i]) + 1];
+    each_item([&](const Item& item) { ++next[item.attribute + 1]; });
     std::partial_sum(next.begin(), next.end(), next.begin());
     std::vector<Item> items(next.back());
-    for (std::int64_t s = begin; s < end; ++s)
-      for (std::int64_t i = at.starts[s]; i < at.starts[s + 1]; ++i)
-        items[next[static_cast<std::size_t>(at.ids[i])]++] = {static_cast<std::uint32_t>(at.ids[i]), static_cast<std::uint32_t>(s - begin), at.value(i)};
+    each_item([&](const Item& item) { items[next[item.attribute]++] = item; });
     return items;
   }
 
@@ -100,17 +110,21 @@ class AttributeSums {
     for (std::uint32_t e = b.cuts[piece].entry; e < b.cuts[piece + 1].entry; ++e, first = last) {
       const std::uint32_t a = b.attributes[e];
       last = first + b.counts[e];
+      const auto sum_of = [&](const Real* column, std::size_t step) TRELLIS_INLINE_LAMBDA {
+        double sum = 0;
+        for (std::uint32_t i = first; i < last; ++i) {
+          const double r = column[sites[i] * step];
+          sum += b.values.empty() ? r : r * b.values[i];
+        }
+        return sum;
+      };
+      if (lists_.starts) {
+        gradient[a] += sum_of(residual, 1);
+        continue;
+      }
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
       if (end - begin < heavy_from<Real>(stride_)) {  // each of its labels is summed alone
-        for (std::uint32_t s = begin; s < end; ++s) {
-          const Real* column = residual + layout_.row_labels[s];
-          double sum = 0;
-          for (std::uint32_t i = first; i < last; ++i) {
-            const double r = column[sites[i] * stride_];
-            sum += b.values.empty() ? r : r * b.values[i];
-          }
-          gradient[s] += sum;
-        }
+        for (std::uint32_t s = begin; s < end; ++s) gradient[s] += sum_of(residual + layout_.row_labels[s], stride_);
       } else {
         sum_rows(b, sites, first, last, residual, sums);
         for (std::uint32_t s = begin; s < end; ++s) gradient[s] += sums[layout_.row_labels[s]];
@@ -135,6 +149,7 @@ class AttributeSums {
   }
 
   const Layout layout_;
+  const LabelSets lists_;
   const std::size_t stride_;
   std::vector<std::size_t> examples_;  // [n_blocks + 1] where blocks begin
   std::vector<Block> blocks_;

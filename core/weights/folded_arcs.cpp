@@ -56,7 +56,7 @@ void FoldedArcs::build(const ArcPlan& plan, std::size_t first, std::size_t last,
       key.push_back({atom.slot, atom.place, atom.offset, atom.bits, atom.fold});
     }
     const auto [at, is_new] = known.try_emplace(key, groups.size());
-    if (is_new) groups.push_back({shape, std::move(atoms), std::vector<Slot, LargePages<Slot>>(2, Slot{0, kNone}), {}});
+    if (is_new) groups.push_back({shape, std::move(atoms), {}, {}});
     add_entries(plan, t, static_cast<std::size_t>(shape.last_atom - end), groups[at->second]);
   }
 }
@@ -65,18 +65,6 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_m
   const FrozenTable& table = weights_.tables[t];
   const std::vector<Atom>& atoms = plan.places.atoms;
   const auto end = static_cast<std::size_t>(plan.places.templates[t].last_atom);
-  std::size_t n = group.rows.size();
-  for (std::uint64_t i = 0; i <= table.mask; ++i) n += table.ids[i] >= 0;
-  if (const std::size_t size = slots_for(n); size > group.slots.size()) {
-    std::vector<Slot, LargePages<Slot>> old(size, Slot{0, kNone});
-    old.swap(group.slots);
-    for (const Slot& slot : old)
-      if (slot.row != kNone) {
-        std::uint64_t i = mix(slot.key) & (size - 1);
-        while (group.slots[i].row != kNone) i = (i + 1) & (size - 1);
-        group.slots[i] = slot;
-      }
-  }
   for (std::uint64_t i = 0; i <= table.mask; ++i) {
     if (table.ids[i] < 0) continue;
     std::uint64_t key = table.keys[i];
@@ -86,13 +74,9 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_m
       given[static_cast<std::size_t>(atom.slot)] = static_cast<std::int32_t>(key & ((std::uint64_t{1} << atom.bits) - 1));
       key >>= atom.bits;
     }
-    std::uint64_t at = mix(key) & (group.slots.size() - 1);
-    while (group.slots[at].row != kNone && group.slots[at].key != key) at = (at + 1) & (group.slots.size() - 1);
-    if (group.slots[at].row == kNone) {
-      group.slots[at] = {key, static_cast<std::uint32_t>(group.rows.size())};
-      group.rows.push_back(Row{});
-    }
-    Row& row = group.rows[group.slots[at].row];
+    const auto id = static_cast<std::size_t>(group.table.find_or_add(key));
+    if (id == group.rows.size()) group.rows.push_back(Row{});
+    Row& row = group.rows[id];
     const float weight = weights_.values[weights_.first[t] + static_cast<std::size_t>(table.ids[i])];
     for (std::size_t c = 0; c < kUsed; ++c) {
       bool fits = true;
@@ -105,25 +89,16 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_m
 void FoldedArcs::ask(const Group& group, PlacedSentence& x, const Anchor& anchor, std::size_t site, std::vector<Asked>& asked) const {
   const auto fold = [this](std::int32_t f, std::uint64_t key) { return weights_.fold(f, key); };
   each_key(plan_, group.shape, x, anchor, fold, [&](std::uint64_t key, std::int32_t) {
-    group.prefetch(key);
+    group.table.prefetch(key);
     asked.push_back({&group, key, static_cast<std::uint32_t>(site), static_cast<std::uint32_t>(anchor.measures[kDistance])});
   });
 }
 
 void FoldedArcs::answer(std::vector<Asked>& asked, std::vector<double>& out) {
-  // First where the rows are, so that they are on their way, then what they have.
-  constexpr std::size_t kAtOnce = 32;
-  std::array<const Row*, kAtOnce> rows;
-  for (std::size_t first = 0; first < asked.size(); first += kAtOnce) {
-    const std::size_t n = std::min(kAtOnce, asked.size() - first);
-    for (std::size_t i = 0; i < n; ++i) {
-      rows[i] = asked[first + i].group->find(asked[first + i].key);
-      if (rows[i]) __builtin_prefetch(rows[i]->data() + asked[first + i].column);
-    }
-    for (std::size_t i = 0; i < n; ++i)
-      if (rows[i]) out[asked[first + i].site] += (*rows[i])[asked[first + i].column];
-  }
-  asked.clear();
+  trellis::answer(asked, out, [](const Asked& one) {
+    const Row* row = one.group->find(one.key);
+    return row ? row->data() + one.column : nullptr;
+  });
 }
 
 void FoldedArcs::add_arcs(PlacedSentence& x, TreeScores& scores) const {

@@ -24,23 +24,15 @@ class FoldedArcs {
  private:
   static constexpr std::size_t kColumns = 16;  // distances to the left and to the right, padded to a cache line
   using Row = std::array<float, kColumns>;
-  struct Slot {
-    std::uint64_t key;
-    std::uint32_t row;  // kNone: an empty slot
-  };
-  static constexpr std::uint32_t kNone = ~0u;
   struct Group {
     Template shape;
     std::vector<Atom> atoms;  // without measures
-    std::vector<Slot, LargePages<Slot>> slots;  // open addressing, at most half of them taken
+    GrowingTable table;       // of keys, by the number of their rows
     std::vector<Row, LargePages<Row>> rows;
     const Row* find(std::uint64_t key) const {
-      for (std::uint64_t i = mix(key) & (slots.size() - 1);; i = (i + 1) & (slots.size() - 1)) {
-        if (slots[i].row == kNone) return nullptr;
-        if (slots[i].key == key) return &rows[slots[i].row];
-      }
+      const std::int32_t id = table.find(key);
+      return id < 0 ? nullptr : &rows[static_cast<std::size_t>(id)];
     }
-    void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots[mix(key) & (slots.size() - 1)]); }
   };
   struct Asked {
     const Group* group;

@@ -1,4 +1,4 @@
-// What the parameters of a chain are, and what is known of the labels: shared by all that goes by gradients.
+// What the parameters of a chain are: shared by all that goes by gradients.
 #pragma once
 #include <span>
 
@@ -27,11 +27,6 @@ struct Layout {
   std::size_t n_parameters() const {
     return row_labels.size() + edge_row_labels.size() + edge_places.size() + tri_places.size();
   }
-};
-
-struct Gold {
-  const std::int32_t* labels = nullptr;  // [n_tokens], -1 where the label is not fully known
-  LabelSets partial{};                   // what it may be; set_of_token null: all labels are known
 };
 
 }  // namespace trellis

@@ -55,6 +55,7 @@ TRELLIS_INLINE double decide_any(const ChainView<Real>& chain, const Part& part,
     return decide_any(chain, part, longer, probabilities);                                                                  \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
+#undef TRELLIS_INSTANCES
 
 LocalNormalizer::LocalNormalizer(const LabelTables<float>& labels) {
   constexpr float kSafe = 1e-30f;

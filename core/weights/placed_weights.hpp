@@ -4,6 +4,7 @@
 // A template has one column of weights (of the site) or one per label of the site. A weight is named by its template and by
 // attribute · columns + column.
 #pragma once
+#include <array>
 #include <stdexcept>
 
 #include "text/places.hpp"
@@ -46,6 +47,21 @@ class GrowingPlaces : public GrowingTables {
   std::vector<std::uint32_t> columns_;  // [n_templates]
   std::vector<LearntTable> values_;     // [n_templates] of [attributes, columns]
 };
+
+// out[site] += what is found for a look-up, for all that are asked for; they are forgotten. Tables are too large to lie near: of some
+// look-ups at a time first where the weights are, find(one) or null, so that they are on their way, then what they are.
+template <class Asked, class Find>
+void answer(std::vector<Asked>& asked, std::vector<double>& out, Find find) {
+  constexpr std::size_t kAtOnce = 32;
+  std::array<decltype(find(asked[0])), kAtOnce> found;
+  for (std::size_t first = 0; first < asked.size(); first += kAtOnce) {
+    const std::size_t n = std::min(kAtOnce, asked.size() - first);
+    for (std::size_t i = 0; i < n; ++i) __builtin_prefetch(found[i] = find(asked[first + i]));
+    for (std::size_t i = 0; i < n; ++i)
+      if (found[i]) out[asked[first + i].site] += *found[i];
+  }
+  asked.clear();
+}
 
 // As a model has them: attribute i of template t has values[first[t] + i · columns[t] ...].
 struct FrozenPlaces : FrozenVocabulary {

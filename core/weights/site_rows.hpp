@@ -4,7 +4,7 @@
 // are added as vectors over all labels. Of the others (light) each site lists its weights one by one, those of one label
 // together: a sum in a register instead of as many trips through memory. With many labels such lists become several times
 // as long as the corpus; then its own lists of attributes are walked instead, row by row. So they are where few rows have a
-// weight at all, as while boosting: the others are passed over.
+// weight at all, as while boosting: the others are passed over. Where sites have lists of labels, no others are summed for.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -17,8 +17,9 @@ namespace trellis {
 template <class Real>
 class SiteRows {
  public:
-  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false)
-      : layout_(layout), at_(at), stride_(padded(layout.n_columns())), n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
+  // `few`: few rows have a weight. `lists` of labels that sites may have; starts null: there are none.
+  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {})
+      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())), n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
         weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0) {
     if (few) return;
     heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
@@ -40,13 +41,14 @@ class SiteRows {
     has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
   }
 
-  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end
+  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; of labels that are not
+  // listed it means nothing
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
     if (few_) return walk_few(begin, end, emit);
     if (!listed_) return walk(begin, end, emit);
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
       const std::size_t first = heavy_starts_[t];
-      set_heavy(heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
+      set_heavy(t, heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
                 heavy_starts_[t + 1] - first, emit);
       add_listed(t, emit);
     }
@@ -64,7 +66,15 @@ class SiteRows {
   std::size_t n_slots(std::size_t a) const { return layout_.row_starts[a + 1] - layout_.row_starts[a]; }
 
   // emit[z] = sum over n heavy rows of value · row[z]
-  TRELLIS_INLINE void set_heavy(const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
+  TRELLIS_INLINE void set_heavy(std::size_t t, const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
+    if (const ListedLabels labels = lists_.starts ? labels_of(lists_, t) : ListedLabels{}; labels.n && labels.n * kPadding < stride_) {
+      for (std::size_t k = 0; k < labels.n; ++k) {
+        Real sum = 0;
+        for (std::size_t i = 0; i < n; ++i) sum += (values ? values[i] : 1) * heavy.vector(numbers[i])[labels[k]];
+        emit[labels[k]] = sum;
+      }
+      return;
+    }
     each_block<Real>(stride_, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<Real> sum[chunks] = {};
       sum_heavy<Real>(0, n, [&](std::size_t i) TRELLIS_INLINE_LAMBDA { return heavy.vector(numbers[i]); }, values, z, sum);
@@ -110,7 +120,7 @@ class SiteRows {
           light[n_light++] = {first, layout_.row_starts[a + 1], at_.value(i)};
         }
       }
-      set_heavy(numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
+      set_heavy(t, numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
       for (std::size_t i = 0; i < n_light; ++i) add_slots(light[i].first, light[i].last, light[i].value, emit);
     }
   }
@@ -163,7 +173,7 @@ class SiteRows {
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i)
         if (!heavy.has(at_.ids[i]))
           for (std::uint32_t s = layout_.row_starts[at_.ids[i]]; s < layout_.row_starts[at_.ids[i] + 1]; ++s)
-            visit(i, s, layout_.row_labels[s]);
+            if (!lists_.starts || allows(lists_, t, layout_.row_labels[s])) visit(i, s, layout_.row_labels[s]);
     };
     each_light_slot([&](std::int64_t, std::uint32_t, std::uint16_t label) { ++place[label + 1]; });
     for (std::size_t z = 0; z < layout_.n_columns(); ++z) {
@@ -187,6 +197,7 @@ class SiteRows {
 
   const Layout layout_;
   const Sites at_;
+  const LabelSets lists_;
   const std::size_t stride_;
   const std::int64_t n_items_;            // of all sites
   const bool few_;                        // whether few rows have a weight

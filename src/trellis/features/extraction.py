@@ -18,6 +18,7 @@ from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
 from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
 from trellis.features.vocabulary import (
+    NO_TABLES,
     PAIR,
     Bag,
     ColumnVocabulary,
@@ -224,8 +225,7 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
-        empty = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
-        rest = self.columns, self.plan, empty, empty, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
+        rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
 

@@ -359,6 +359,10 @@ class KeyTables(NamedTuple):
     starts: Longs  # [n_tables + 1]
 
 
+NO_TABLES = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
+NO_PLAN = Plan(np.empty((0, 5), np.int32), np.empty((0, 3), np.int32), 0, 0, 0)
+
+
 def tables_in(arrays: Mapping[str, Any], name: str) -> KeyTables:
     """Tables among named arrays."""
     return KeyTables(*(arrays[f"{name}.{part}"] for part in KeyTables._fields))
@@ -431,6 +435,11 @@ class Vocabulary:
     lookups: Lookups
     dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order
     vectors: Files = field(default_factory=dict)
+
+    @classmethod
+    def of_bag(cls, bag: Bag) -> Vocabulary:
+        """Of free-form attributes alone."""
+        return cls((), 0, (), NO_PLAN, NO_TABLES, NO_TABLES, bag, {})
 
     @property
     def given(self) -> tuple[ColumnVocabulary, ...]:

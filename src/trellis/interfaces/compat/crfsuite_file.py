@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from trellis import _core
-from trellis._support.arrays import Bools, Bytes, Doubles, Longs, starts_of
+from trellis._support.arrays import Bytes, Longs
 from trellis._support.errors import ModelError
 from trellis.corpus.corpus import Strings
-from trellis.engine.weights import ChainWeights, padded
-from trellis.features.extraction import Extractor
-from trellis.features.vocabulary import Bag
-from trellis.interfaces.compat.models import check_labels, rows_of, weights_of_attributes
+from trellis.engine.weights import ChainWeights, Rows, padded
+from trellis.features.vocabulary import Bag, Vocabulary
+from trellis.interfaces.compat.models import check_labels, weights_of_attributes
 from trellis.tasks.tagging.chain_model import ChainModel
 
 MAGIC = b"lCRF"
@@ -27,7 +26,6 @@ _HEADER = struct.Struct("<4sI4sIIIIIIIII")
 _VERSION = 100
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1
-_MOST = 1e30  # no weight of a trained model is as great; ours are single precision
 _TABLES, _CQDB_HEAD, _MARK = 256, 24, 0x62445371
 # The scores of first and last labels, which CRFsuite lacks, become weights of attributes of these names; reading makes
 # scores of them again.
@@ -39,91 +37,21 @@ FIRST, LAST = "trellis:first", "trellis:last"
 
 def read_crfsuite(data: bytes) -> ChainModel:
     """The model in a file of CRFsuite; ModelError if it is damaged."""
-    if len(data) < _HEADER.size:
-        raise ModelError("the CRFsuite model ends too early; copy it again")
-    magic, size, kind, version, _, n_labels, n_attributes, *offsets = _HEADER.unpack_from(data)
-    if magic != MAGIC or kind != b"FOMC" or version != _VERSION:
-        raise ModelError("not a CRFsuite model of version 100")
-    if size != len(data):
-        raise ModelError(f"the CRFsuite model should have {size:,} bytes and has {len(data):,}; copy it again")
-    features = _features(data, offsets[0])
-    labels = _strings(data, offsets[1], n_labels, "label").tolist()
-    attributes, numbers = _strings(data, offsets[2], n_attributes, "attribute"), np.arange(n_attributes, dtype=np.int32)
-    check_labels(labels)
-    if (attributes.find(attributes) != numbers).any():  # of equal strings the first is found
-        raise ModelError("the CRFsuite model has one attribute twice")
-    kinds, sources, columns, weights = (np.ascontiguousarray(features[name]) for name in _FEATURE.names or ())
-    if (columns >= n_labels).any() or not (np.abs(weights) < _MOST).all():
-        raise ModelError("the CRFsuite model has a feature of an unknown label, or a weight that is no number")
-    if (kinds > _TRANSITION).any():
-        raise ModelError("the CRFsuite model has features of an unknown kind")
-    if (sources >= np.where(kinds == _STATE, n_attributes, n_labels)).any():
-        raise ModelError("the CRFsuite model has a feature of an unknown attribute or label")
-    states, pairs, edge = np.flatnonzero(kinds == _STATE), np.flatnonzero(kinds), np.zeros((n_labels, n_labels))
-    edge[sources[pairs], columns[pairs]] = weights[pairs]
-    sources, columns, weights = sources[states].astype(np.int64), columns[states].astype(np.int64), weights[states]
-    ends = dict[str, Doubles]()
-    for name, number in zip((FIRST, LAST), attributes.find(Strings.of((FIRST, LAST))).tolist(), strict=True):
-        ends[name] = np.zeros(n_labels)
-        if number >= 0:
-            own = sources == number
-            ends[name][columns[own]] = weights[own]
-            sources, columns, weights = sources[~own], columns[~own], weights[~own]
-    extractor = Extractor([], {}, lambda name: np.empty(0, np.int64))
-    vocabulary = extractor.vocabulary(Bag("attributes", attributes, numbers))
-    table = np.zeros((n_labels + 1, padded(n_labels)), np.float32)
-    table[:n_labels, :n_labels], table[n_labels, :n_labels] = edge, ends[FIRST]
-    end = np.pad(ends[LAST], (0, padded(n_labels) - n_labels)).astype(np.float32) if ends[LAST].any() else None
-    rows = rows_of((sources, columns, weights), n_attributes)
-    info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
-    model = ChainWeights(n_labels, rows, None, table, None, end)
-    return ChainModel(tuple(labels), "label", 1, vocabulary, model, training=info, family="log-linear")
-
-
-def _features(data: bytes, at: int) -> Any:
-    """The FEAT chunk as an array of records."""
-    chunk, size, count = _unpack("<4sII", data, at)
-    if chunk != b"FEAT" or size != 12 + count * _FEATURE.itemsize or at + size > len(data):
-        raise ModelError("the features of the CRFsuite model are damaged")
-    return np.frombuffer(data, _FEATURE, count, at + 12)
-
-
-def _strings(data: bytes, at: int, n: int, what: str) -> Strings:
-    """The strings of a CQDB by their ids, through its back links."""
-    chunk, size, _, mark, n_links, links = _unpack("<4sIIIII", data, at)
-    if chunk != b"CQDB" or mark != _MARK or at + size > len(data) or n_links < n or links + 4 * n_links > size:
-        raise ModelError(f"the {what}s of the CRFsuite model are damaged")
-    text, places = np.frombuffer(data, np.uint8), np.frombuffer(data, "<u4", n, at + links).astype(np.int64)
-    _reject(what, (places < _CQDB_HEAD) | (places + 8 > size), "is nowhere in the file")
-    heads = _core.gathered(text, at + places, np.full(n, 8)).view("<u4")  # the id, and the size with a NUL
-    own, sizes = heads[::2], heads[1::2].astype(np.int64)
-    _reject(what, (own != np.arange(n)) | (sizes < 1) | (places + 8 + sizes > size), "is damaged")
-    strings = Strings(_core.gathered(text, at + places + 8, sizes - 1), starts_of(sizes - 1))
-    wrong = np.zeros(n, bool)
-    if not _core.valid_strings(*strings.arrays):
-        wrong = np.array([not _is_utf8(strings.take(np.array([i])).data.tobytes()) for i in range(n)])
-    _reject(what, wrong, "is not UTF-8; train again on UTF-8 text")
-    return strings
-
-
-def _reject(what: str, wrong: Bools, why: str) -> None:
-    """ModelError for the first of what is wrong."""
-    if wrong.any():
-        raise ModelError(f"{what} {int(wrong.argmax())} of the CRFsuite model {why}")
-
-
-def _is_utf8(text: bytes) -> bool:
     try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _unpack(form: str, data: bytes, at: int) -> tuple[Any, ...]:
-    if at + struct.calcsize(form) > len(data):
-        raise ModelError("the CRFsuite model ends too early; copy it again")
-    return struct.unpack_from(form, data, at)
+        found = _core.read_crfsuite(data, FIRST, LAST)
+    except ValueError as error:
+        raise ModelError(str(error)) from None
+    labels = Strings(found["labels.data"], found["labels.starts"]).tolist()
+    check_labels(labels)
+    attributes = Strings(found["attributes.data"], found["attributes.starts"], found["slots"])
+    bag = Bag("attributes", attributes, np.arange(len(attributes), dtype=np.int32))
+    n_labels, rows = len(labels), Rows.of_tensors("rows", found)
+    table = np.zeros((n_labels + 2, padded(n_labels)), np.float32)  # label pairs, first labels, last labels
+    table[found["previous"], found["next"]] = found["pair_weights"]
+    weights = ChainWeights(n_labels, rows, None, table[:-1], None, table[-1] if table[-1].any() else None)
+    info = {"learner": {"name": "CRFsuite"}, "imported": "crfsuite"}
+    vocabulary = Vocabulary.of_bag(bag)
+    return ChainModel(tuple(labels), "label", 1, vocabulary, weights, training=info, family="log-linear")
 
 
 # ------------------------------------------------------------ writing

@@ -22,7 +22,7 @@ from trellis.features.extraction import Coded
 from trellis.features.known import keys_in_order
 from trellis.features.phrases import PhraseVocabulary
 from trellis.features.templates import parse_template
-from trellis.features.vocabulary import KeyTables, tables_in
+from trellis.features.vocabulary import NO_TABLES, KeyTables, tables_in
 from trellis.features.vocabulary_tensors import checked_columns, columns_content
 from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
@@ -34,7 +34,6 @@ FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
 GREATEST = 1e30  # of a weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
-NO_TABLES = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))
 EMPTY_TABLE = KeyTables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
 

@@ -1,0 +1,164 @@
+#include "text/crfsuite_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "text/strings.hpp"
+#include "text/utf8.hpp"
+
+namespace trellis {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+std::uint32_t number_at(std::string_view file, std::uint64_t at) {
+  if (at + 4 > file.size()) refuse("the CRFsuite model ends too early; copy it again");
+  std::uint32_t number;
+  std::memcpy(&number, file.data() + at, 4);
+  return number;
+}
+
+// The strings of a constant database (CQDB) by their ids, through its links from id to record: id, size with a NUL, bytes.
+CrfsuiteModel::Strings read_strings(std::string_view file, std::uint64_t at, std::size_t n, const std::string& what) {
+  const std::string of_file = " of the CRFsuite model ";
+  const std::uint64_t size = number_at(file, at + 4), n_links = number_at(file, at + 16), links = number_at(file, at + 20);
+  constexpr std::uint32_t kMark = 0x62445371, kHead = 24;
+  const auto damaged = [&](bool is) {
+    if (is) refuse("the " + what + "s" + of_file + "are damaged");
+  };
+  damaged(file.substr(at, 4) != "CQDB" || number_at(file, at + 12) != kMark || at + size > file.size() || n_links < n ||
+          links + 4 * n_links > size);
+  const std::string_view table = file.substr(at, size);
+  CrfsuiteModel::Strings out;
+  out.starts.resize(n + 1);
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t place = number_at(table, links + 4 * i);
+    if (place < kHead || place + 8 > size) refuse(what + " " + std::to_string(i) + of_file + "is nowhere in the file");
+    const std::uint64_t length = number_at(table, place + 4);
+    if (number_at(table, place) != i || length < 1 || place + 8 + length > size)
+      refuse(what + " " + std::to_string(i) + of_file + "is damaged");
+    out.starts[i] = static_cast<std::int64_t>(place);
+    total += length - 1;
+    damaged(total > size);  // strings that overlap
+  }
+  constexpr std::size_t kChunk = 32;  // most strings are shorter: copying one takes no call, and what is too much is overwritten
+  out.data.resize(total + kChunk);
+  std::uint8_t* to = out.data.data();
+  for (std::size_t i = 0; i < n; ++i) {
+    const char* record = table.data() + std::exchange(out.starts[i], to - out.data.data());
+    std::uint32_t length;
+    std::memcpy(&length, record + 4, 4);
+    if (length <= kChunk && record + 8 + kChunk <= table.data() + size) std::memcpy(to, record + 8, kChunk);
+    else std::memcpy(to, record + 8, length - 1);
+    to += length - 1;
+  }
+  out.data.resize(total);
+  out.starts[n] = static_cast<std::int64_t>(total);
+  const std::string_view text(reinterpret_cast<const char*>(out.data.data()), total);
+  if (const std::size_t invalid = find_invalid_utf8(text); invalid < total) {
+    const auto after = std::upper_bound(out.starts.begin(), out.starts.end(), static_cast<std::int64_t>(invalid));
+    refuse(what + " " + std::to_string(after - out.starts.begin() - 1) + of_file + "is not UTF-8; train again on UTF-8 text");
+  }
+  for (std::size_t i = 0; i < n; ++i)  // a character cut in two
+    if (static_cast<std::size_t>(out.starts[i]) < total && (out.data[out.starts[i]] & 0xC0) == 0x80)
+      refuse(what + " " + std::to_string(i) + of_file + "is not UTF-8; train again on UTF-8 text");
+  return out;
+}
+
+struct Feature {
+  std::uint32_t kind, source, label;
+  double weight;
+};
+constexpr std::uint32_t kState = 0, kTransition = 1;
+constexpr std::size_t kFeature = 20;  // bytes
+
+Feature feature_at(std::string_view features, std::size_t i) {
+  const char* at = features.data() + kFeature * i;
+  Feature f;
+  std::memcpy(&f.kind, at, 4), std::memcpy(&f.source, at + 4, 4), std::memcpy(&f.label, at + 8, 4);
+  std::memcpy(&f.weight, at + 12, 8);
+  return f;
+}
+
+std::string_view feature_chunk(std::string_view file, std::uint64_t at) {
+  const std::uint64_t size = number_at(file, at + 4), count = number_at(file, at + 8);
+  if (file.substr(at, 4) != "FEAT" || size != 12 + count * kFeature || at + size > file.size())
+    refuse("the features of the CRFsuite model are damaged");
+  return file.substr(at + 12, count * kFeature);
+}
+
+}  // namespace
+
+CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::string_view last) {
+  constexpr std::uint32_t kVersion = 100;
+  if (file.size() < 48) refuse("the CRFsuite model ends too early; copy it again");
+  if (!file.starts_with("lCRF") || file.substr(8, 4) != "FOMC" || number_at(file, 12) != kVersion)
+    refuse("not a CRFsuite model of version 100");
+  if (number_at(file, 4) != file.size())
+    refuse("the CRFsuite model should have " + std::to_string(number_at(file, 4)) + " bytes and has " +
+           std::to_string(file.size()) + "; copy it again");
+  const std::size_t n_labels = number_at(file, 20), n = number_at(file, 24);
+  const std::string_view features = feature_chunk(file, number_at(file, 28));
+  CrfsuiteModel out;
+  out.labels = read_strings(file, number_at(file, 32), n_labels, "label");
+  if (n_labels > 0xFFFF) refuse("the CRFsuite model has " + std::to_string(n_labels) + " labels; at most 65,535 are read");
+  out.attributes = read_strings(file, number_at(file, 36), n, "attribute");
+  bool is_twice = false;
+  out.slots = build_slots(out.attributes.data, out.attributes.starts, &is_twice);
+  if (is_twice) refuse("the CRFsuite model has one attribute twice");
+  const FrozenStrings strings{out.attributes.data, out.attributes.starts, out.slots};
+  const std::int32_t ends[] = {strings.lookup(first), strings.lookup(last)};
+
+  constexpr double kMost = 1e30;  // no weight of a trained model is as great; ours are single precision
+  bool no_label = false, no_kind = false, no_source = false, in_order = ends[0] < 0 && ends[1] < 0;
+  std::uint64_t last_key = 0;
+  const auto key_of = [](const Feature& f) { return std::uint64_t{f.source} << 32 | f.label; };
+  const std::size_t n_features = features.size() / kFeature;
+  for (std::size_t i = 0; i < n_features; ++i) {
+    const Feature f = feature_at(features, i);
+    no_label |= (f.label >= n_labels) | !(std::fabs(f.weight) < kMost);
+    no_kind |= f.kind > kTransition;
+    no_source |= f.source >= (f.kind == kState ? n : n_labels);
+    in_order &= (f.kind != kState) | (key_of(f) >= last_key);
+    last_key = f.kind == kState ? key_of(f) : last_key;
+  }
+  if (no_label) refuse("the CRFsuite model has a feature of an unknown label, or a weight that is no number");
+  if (no_kind) refuse("the CRFsuite model has features of an unknown kind");
+  if (no_source) refuse("the CRFsuite model has a feature of an unknown attribute or label");
+
+  out.row_starts.assign(n + 1, 0), out.row_labels.resize(n_features), out.row_weights.resize(n_features);
+  std::size_t n_slots = 0;
+  const auto add_slot = [&](std::uint64_t key, float weight) {
+    ++out.row_starts[(key >> 32) + 1];
+    out.row_labels[n_slots] = static_cast<std::uint16_t>(key), out.row_weights[n_slots++] = weight;
+  };
+  std::vector<std::pair<std::uint64_t, float>> unsorted;  // of another writer than CRFsuite, or with `first` and `last`
+  for (std::size_t i = 0; i < n_features; ++i) {
+    const Feature f = feature_at(features, i);
+    const auto weight = static_cast<float>(f.weight);
+    const auto source = static_cast<std::int32_t>(f.source);
+    const bool is_end = f.kind == kState && (source == ends[0] || source == ends[1]);
+    if (f.kind == kState && in_order) {
+      add_slot(key_of(f), weight);
+    } else if (f.kind == kState && !is_end) {
+      unsorted.emplace_back(key_of(f), weight);
+    } else {
+      out.previous.push_back(is_end ? static_cast<std::int32_t>(n_labels) + (source == ends[1]) : source);
+      out.next.push_back(static_cast<std::int32_t>(f.label)), out.pair_weights.push_back(weight);
+    }
+  }
+  std::stable_sort(unsorted.begin(), unsorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  for (const auto& [key, weight] : unsorted) add_slot(key, weight);
+  out.row_labels.resize(n_slots), out.row_weights.resize(n_slots);
+  std::partial_sum(out.row_starts.begin(), out.row_starts.end(), out.row_starts.begin());
+  return out;
+}
+
+}  // namespace trellis
