@@ -1,6 +1,6 @@
 // Best paths of a chain with label n-grams: forward by maxima over the states that good paths may be in, or over all of them.
 #pragma once
-#include <ranges>
+#include <numeric>
 
 #include "engine/state_paths.hpp"
 
@@ -60,7 +60,9 @@ struct HistoryStates {
   }
   std::span<const StateStep<Real>> steps_at(std::size_t t) {
     table.steps.clear();
-    const auto states = std::views::iota(table.state_starts[t], table.state_starts[t + 1]);
+    table.tied.resize(table.state_starts[t + 1] - table.state_starts[t]);
+    std::iota(table.tied.begin(), table.tied.end(), static_cast<std::uint32_t>(table.state_starts[t]));
+    const std::span<const std::uint32_t> states = table.tied;
     const auto keep = [&](const StateStep<Real>& step) { table.steps.push_back(step); };
     const auto from_any = [](std::size_t) { return true; };
     if (chain.allowed) each_step(t, states, labels_of(*chain.allowed, t), from_any, keep);
@@ -70,10 +72,10 @@ struct HistoryStates {
 
  private:
   // Calls visit(step) for the steps into some states of token t by some labels.
-  template <class States, class Labels, class From, class Visit>
-  void each_step(std::size_t t, const States& states, const Labels& labels, From may_come_from, Visit visit) {
+  template <class Labels, class From, class Visit>
+  void each_step(std::size_t t, std::span<const std::uint32_t> states, const Labels& labels, From may_come_from, Visit visit) {
     const Ngrams& ngrams = *chain.ngrams->ngrams;
-    for (const auto state : states) table.place[table.states[state]] = static_cast<std::int32_t>(state);
+    for (const std::uint32_t state : states) table.place[table.states[state]] = static_cast<std::int32_t>(state);
     table.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) {
       for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
         const std::size_t y = ngrams.label(table.states[from]);
@@ -86,7 +88,7 @@ struct HistoryStates {
         }
       }
     });
-    for (const auto state : states) table.place[table.states[state]] = -1;
+    for (const std::uint32_t state : states) table.place[table.states[state]] = -1;
   }
 };
 

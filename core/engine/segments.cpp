@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "engine/elementary.hpp"
+
 namespace trellis {
 
 SegmentLattice::SegmentLattice(const SegmentRules& rules) : rules_(rules) {
@@ -59,6 +61,7 @@ void SegmentLattice::grow(std::size_t n) {
     end_node();
   }
   n_grown_ = n;
+  every_step_ = n > 1 && n_steps(1) == begins_.size() * ends_.size();
 }
 
 // Edges in the order in which grow() made them.
@@ -145,7 +148,61 @@ std::size_t SegmentLattice::k_best(std::size_t k, std::int32_t* paths, double* s
   return found;
 }
 
-double SegmentLattice::sum() { return sum_derivations(view_, scores_.data(), work_); }
+namespace {
+
+// As LogSumOf::sum, of n terms with what they lead from: terms[i] = value[i] + in[tails[i]].
+TRELLIS_CLONES double log_sum(const double* values, const std::int32_t* tails, const double* in, std::size_t n, double* terms) {
+  for (std::size_t i = 0; i < n; ++i) terms[i] = values[i] + in[tails[i]];
+  return LogSumOf::sum(terms, n);
+}
+
+// The same where terms are products: terms[i] = x[i] · factors[i] over their sum, and the sum.
+TRELLIS_CLONES double sum_of_products(const double* x, const double* factors, std::size_t n, double* terms) {
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) total += terms[i] = x[i] * factors[i];
+  if (total > 0)
+    for (std::size_t i = 0; i < n; ++i) terms[i] *= 1 / total;
+  return total;
+}
+
+}  // namespace
+
+// As sum_derivations. The steps between segments are the same at every token, and most of all edges: they are factors, so that
+// a token needs an exponential per label. Neither those nor what they are multiplied with exceed 1; a sum that is so small that
+// what vanished (below 1e-308) might matter beside it is made again by logarithms.
+double SegmentLattice::sum() {
+  work_.in.resize(view_.n_nodes), work_.shares.resize(view_.n_edges);
+  double *in = work_.in.data(), *shares = work_.shares.data();
+  in[0] = 0;
+  const bool by_factors = steps_are_shared_ && n_ > 2 && every_step_;
+  constexpr double kLeastTotal = 1e-280;
+  const std::size_t E = ends_.size();
+  double greatest = kForbidden<double>;  // of the steps
+  if (by_factors) {
+    factors_.resize(n_steps(1)), x_.resize(E);
+    for (std::size_t i = 0; i < factors_.size(); ++i) greatest = std::max(greatest, scores_[first_step(1) + i]);
+    for (std::size_t i = 0; i < factors_.size(); ++i)
+      factors_[i] = greatest == kForbidden<double> ? 0 : exp(scores_[first_step(1) + i] - greatest);
+  }
+  for (std::size_t v = 1, t = 0; t < n_; ++t) {
+    double top = kForbidden<double>;
+    if (by_factors && t) {
+      const double* after = in + v - 1 - E;
+      top = *std::max_element(after, after + E);
+      for (std::size_t e = 0; e < E; ++e) x_[e] = top == kForbidden<double> ? 0 : exp(after[e] - top);
+    }
+    for (const std::size_t last = 1 + (t + 1) * size(), steps = v + begins_.size(); v < last; ++v) {
+      const auto e = static_cast<std::size_t>(in_starts_[v]), n = view_.n_in(v);
+      if (by_factors && t && v < steps) {
+        const double total = sum_of_products(x_.data(), factors_.data() + (e - first_step(t)), n, shares + e);
+        in[v] = top + greatest + log(total);
+        if (total > kLeastTotal) continue;
+      }
+      in[v] = log_sum(scores_.data() + e, tails_.data() + e, in, n, shares + e);
+    }
+  }
+  return in[view_.goal];
+}
 
 void SegmentLattice::find_marginals() {
   marginals_.resize(edges_.size());

@@ -96,12 +96,14 @@ class SegmentLattice {
   std::vector<std::size_t> begins_;        // labels that a segment may begin with, ascending
   std::vector<Ending> ends_;               // by label, ascending
   std::size_t longest_ = 1;                // tokens
+  bool every_step_ = false;                // whether every label that may begin follows every one that may end
   bool steps_are_shared_ = false;          // of the sentence: all tokens have the same edges between segments
   std::size_t n_grown_ = 0, n_ = 0;        // tokens the lattice has room for; of the sentence
   std::vector<Edge> edges_;                // sorted by heads, token by token: a shorter sentence has the first of them
   std::vector<std::int64_t> in_starts_{0, 0};
   std::vector<std::int32_t> tails_;
   std::vector<double> scores_, marginals_;  // [n_edges]
+  std::vector<double> factors_, x_;         // exp of the scores of steps, of those before
   std::vector<double> rests_;               // by shapes of one ending
   std::vector<double> emit_;                // [n, L] with minus infinity for labels that are not allowed
   HypergraphView view_{};
