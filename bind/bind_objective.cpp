@@ -51,7 +51,8 @@ struct ChainObjective : PyObjective {
   void begin() {
     const Encoded& corpus = *layout->corpus;
     check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
-    Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .n_sentences = corpus.n_sentences()};
+    Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(),
+                      .n_sentences = corpus.n_sentences()};
     if (partial) examples.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
     require(!partial || !local, "local decisions need every label");
     require(!corpus.data.histories || !local, "local decisions have no weights of longer label runs with attributes");
