@@ -72,7 +72,11 @@ def run(setting: Setting) -> Result:
         trainer.train(path)
         theirs, ours = pycrfsuite.Tagger(), trellis.load(path)
         theirs.open(path)
-        rows = [*_same(ours, theirs, Z), *_speed(ours, theirs, Z, setting.rounds)]
+        rows = [
+            *_same(ours, theirs, Z),
+            *_speed(ours, theirs, Z, setting.rounds),
+            *_opening(path, Z[0], setting.rounds),
+        ]
     rows += _search(X[:SEARCHED], y[:SEARCHED], Z[:500], test.sentences("label")[:500])
     return Result("A model of CRFsuite on CoNLL-2000's test file, and a search over c1 and c2", rows, "python-crfsuite")
 
@@ -111,6 +115,24 @@ def _speed(ours: trellis.Tagger, theirs: Any, sentences: list[Sentence], rounds:
             name = f"tagging from {what}, s, {threads} thread{'s' if threads > 1 else ''}"
             rows.append(versus(name, mine, real, better="less", bar=10 if threads == 2 else None))
     return rows
+
+
+def _opening(path: str, sentence: Sentence, rounds: int) -> list[dict[str, Any]]:
+    """The file is in the cache of the system, and imports are done."""
+
+    def opened() -> Any:
+        tagger = pycrfsuite.Tagger()
+        tagger.open(path)
+        return tagger
+
+    alone = best_of(20 * rounds, seconds(lambda: trellis.load(path)), seconds(opened))
+    tagging = best_of(
+        20 * rounds, seconds(lambda: trellis.load(path).tag(sentence)), seconds(lambda: opened().tag(sentence))
+    )
+    return [
+        versus("opening its model, s", *alone, better="less", bar=0.2),
+        versus("opening its model and one sentence, s", *tagging, better="less"),
+    ]
 
 
 def _search(X: list[Sentence], y: Any, Z: list[Sentence], gold: Any) -> list[dict[str, Any]]:

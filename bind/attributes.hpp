@@ -96,8 +96,8 @@ inline bool is_plain_number(PyObject* thing) {
 
 constexpr int kDeepest = 50;  // dicts within dicts; a dict within itself has no end
 
-template <class Visit>
-void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& visit) {
+template <class Visit, class BeforeCode>
+void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& visit, BeforeCode& before_code) {
   if (depth > kDeepest) throw nb::value_error("attributes that are nested too deeply");
   const auto below = [&](std::string_view name) { return std::string(before).append(name).append(1, ':'); };
   PyObject *key, *value;
@@ -111,13 +111,14 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
       if (value != Py_False) visit(AttributeName{before, {}, utf8(key)}, value == Py_True ? 1.0f : number_of(value));
       continue;
     }
+    before_code();
     const nb::object said = nb::borrow(value);
     const AttributeText name = attribute_text(key);
     if (is_text(said)) {
       const AttributeText text = attribute_text(said);
       visit(AttributeName{before, name.view, text.view, true}, 1.0f);
     } else if (PyDict_Check(value)) {
-      each_of_dict(said, below(name.view), depth + 1, visit);
+      each_of_dict(said, below(name.view), depth + 1, visit, before_code);
     } else if (is_collection(said)) {
       each_name(said, below(name.view), visit);
     } else {
@@ -166,12 +167,12 @@ bool each_number(nb::handle vector, Visit& visit) {
 // Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value
 // 1, name with a number or truth value, "name:" before each attribute of a dict or list below it; of a list or set each name
 // with value 1; of a vector its numbers. A number's own conversion is Python code, which may do anything: whoever calls this
-// holds no lock and keeps the token, and name and value are kept here.
-template <class Visit>
-void each_attribute(nb::handle token, Visit visit) {
-  if (is_dict(token.ptr()))
-    each_of_dict(token, {}, 0, visit);
-  else if (is_collection(token))
+// holds no lock and keeps the token, and name and value are kept here. before_code() is called before such code may run.
+template <class Visit, class BeforeCode>
+void each_attribute(nb::handle token, Visit visit, BeforeCode before_code) {
+  if (is_dict(token.ptr())) return each_of_dict(token, {}, 0, visit, before_code);
+  if (!is_list(token.ptr()) && !is_tuple(token.ptr())) before_code();
+  if (is_collection(token))
     each_name(token, {}, visit);
   else if (!each_number(token, visit))
     throw nb::type_error(

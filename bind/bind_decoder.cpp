@@ -64,15 +64,23 @@ struct PyDecoder {
   }
 
   // Sentences as a batch. Attributes are read before the lock is taken, for reading them may run Python code; strings
-  // under it, where none runs. Of a model that reads both, sentences are copied first: they must not change between.
-  Batch encode_all(span<const nb::object> sentences, std::size_t n_threads) {
+  // under it, where none runs. Before code of Python may run, and of a model that reads both, sentences are copied: they must
+  // not change between.
+  Batch encode_all(std::span<nb::object> sentences, std::size_t n_threads) {
     Batch bags;
     TokenAttributes attributes(core->bag(), recent);
+    bool is_copied = !has_bag();
+    const auto copy = [&] {
+      if (!std::exchange(is_copied, true))
+        for (nb::object& sentence : sentences)
+          if (PyList_Check(sentence.ptr())) sentence = nb::tuple(sentence);
+    };
+    if (core->n_given() > 0) copy();
     for (std::size_t s = 0; has_bag() && s < sentences.size(); ++s) {
-      for (std::size_t t = 0; t < tokens_of(sentences[s]).size(); ++t) {  // asked anew: Python code may change the list
+      for (std::size_t t = 0; t < tokens_of(sentences[s]).size(); ++t) {
         PyObject* const item = tokens_of(sentences[s])[t];
         const nb::object token = nb::borrow(core->n_given() == 0 ? item : fields_of(item)[core->n_given()]);
-        each_attribute(token, [&](const AttributeName& name, float value) { attributes.add(name, value); });
+        each_attribute(token, [&](const AttributeName& name, float value) { attributes.add(name, value); }, copy);
         attributes.end_token([&](std::int32_t id, float value) { add_attribute(bags, id, value); });
         bags.bag.end_token(), bags.pair_bag.end_token();
       }
@@ -100,11 +108,6 @@ struct PyDecoder {
     return batch;
   }
 
-  nb::object kept(nb::handle sentence) const {
-    const bool copied = has_bag() && core->n_given() > 0 && PyList_Check(sentence.ptr());
-    return copied ? nb::object(nb::tuple(sentence)) : nb::borrow(sentence);
-  }
-
   // Under the lock. Many new words are worth letting other Python threads run meanwhile.
   void finish(Batch& batch, std::size_t n_threads) {
     constexpr std::size_t kMany = 256;
@@ -115,13 +118,13 @@ struct PyDecoder {
 
   Batch encode(const nb::list& sentences, std::size_t n_threads) {
     std::vector<nb::object> all;
-    for (nb::handle sentence : sentences) all.push_back(kept(sentence));
+    for (nb::handle sentence : sentences) all.push_back(nb::borrow(sentence));
     return encode_all(all, n_threads);
   }
 
   // Labels of one sentence; its batch if views of a word must be defined first, or if it has no path.
   std::variant<nb::list, Batch> tag_one(nb::handle sentence) {
-    const nb::object one = kept(sentence);
+    nb::object one = nb::borrow(sentence);
     Batch batch = encode_all({&one, 1}, 1);
     if (!batch.undefined.empty()) return batch;
     const std::size_t n = batch.starts.back();

@@ -1,6 +1,13 @@
 // Text: Python's strings and files of columns to dictionary-encoded columns, and look-ups in frozen dictionaries.
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <numeric>
+
 #include "attributes.hpp"
 #include "features.hpp"
+#include "parallel.hpp"
 #include "text/columns.hpp"
 #include "text/crfsuite_file.hpp"
 
@@ -68,7 +75,7 @@ std::tuple<Coded, std::vector<float>, std::vector<std::int64_t>> intern_bags(con
       text.clear(), name.append_to(text);
       codes.push_back(interner.intern(text));
       weights.push_back(value);
-    });
+    }, [] {});
     starts.push_back(static_cast<std::int64_t>(codes.size()));
   }
   return {coded(std::move(codes), interner), std::move(weights), std::move(starts)};
@@ -163,6 +170,66 @@ std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Lon
   return coded(std::move(ids), strings);
 }
 
+// Fills an array with the bytes of a file, a large one on two threads; how many there were.
+std::size_t read_into(int file, const MutableArray<std::uint8_t, 1>& to) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20, kWorthThread = std::size_t{1} << 22;
+  std::uint8_t* const data = to.data();
+  const std::size_t n = to.size();
+  std::atomic<std::size_t> size = n;
+  without_gil([&] {
+    parallel_blocks(n, kBlock, n < kWorthThread ? 1 : 2, [] { return 0; }, [&](int, std::size_t at, std::size_t end) {
+      while (at < end) {
+        const ssize_t got = pread(file, data + at, end - at, static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        at += static_cast<std::size_t>(got);
+      }
+      for (std::size_t least = size; at < end && at < least && !size.compare_exchange_weak(least, at);) {}
+    });
+  });
+  return size;
+}
+
+// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
+// result computes what is left, which is all where the system gives no thread.
+class PyDigests {
+ public:
+  explicit PyDigests(std::vector<Bytes> arrays)
+      : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
+    std::iota(order_.begin(), order_.end(), 0);  // the largest first
+    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
+    try {
+      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
+    } catch (...) {  // no thread or no memory left for one
+    }
+  }
+  ~PyDigests() {
+    next_ = order_.size();
+    join();
+  }
+  std::vector<std::uint64_t> result() {
+    const WithoutGil released;
+    work();
+    join();
+    return digests_;
+  }
+
+ private:
+  void work() {
+    for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
+  }
+  void join() {
+    for (std::thread& helper : helpers_)
+      if (helper.joinable()) helper.join();
+  }
+
+  std::vector<Bytes> arrays_;
+  std::vector<std::size_t> order_;       // [n_arrays]
+  std::vector<std::uint64_t> digests_;   // [n_arrays]
+  std::atomic<std::size_t> next_{0};     // of order_
+  std::thread helpers_[2];
+};
+
 }  // namespace
 
 void bind_text(nb::module_& module) {
@@ -173,11 +240,10 @@ void bind_text(nb::module_& module) {
   module.def("hash_array", [](const Bytes& bytes) {
     return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
-  nb::class_<Digest>(module, "Digest", "A digest of an array's bytes, the same on every machine.")
-      .def(nb::init<>())
-      .def("add", [](Digest& self, const Bytes& bytes) { self.add(bytes); }, "bytes"_a,
-           "The next piece; all but the last are multiples of 64 bytes.")
-      .def("result", &Digest::result);
+  module.def("read_into", &read_into, "file"_a, "to"_a, "Fill an array with the bytes of an open file; their number.");
+  nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
+      .def(nb::init<std::vector<Bytes>>(), "arrays"_a)
+      .def("result", guarded(&PyDigests::result), "Waits for them.");
   module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", [](const Bytes& data, const Longs& starts) {
     check_strings(data, starts);

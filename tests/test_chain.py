@@ -166,7 +166,7 @@ def test_huge_spreads(order: int, spread: float) -> None:
         p = reference.Potentials(p.emit * spread, p.edge * spread, tri, p.end)
         got, expected = marginals(native(p)), reference.marginals(p)
         assert got.log_z == pytest.approx(expected.log_z, rel=1e-12)
-        assert best_path(native(p))[1] <= np.nextafter(got.log_z, np.inf)
+        assert best_path(native(p))[1] <= got.log_z + 1e-15 * abs(got.log_z)  # rounded differently
         np.testing.assert_allclose(got.node, expected.node, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(got.edge, expected.edge, rtol=1e-6, atol=1e-9)
 

@@ -43,6 +43,8 @@ for i in range(200):
     sentence = []
     sentence += [{f"key-{i}-" + "x" * 40: Value(sentence.clear)}, {"w": "a"}]
     assert t.tag(sentence) == ["A", "A"]
+    later = [{"w": "a"}]
+    assert t.tag_batch([[{"w": "a", "x": Value(later.clear)}], later]) == [["A"], ["A"]]
     corpus = {"f": [[{"a": Value(sentence.clear)}, {"b": 1}]]}
     trellis.read(corpus)
 print("done")

@@ -27,7 +27,8 @@ void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 // goes no further: a path well above what was left out before it was narrowed is its best.
 template <class Real>
 void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+  constexpr std::size_t kFewLabels = 32;  // whose pairs cost no more than finding out which of them to drop
+  Real reached = chain.allowed || chain.n_labels <= kFewLabels ? kForbidden<Real> : bound_labels(chain, work);
   keep_pairs(chain, work, reached - work.slack);
   reached = std::max(reached, look_ahead(chain, work));
   if (reached == kForbidden<Real>) return reach_all(chain, work);
@@ -81,8 +82,8 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
   return StatePaths(states).best(path);
 }
 
-// Of the states by which paths may score a guess less than the best one: are there k of them, the others must score less. Else the
-// guess is doubled, some times. Those of a beam are among its states.
+// Of the states by which paths may score a guess less than the best one: are there k paths as good, no other is among the k best. Else
+// the guess was too low. Those of a beam are among its states.
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
@@ -95,15 +96,16 @@ std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, Histor
       reach_beam(chain, work);
       return collect();
     }
-    Real gap = chain.allowed ? work.last_gap : guess_gap(chain, work, k);
-    for (int round = 0; round < 8 && gap < -kForbidden<Real>; ++round, gap *= 2) {
+    constexpr Real kMore = 1.2, kWider = 1.3;  // than the guess, which is some 10% too low on average; in the next round
+    Real gap = chain.allowed ? work.last_gap : std::max(kMore * guess_gap(chain, work, k), work.slack);
+    for (int round = 0; round < 16 && gap < -kForbidden<Real>; ++round, gap *= kWider) {
       keep_pairs(chain, work, reached - work.slack - gap);
       reached = std::max(reached, look_ahead(chain, work));
       if (reached == kForbidden<Real>) break;
       const Real least = reached - work.slack - gap;
       reach_states(chain, work, least, kAllStates);
       if (collect() < k || scores[k - 1] < least + work.slack) continue;
-      work.last_gap = scores[0] - scores[k - 1];
+      work.last_gap = std::max(scores[0] - scores[k - 1], work.slack);
       return k;
     }
   }

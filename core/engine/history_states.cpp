@@ -76,10 +76,12 @@ TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real
     Vector<Real> sum = Vector<Real>{} + number;
     for (const Real* row : rows)
       if (row) sum += lanes(row + first);
-    const auto reaches = sum >= least;
+    if (!(largest_of<Real>(sum) >= least)) continue;
+    Real sums[kLanes<Real>];
+    lanes_at(sums) = sum;
     for (std::size_t i = 0; i < kLanes<Real> && first + i < n_labels; ++i) {
       labels[n] = static_cast<std::int32_t>(first + i);
-      n += reaches[i] != 0;
+      n += sums[i] >= least;
     }
   }
   return n;
@@ -199,21 +201,32 @@ template <class Real>
 void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
-  work.pairs.clear(), work.pair_starts.assign(1, 0), work.labels.resize(L + 1);
+  const bool all = !chain.allowed && least == kForbidden<Real>;  // then those of the second token are those of all others
+  work.pairs.clear(), work.pairs_at.clear(), work.labels.resize(L + 1);
   for (std::size_t t = 0; t < T; ++t) {
+    const std::size_t begin = work.pairs.size();
+    if (all && t > 1) {
+      work.pairs_at.push_back(work.pairs_at[1]);
+      continue;
+    }
     const auto keep = [&](std::size_t y, const auto& labels) {
-      for (std::size_t j = 0; j < labels.size(); ++j)
-        work.pairs.push_back({static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])});
+      const std::size_t first = work.pairs.size(), n = chain.ngrams->relaxed.n_before == 1 ? std::min<std::size_t>(labels.size(), 1) : labels.size();
+      work.pairs.resize(first + n);
+      for (std::size_t j = 0; j < n; ++j) work.pairs[first + j] = {static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(labels[j])};
     };
     for (std::size_t j = 0; chain.allowed && j < (t ? labels_of(*chain.allowed, t - 1).n : 1); ++j)
       keep(t ? labels_of(*chain.allowed, t - 1)[j] : L, labels_of(*chain.allowed, t));
     for (std::size_t y = t ? 0 : L; !chain.allowed && y < (t ? L : L + 1); ++y) {
+      if (all) {
+        keep(y, AllLabels{L});
+        continue;
+      }
       const Real* edge = work.edges.data() + ((by_token ? t * (L + 1) : 0) + y) * stride;
       const Real before = t ? work.best[(t - 1) * stride + y] : 0;
       const std::array<const Real*, 5> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
       keep(y, ListedLabels{work.labels.data(), find_promising(before, rows, L, least, work.labels.data())});
     }
-    work.pair_starts.push_back(work.pairs.size());
+    work.pairs_at.emplace_back(begin, work.pairs.size() - begin);
   }
 }
 
@@ -226,14 +239,17 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const std::size_t after_none = relaxed.after_none(L);
   work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(L * stride);
   const auto pairs_at = [&](std::size_t t) {
-    return std::span(work.pairs).subspan(work.pair_starts[t], work.pair_starts[t + 1] - work.pair_starts[t]);
+    return std::span(work.pairs).subspan(work.pairs_at[t].first, work.pairs_at[t].second);
   };
   for (std::size_t t = T; t-- > 0;) {
     Real* ahead = work.ahead_of(chain, t, 0);
     std::fill_n(ahead, size_of_token, kForbidden<Real>);
     if (t + 1 == T) {
-      for (const auto [x, y] : pairs_at(t))
-        ahead[relaxed.before(x) * stride + y] = ahead[after_none * stride + y] = chain.end ? chain.end[y] : 0;
+      const auto end_with = [&](const auto& labels) {
+        for (std::size_t x = 0; x < relaxed.n_before; ++x)
+          for (std::size_t j = 0; j < labels.size(); ++j) ahead[x * stride + labels[j]] = chain.end ? chain.end[labels[j]] : 0;
+      };
+      chain.allowed ? end_with(labels_of(*chain.allowed, t)) : end_with(AllLabels{L});
       continue;
     }
     work.asked.clear();
@@ -249,9 +265,10 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
         for (std::size_t i = 0; i < stride; ++i) base[i] = (edge[i] + emit[i]) + follows[i] + (gains ? gains[y * stride + i] : 0);
       }
     });
-    if (relaxed.n_before > 1)
-      for (const auto [x, y] : pairs_at(t))
-        if (work.goes_on[y]) work.asked.push_back({x, y});
+    std::size_t n = work.asked.size();
+    work.asked.resize(n + pairs_at(t).size() + 1);
+    for (const LabelPair& pair : pairs_at(t)) work.asked[n] = pair, n += relaxed.n_before > 1 && work.goes_on[pair.y];
+    work.asked.resize(n);
     while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
     look_back(relaxed, stride, work.base.data(), work.asked, ahead);
   }

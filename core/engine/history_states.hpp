@@ -15,8 +15,9 @@ template <class Real>
 struct HistoryWorkspace : StateTable<Real> {
   std::vector<std::int32_t> place;          // [n_nodes] of some states in the table; -1 between uses
   std::vector<Real> edges, emit, best;      // of the relaxed chain of order 1 and its mirror image
-  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label
-  std::vector<std::size_t> pair_starts;     // [T + 1]
+  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label; one of each first
+                                            // label where the relaxed chain has no triples
+  std::vector<std::pair<std::size_t, std::size_t>> pairs_at;  // [T] the first pair of a token, how many there are
   std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first

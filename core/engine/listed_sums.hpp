@@ -1,6 +1,6 @@
-// Sums over the paths of a chain of order 1 or 2 whose tokens have lists of few labels: step by step over what is listed. A state is a
-// listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next. Label triples stand in a
-// dense table, or are sparse n-grams; of those the ones that exist are looked up.
+// Sums over the paths of a chain of order 1 or 2 whose tokens have lists of few labels: step by step over what is listed. A
+// state is a listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next. Label
+// triples stand in a dense table, or are sparse n-grams; of those the ones that exist are looked up.
 //
 //   w(step) = exp(tri[x][y][z] + edge_t[y][z] + emit_t[z] - top_t),   top_t the greatest of the token
 //   alpha_t[to] = sum over steps into it of alpha_{t-1}[from] · w(step),   P(step) = alpha_{t-1}[from] · w(step) · beta_t[to]

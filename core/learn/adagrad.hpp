@@ -98,14 +98,16 @@ class AdaGradPass {
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
     const std::size_t first_triple = first_pair + layout_.edge_places.size(), first_segment = sums_.first_segment_slot();
     for (std::size_t j = 0; j < n; ++j) {
-      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, edge_shares_, [&](std::uint32_t k, double share) {
+      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, edge_shares_,
+                 [&](std::uint32_t k, double share) {
         sums_.edge_weights[k] = static_cast<Real>(step_one(first_slot + k, std::exchange(piece.edge_slots[k], 0), share));
       });
       if (!data_.segments) continue;
       double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
       step_sites(data_.segments->attributes, data_.segments->rules->longest, sentences[j], layout_.row_starts, segment_shares_,
                  [&](std::uint32_t k, double share) {
-        sums_.segment_weights[k - first_segment] = static_cast<Real>(step_one(k, std::exchange(slots[k - first_segment], 0), share));
+        const double g = std::exchange(slots[k - first_segment], 0);
+        sums_.segment_weights[k - first_segment] = static_cast<Real>(step_one(k, g, share));
       });
     }
     for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)

@@ -34,7 +34,8 @@ class LevelLearner {
  private:
   void open(const LevelTokens& tokens, std::size_t s, LevelSentence& sentence) const;
   template <class Visit>
-  void each_sentence(const LevelTokens& tokens, std::span<const std::int64_t> sentences, std::size_t n_threads, Visit visit) const;
+  void each_sentence(const LevelTokens& tokens, std::span<const std::int64_t> sentences, std::size_t n_threads,
+                     Visit visit) const;
 
   FilterLevels& levels_;
   std::vector<double> squares_;  // of steps, by cells of edge or n-grams

@@ -172,7 +172,8 @@ class ChainObjective final : public Objective {
     sentences_.begin_piece(w, piece);
     piece.edge_slots.assign(n_slots(), 0);
     for (std::size_t s = first; s < last; ++s)
-      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w, buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_);
+      losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w,
+                                 buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_);
     sentences_.end_piece(w);
   }
 

@@ -14,7 +14,9 @@ PhraseParameters::PhraseParameters(const PhraseExamples& examples, const RuleCol
     for (const ForestEdge& edge : examples.right_of(s))
       each_site(forest, at, static_cast<std::size_t>(forest.find(edge)), [&](std::size_t site) {
         at.sites.each(site, [&](std::int32_t a, float) {
-          of_rules.each(edge.rule, [&](std::int32_t c) { pairs.push_back(static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(c)); });
+          of_rules.each(edge.rule, [&](std::int32_t c) {
+            pairs.push_back(static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(c));
+          });
         });
       });
     if (s % 256 == 255 || s + 1 == examples.size()) {
@@ -37,14 +39,16 @@ std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, cons
     std::vector<double> scores, shares;  // [n_edges]
   };
   const auto make_loss = [&examples, &columns, base, &parameters] {
-    const auto work = std::make_shared<Work>(Work{{}, {examples.pruner.fine, examples.pruner.coarse_of}, PhraseScores<double>(columns), {}, {}, {}});
+    const PhrasePruner& pruner = examples.pruner;
+    const auto work = std::make_shared<Work>(Work{{}, {pruner.fine, pruner.coarse_of}, PhraseScores<double>(columns), {}, {}, {}});
     return [&examples, base, &parameters, work](std::size_t s, const double* x, const GradientSink& to) {
       auto& [remaining, forest, scores_of, sums, scores, shares] = *work;
       examples.build(s, remaining, forest);
       const PhraseSites at = examples.sites_of(s, forest);
       const HypergraphView graph = forest.view();
       scores.resize(graph.n_edges), shares.resize(graph.n_edges);
-      scores_of.score(forest, Rows<std::uint32_t, double>{parameters.starts.data(), parameters.columns.data(), x}, at, base, scores.data());
+      const Rows<std::uint32_t, double> rows{parameters.starts.data(), parameters.columns.data(), x};
+      scores_of.score(forest, rows, at, base, scores.data());
       double loss = sum_derivations(graph, scores.data(), sums);
       if (to.wanted()) derivation_marginals(graph, sums, shares.data(), nullptr);
       for (const ForestEdge& edge : examples.right_of(s)) {
@@ -53,7 +57,8 @@ std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, cons
       }
       if (!to.wanted()) return loss;
       scores_of.hand_back(forest, at, shares.data(), [&](std::int32_t a, float value, auto amount_of) {
-        for (std::size_t p = parameters.starts[static_cast<std::size_t>(a)]; p < parameters.starts[static_cast<std::size_t>(a) + 1]; ++p)
+        const std::uint32_t* starts = parameters.starts.data() + a;
+        for (std::size_t p = starts[0]; p < starts[1]; ++p)
           if (const double amount = amount_of(parameters.columns[p])) to.add(p, static_cast<double>(value) * amount);
       });
       return loss;

@@ -20,8 +20,8 @@ TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 template <class Real>
 SentenceSums<Real>::SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows)
-    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data)), layout_(layout), examples_(examples),
-      data_(examples.data), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
+    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data)),
+      layout_(layout), examples_(examples), data_(examples.data), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {
   if (!layout_.ngrams || local_) return;
@@ -173,7 +173,8 @@ double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
   std::size_t y = L_;
   each_ngram(ngrams, examples_.gold + begin, n, [&](std::size_t t, std::uint32_t node) {
     score += histories_.total(node);
-    for (std::uint32_t g = node; w.residual && ngrams.length(g) >= kScored; g = ngrams.shorter(g)) w.piece->triples[g] -= w.weight;
+    for (std::uint32_t g = node; w.residual && ngrams.length(g) >= kScored; g = ngrams.shorter(g))
+      w.piece->triples[g] -= w.weight;
     if (!data_.histories) return;
     std::fill(gold.begin(), gold.end(), Ngrams::kNone);
     for (std::uint32_t g = node; g != Ngrams::kRoot; g = ngrams.shorter(g)) gold[ngrams.length(g)] = g;
@@ -194,8 +195,8 @@ double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
 template <class Real>
 bool SentenceSums<Real>::listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const {
   const std::size_t begin = w.begin, n = w.n;
-  const ChainView<Real> chain({L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()},
-                              n, w.emit.data(), nullptr, &allowed);
+  const LabelTables<Real> tables{L_, stride_, edge_.data(), triple_cells_ ? tri_.data() : nullptr, end_.empty() ? nullptr : end_.data()};
+  const ChainView<Real> chain(tables, n, w.emit.data(), nullptr, &allowed);
   if (!w.listed.is_worth(chain)) return false;
   log_z = w.listed.sum(chain);
   if (!std::isfinite(log_z)) return false;

@@ -31,7 +31,8 @@ namespace {
 class TreeLosses {
  public:
   TreeLosses(const ArcPlan& plan, const FixedPlaces& places, const TreeExamples& examples, bool projective)
-      : plan_(plan), examples_(examples), projective_(projective), places_(places), scorer_(plan, places_, true), of_labels_(plan.n_labels) {}
+      : plan_(plan), examples_(examples), projective_(projective), places_(places), scorer_(plan, places_, true),
+        of_labels_(plan.n_labels) {}
   TreeLosses(const TreeLosses&) = delete;  // the scorer points into it
 
   double loss_of(std::size_t i, const double* x, const GradientSink& to);
@@ -62,7 +63,8 @@ double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& t
   of_arcs_.resize(scores.arcs.size()), of_siblings_.resize(scores.siblings.size());
   double loss = kForbidden<double>;
   if (!projective_) loss = spanning_.sum(scores, of_arcs_.data());
-  else if (forest_.build(scores)) loss = forest_.sum(scores, of_arcs_.data(), plan_.second_order() ? of_siblings_.data() : nullptr);
+  else if (forest_.build(scores))
+    loss = forest_.sum(scores, of_arcs_.data(), plan_.second_order() ? of_siblings_.data() : nullptr);
   if (loss == kForbidden<double>) throw std::invalid_argument("a sentence without a tree");
   find_siblings({heads, n}, right_siblings_);
   const auto visit = [&](const Anchor& anchor, std::size_t first, std::size_t last, std::size_t column, double amount) {
@@ -107,8 +109,8 @@ double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& t
 
 }  // namespace
 
-std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples,
-                                                 bool projective) {
+std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes,
+                                                 const TreeExamples& examples, bool projective) {
   const FixedPlaces places(attributes, plan);
   return std::make_unique<ExampleObjective>(examples.starts.size() - 1, places.n_weights, [places, &plan, &examples, projective] {
     return [losses = std::make_shared<TreeLosses>(plan, places, examples, projective)](

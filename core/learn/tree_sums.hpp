@@ -31,7 +31,7 @@ struct FixedPlaces {
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to);
 
 // All must outlive it.
-std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes, const TreeExamples& examples,
-                                                 bool projective);
+std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes,
+                                                 const TreeExamples& examples, bool projective);
 
 }  // namespace trellis

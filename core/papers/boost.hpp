@@ -16,7 +16,8 @@
 //
 // Along one feature the tight bound times R is a sum of exponentials of w (exponential_sum.hpp). Z itself is that bound for
 // sentences in which the feature can occur once more or once less at most; the others are run again with the step taken,
-// at each w that a line search asks for. Of every feature two sums are kept, A = sum_i D(i) s_i |L_i| and B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
+// at each w that a line search asks for. Of every feature two sums are kept, A = sum_i D(i) s_i |L_i| and
+// B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
 // no exponent being nearer to 0 than x,
 //
 //   tight(w) - 1 >= (A (exp(-x w) - 1) + B (exp(x w) - 1)) / x >= -(sqrt A - sqrt B)² / x

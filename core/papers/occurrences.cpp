@@ -17,7 +17,8 @@ int period_of(const std::size_t* labels, int n) {
 
 Occurrences::Occurrences(const Layout& layout, const Examples& examples)
     : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences), gold_(examples.gold),
-      L_(layout.n_labels), stride_(padded(layout.n_labels)), n_edge_groups_(data_.edge_attributes.starts ? layout.n_edge_attributes : 0),
+      L_(layout.n_labels), stride_(padded(layout.n_labels)),
+      n_edge_groups_(data_.edge_attributes.starts ? layout.n_edge_attributes : 0),
       label_group_(layout.n_attributes + n_edge_groups_) {
   const std::size_t n_slots = layout.row_labels.size();
   for (std::size_t a = 0; a < layout.n_attributes; ++a) first_features_.push_back(layout.row_starts[a]);
@@ -226,12 +227,15 @@ void Occurrences::set_ranges() {
   for (std::size_t g = 0; g < n_groups(); ++g)
     for (std::size_t j = 0, step = n_features_of(g); j < step; ++j) {
       seen.assign(1, 0.0);
-      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step) seen.insert(seen.end(), {lows[cell], highs[cell]});
+      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step)
+        seen.insert(seen.end(), {lows[cell], highs[cell]});
       std::sort(seen.begin(), seen.end());
       seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
       exponents_.insert(exponents_.end(), seen.begin(), seen.end());
       exponent_starts_.push_back(exponents_.size());
-      const auto number = [&](double x) { return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin()); };
+      const auto number = [&](double x) {
+        return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin());
+      };
       for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step)
         low_[cell] = number(lows[cell]), high_[cell] = number(highs[cell]);
     }

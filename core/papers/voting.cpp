@@ -127,7 +127,8 @@ struct Replay {
     scratch.first.assign(pair_row() + 1, -1);
     scratch.occurrences.clear(), scratch.starts.assign(1, 0);
     const auto stand = [&](std::size_t row, std::size_t cell, float value) {
-      scratch.occurrences.push_back({static_cast<std::uint32_t>(scratch.starts.back() + cell - cells.shared), value, scratch.first[row]});
+      const auto own = static_cast<std::uint32_t>(scratch.starts.back() + cell - cells.shared);
+      scratch.occurrences.push_back({own, value, scratch.first[row]});
       scratch.first[row] = static_cast<std::int32_t>(scratch.occurrences.size() - 1);
     };
     for (std::size_t s = first; s < last; ++s) {
@@ -152,7 +153,8 @@ struct Replay {
     for (Events& events : scratch.own) events.list.clear(), events.starts.assign(1, 0);
     for (std::size_t u = 0; u < votes.n_updates; ++u) {
       for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i)
-        for (std::int32_t o = votes.rows[i] > pair_row() ? -1 : scratch.first[votes.rows[i]]; o >= 0; o = scratch.occurrences[o].next) {
+        for (std::int32_t o = votes.rows[i] > pair_row() ? -1 : scratch.first[votes.rows[i]]; o >= 0;
+             o = scratch.occurrences[o].next) {
           const std::uint32_t cell = scratch.occurrences[o].cell + votes.places[i];
           if (!scratch.is_summed[cell]) scratch.is_summed[cell] = 1, scratch.summed.push_back(cell);
           scratch.sums[cell] += static_cast<double>(scratch.occurrences[o].value) * votes.changes[i];
@@ -160,8 +162,8 @@ struct Replay {
       for (std::uint32_t cell : scratch.summed) {
         const auto end = std::upper_bound(scratch.starts.begin(), scratch.starts.end(), cell);
         const std::size_t s = end - scratch.starts.begin() - 1;
-        if (scratch.sums[cell] != 0)
-          scratch.own[s].list.push_back({static_cast<std::uint32_t>(cells.shared + cell - scratch.starts[s]), scratch.sums[cell]});
+        const auto place = static_cast<std::uint32_t>(cells.shared + cell - scratch.starts[s]);
+        if (scratch.sums[cell] != 0) scratch.own[s].list.push_back({place, scratch.sums[cell]});
         scratch.sums[cell] = 0, scratch.is_summed[cell] = 0;
       }
       scratch.summed.clear();

@@ -4,7 +4,7 @@
 // offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
 // vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
 //
-// decoder.cpp goes from types to paths, word_types.cpp from strings to types (lexicon.hpp). A lexicon that has grown beyond
+// word_types.cpp goes from strings to types (lexicon.hpp), sentence_scores.cpp from types to scores, decoder.cpp to paths. A lexicon that has grown beyond
 // its bound is replaced, not emptied: a batch keeps the one its codes belong to.
 #pragma once
 #include <atomic>

@@ -36,7 +36,8 @@ struct RandomProblem {
       gold.push_back(static_cast<std::int32_t>(random() % L));
       sets.push_back(static_cast<std::int32_t>(t));
       for (std::size_t z = 0; z < L; ++z)
-        if (z == static_cast<std::size_t>(gold[t]) || (L > 20 ? random() % 16 == 0 : random() % 2)) set_labels.push_back(static_cast<std::int32_t>(z));
+        if (z == static_cast<std::size_t>(gold[t]) || (L > 20 ? random() % 16 == 0 : random() % 2))
+          set_labels.push_back(static_cast<std::int32_t>(z));
       set_starts.push_back(static_cast<std::int64_t>(set_labels.size()));
     }
     for (std::size_t i = 0; with_values && i < ids.size(); ++i) values.push_back(number());

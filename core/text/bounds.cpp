@@ -81,32 +81,25 @@ bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64
   return all == Sums{n, sum, sum % 3 ? sum * (odd / 3) : sum / 3 * odd};
 }
 
-constexpr std::uint64_t kDigest = 0x9E3779B97F4A7C15;
-
-Digest::Digest() : rest_(hash_bytes({})) {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i] = (i + 1) * kDigest;
-}
-
-void Digest::add(std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t kRound = sizeof lanes_;
-  std::array<std::uint64_t, 8> lanes = lanes_, words;
-  size_ += bytes.size();
-  for (; bytes.size() >= kRound; bytes = bytes.subspan(kRound)) {
-    std::memcpy(words.data(), bytes.data(), kRound);
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      lanes[i] = (lanes[i] ^ words[i]) * kDigest;
-      lanes[i] ^= lanes[i] >> 32;
+std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes) {
+  constexpr std::uint64_t K = 0x9E3779B97F4A7C15;
+  constexpr std::size_t kWide = 8, kRound = kWide * sizeof(std::uint64_t);
+  std::uint64_t lane[kWide], word[kWide];
+  for (std::size_t i = 0; i < kWide; ++i) lane[i] = (i + 1) * K;
+  const std::uint8_t* p = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= kRound; left -= kRound, p += kRound) {
+    std::memcpy(word, p, kRound);
+    for (std::size_t i = 0; i < kWide; ++i) {
+      lane[i] = (lane[i] ^ word[i]) * K;
+      lane[i] ^= lane[i] >> 32;
     }
   }
-  lanes_ = lanes;
-  rest_ = hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
-std::uint64_t Digest::result() const {
-  std::array<std::uint64_t, 10> end;
-  std::copy(lanes_.begin(), lanes_.end(), end.begin());
-  end[8] = rest_, end[9] = size_;
-  return hash_bytes({reinterpret_cast<const char*>(end.data()), sizeof end});
+  std::uint64_t end[kWide + 2];
+  std::copy_n(lane, kWide, end);
+  end[kWide] = hash_bytes({reinterpret_cast<const char*>(p), left});
+  end[kWide + 1] = bytes.size();
+  return hash_bytes({reinterpret_cast<const char*>(end), sizeof end});
 }
 
 }  // namespace trellis

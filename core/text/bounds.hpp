@@ -1,6 +1,5 @@
 // Whether arrays of a model file keep to their bounds: passes without branches, as fast as memory is read.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -30,15 +29,6 @@ bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64
 // A digest of bytes, the same on every machine, for it is stored in files. Eight lanes, so that no multiplication waits
 // for the one before: lane i takes the words i, i + 8, ... of 8 bytes as hash_bytes does; what is left over, shorter
 // than a round, is hashed by itself; the lanes, that hash and the length are hashed into one.
-class Digest {
- public:
-  Digest();
-  void add(std::span<const std::uint8_t> bytes);  // the next piece; all but the last are multiples of 64 bytes
-  std::uint64_t result() const;
-
- private:
-  std::array<std::uint64_t, 8> lanes_;
-  std::uint64_t rest_, size_ = 0;
-};
+std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes);
 
 }  // namespace trellis

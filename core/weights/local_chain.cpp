@@ -129,7 +129,8 @@ struct LocalPass {
     const std::size_t stride = chain.stride, at = x * (chain.n_labels + 1) + label(i);
     const float* exps = w.rows.data() + i * stride;
     Vector<float> total = {};
-    for (std::size_t z = 0; z < stride; z += kLanes<float>) total += lanes(of.factors_.data() + at * stride + z) * lanes(exps + z);
+    for (std::size_t z = 0; z < stride; z += kLanes<float>)
+      total += lanes(of.factors_.data() + at * stride + z) * lanes(exps + z);
     const float sum = sum_of<float>(total);
     if (sum > of.safe_) return Normalization<float>{w.tops[i] + of.tops_[at], sum}.log<float>();
     w.exact.resize(stride);

@@ -48,8 +48,8 @@ class GrowingPlaces : public GrowingTables {
   std::vector<LearntTable> values_;     // [n_templates] of [attributes, columns]
 };
 
-// out[site] += what is found for a look-up, for all that are asked for; they are forgotten. Tables are too large to lie near: of some
-// look-ups at a time first where the weights are, find(one) or null, so that they are on their way, then what they are.
+// out[site] += what is found for a look-up, for all that are asked for; they are forgotten. Tables are too large to lie near:
+// of some look-ups at a time first where the weights are, find(one) or null, so that they are on their way, then what they are.
 template <class Asked, class Find>
 void answer(std::vector<Asked>& asked, std::vector<double>& out, Find find) {
   constexpr std::size_t kAtOnce = 32;

@@ -19,7 +19,8 @@ class SiteRows {
  public:
   // `few`: few rows have a weight. `lists` of labels that sites may have; starts null: there are none.
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {})
-      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())), n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
+      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
+        n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
         weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0) {
     if (few) return;
     heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
@@ -38,7 +39,8 @@ class SiteRows {
   // One weight, where few rows have some.
   void change(std::size_t slot, Real weight) {
     weights_[slot] = weight;
-    has_weight_[std::upper_bound(layout_.row_starts.begin(), layout_.row_starts.end(), slot) - layout_.row_starts.begin() - 1] = 1;
+    const auto& starts = layout_.row_starts;
+    has_weight_[std::upper_bound(starts.begin(), starts.end(), slot) - starts.begin() - 1] = 1;
   }
 
   // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; of labels that are not
@@ -66,8 +68,10 @@ class SiteRows {
   std::size_t n_slots(std::size_t a) const { return layout_.row_starts[a + 1] - layout_.row_starts[a]; }
 
   // emit[z] = sum over n heavy rows of value · row[z]
-  TRELLIS_INLINE void set_heavy(std::size_t t, const std::uint32_t* numbers, const Real* values, std::size_t n, Real* emit) const {
-    if (const ListedLabels labels = lists_.starts ? labels_of(lists_, t) : ListedLabels{}; labels.n && labels.n * kPadding < stride_) {
+  TRELLIS_INLINE void set_heavy(std::size_t t, const std::uint32_t* numbers, const Real* values, std::size_t n,
+                                Real* emit) const {
+    const ListedLabels labels = lists_.starts ? labels_of(lists_, t) : ListedLabels{};
+    if (labels.n && labels.n * kPadding < stride_) {
       for (std::size_t k = 0; k < labels.n; ++k) {
         Real sum = 0;
         for (std::size_t i = 0; i < n; ++i) sum += (values ? values[i] : 1) * heavy.vector(numbers[i])[labels[k]];

@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,6 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()}
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 _MAX_DIMENSIONS = 8
-_PIECE = 1 << 18  # bytes that are read and hashed together
 _DAMAGE = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, TemplateError
 _MAX_REASON = 200  # letters of a message that a file's content may fill
 
@@ -64,7 +63,7 @@ def unpack_tensors(data: bytes, what: str) -> Opened:
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors_parts(arrays, {"format": format, "digest": digest_of(text, arrays), "text": text})
+    return safetensors_parts(arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text})
 
 
 def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) -> Opened:
@@ -77,7 +76,7 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
         where = Path(path)
         if where.is_dir():
             raise ModelError(f"{path}: a folder, not {what}")
-        with where.open("rb") as file:
+        with where.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
                 raise ModelError(f"{path}: not {what}: too short")
@@ -85,27 +84,17 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 return Opened(where, what, *_split(mapped, where, what))
             whole = np.empty(size, np.uint8)
-            file.readinto(whole.data[:8])
-            file.readinto(whole.data[8 : 8 + int.from_bytes(whole.data[:8], "little")])
-            tensors, header = _split(whole.data, where, what)
-            digests = {name: _digest(tensor, file) for name, tensor in tensors.items()}
-        return Opened(where, what, tensors, header, digests)
+            done = _core.read_into(file.fileno(), whole)
+        return Opened(where, what, *_split(whole.data[:done].toreadonly(), where, what))
 
 
 class Opened:
-    """Arrays and text of a file; ``digests`` of the arrays, where they are known."""
+    """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
 
-    def __init__(
-        self,
-        path: Path,
-        what: str,
-        tensors: Tensors,
-        header: Mapping[str, str],
-        digests: Mapping[str, int] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
         self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
-        self.format = str(header.get("format"))
-        self.is_whole = str(header["digest"]) == digest_of(self.text, tensors, digests)
+        self.format, self._digest = str(header.get("format")), str(header["digest"])
+        self._check = Digest(self.text, tensors)
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
@@ -118,12 +107,15 @@ class Opened:
         return self
 
     def made(self, make: Callable[[Tensors, str], T]) -> T:
-        """What ``make`` makes of arrays and text; ModelError if they are damaged."""
-        if not self.is_whole:
-            why = "its content does not match its digest; copy or make it again"
-            raise ModelError(f"{self.path}: damaged: {why}")
-        with rejecting_damage(self.path, self.what):
-            return make(self.tensors, self.text)
+        """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""
+        try:
+            with rejecting_damage(self.path, self.what):
+                return make(self.tensors, self.text)
+        finally:
+            with rejecting_damage(self.path, self.what):
+                if self._digest != self._check.result():
+                    why = "its content does not match its digest; copy or make it again"
+                    raise ModelError(f"{self.path}: damaged: {why}")
 
 
 @contextmanager
@@ -204,25 +196,20 @@ def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[by
         yield tensors[name].tobytes()
 
 
-def digest_of(text: str, tensors: Tensors, digests: Mapping[str, int] | None = None) -> str:
-    """A hash of all content, the header's too, to tell a damaged file."""
-    kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in sorted(tensors)]
-    heads = (np.frombuffer(part.encode(), np.uint8) for part in (text, "\n".join(kinds)))
-    of_arrays = [_digest(tensors[name]) if digests is None else digests[name] for name in sorted(tensors)]
-    return f"{_core.hash_array(_bytes_of(np.array([*map(_core.hash_array, heads), *of_arrays], np.uint64))):016x}"
+class Digest:
+    """A hash of all content, the header's too, to tell a damaged file. It is computed beside other work."""
 
+    def __init__(self, text: str, tensors: Tensors) -> None:
+        self.text, self.tensors, self.names = text, tensors, sorted(tensors)
+        self.work = _core.Digests([_bytes_of(tensors[name]) for name in self.names])
 
-def _digest(tensor: npt.NDArray[Any], file: BinaryIO | None = None) -> int:
-    """The hash of an array. One that is filled from a file is hashed piece by piece, while the caches have it."""
-    digest, content = _core.Digest(), _bytes_of(tensor)
-    for at in range(0, len(content), _PIECE):
-        piece = content[at : at + _PIECE]
-        if file is not None and file.readinto(piece.data) != len(piece):  # type: ignore[attr-defined]
-            raise ValueError("the file has become shorter")
-        digest.add(piece)
-    if file is not None:
-        tensor.flags.writeable = False
-    return digest.result()
+    def result(self) -> str:
+        """The hash as text."""
+        tensors = self.tensors
+        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
+        heads = (np.frombuffer(text.encode(), np.uint8) for text in (self.text, "\n".join(kinds)))
+        parts = np.array([*map(_core.hash_array, heads), *self.work.result()], np.uint64)
+        return f"{_core.hash_array(_bytes_of(parts)):016x}"
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

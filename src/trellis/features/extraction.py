@@ -225,7 +225,8 @@ class Extractor:
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
         """The vocabulary, its tables still empty."""
-        rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, self.lookups, tuple(self.dictionaries.values()), self.vectors
+        known = self.lookups, tuple(self.dictionaries.values()), self.vectors
+        rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, *known
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
 
 

@@ -1,0 +1,216 @@
+// The scores of one sentence: where its types' records lie, what its templates find, and the sums of weights.
+#include "tag/decoder_state.hpp"
+
+namespace trellis {
+
+namespace {
+
+// emit[t, z] = bias[z] + sum over looks of vector[type at t + offset, z] + sum over joint attributes a of w[a, z]
+//            + sum over given attributes a of value(a) · w[a, z]
+struct Sum {
+  const float* const* vectors;  // [n_columns, n + 2 * reach]
+  std::span<const PlacedLook> looks;
+  std::size_t n, stride;
+  const std::int32_t* ids;  // [n_joint, n], -1 where silent
+  std::size_t n_joint;
+  const float* bias;  // [stride]
+  Sites bags;         // of all sentences, or starts null
+  std::size_t begin;  // the sentence's first token
+};
+
+// Scores of the filter, if it has rows, come after those of rows, which are `n_before`.
+TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
+                                  std::size_t n_before, float* const emit) {
+  float* here = emit;
+  for (std::size_t t = 0; t < sum.n; ++t, here += sum.stride) {
+    each_block<float>(sum.stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+      Vector<float> total[chunks];
+      for (std::size_t c = 0; c < chunks; ++c) total[c] = lanes(sum.bias + z + c * kLanes<float>);
+      sum_heavy<float>(0, sum.looks.size(), [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
+        return sum.vectors[sum.looks[k].first + t] + sum.looks[k].slot;
+      }, static_cast<const float*>(nullptr), z, total);
+      for (std::size_t c = 0; c < chunks; ++c) lanes_at(here + z + c * kLanes<float>) = total[c];
+    });
+    for (std::size_t j = 0; j < sum.n_joint; ++j)
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) rows.add_to(id, 1, here);
+    if (!filter.starts) continue;
+    for (std::size_t j = 0; j < sum.n_joint; ++j)
+      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, here + n_before);
+  }
+  if (!sum.bags.starts) return;
+  add_rows(rows, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit);
+  if (filter.starts) add_rows(filter, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit + n_before);
+}
+
+}  // namespace
+
+const std::int32_t* Decoder::derived_codes(std::size_t column, std::size_t n, const Buffers& buffers) const {
+  const Derived& derived = model_.derived[column - n_given()];
+  return buffers.matched.data() + (static_cast<std::size_t>(derived.matcher) * Dictionary::kWhere + derived.where) * n;
+}
+
+void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
+  const std::int64_t begin = batch.starts[sentence];
+  const std::size_t n = batch.starts[sentence + 1] - begin, reach = model_.plan.reach, width = n + 2 * reach;
+  buffers.views.resize(model_.columns.size() * width);
+  buffers.vectors.resize(model_.columns.size() * width);
+  for (std::size_t c = 0; c < model_.columns.size(); ++c) {
+    const std::int32_t** views = buffers.views.data() + c * width;
+    const float** vectors = buffers.vectors.data() + c * width;
+    const Outside& outside = outside_[c];
+    const std::size_t n_views = model_.columns[c].views.size(), vector_size = n_slots_[c] * row_stride_;
+    for (std::size_t d = 1; d <= reach; ++d) {  // distance d before the sentence is id d - 1, after it reach + d - 1
+      views[reach - d] = outside.views.data() + (d - 1) * n_views;
+      vectors[reach - d] = outside.vectors.data() + (d - 1) * vector_size;
+      views[reach + n + d - 1] = outside.views.data() + (reach + d - 1) * n_views;
+      vectors[reach + n + d - 1] = outside.vectors.data() + (reach + d - 1) * vector_size;
+    }
+    const Lexicon& lexicon = *(*batch.lexicons)[c];
+    if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
+    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : derived_codes(c, n, buffers);
+    for (std::size_t t = 0; t < n; ++t) {
+      views[reach + t] = lexicon.views(codes[t]);
+      vectors[reach + t] = lexicon.vectors(codes[t]);
+      for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line
+    }
+  }
+}
+
+// What the dictionaries say of the tokens of a sentence whose given columns are placed.
+void Decoder::match(std::size_t n, Buffers& buffers) const {
+  buffers.symbols.resize(n);
+  buffers.matched.resize(model_.matchers.size() * Dictionary::kWhere * n);
+  for (std::size_t m = 0; m < model_.matchers.size(); ++m) {
+    const Matcher& matcher = model_.matchers[m];
+    const std::int32_t first_id = 2 * model_.plan.reach;
+    const std::int32_t* const* views = buffers.views.data() + static_cast<std::size_t>(matcher.column) * (n + first_id) + model_.plan.reach;
+    for (std::size_t t = 0; t < n; ++t) buffers.symbols[t] = std::max(views[t][matcher.view] - first_id, -1);
+    matcher.dictionary->match(buffers.symbols, Dictionary::kAnyone, buffers.matched.data() + m * Dictionary::kWhere * n);
+  }
+}
+
+// keys[t] = the packed ids of template `number` at token t, kSilent where a view says nothing.
+void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, std::uint64_t* keys) const {
+  const Template& shape = model_.plan.templates[number];
+  std::fill_n(keys, n, 0);
+  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+    const Atom atom = model_.plan.atoms[a];
+    const auto [column, view] = model_.plan.view_of(atom);
+    const std::int32_t* const* views = buffers.views.data() + place_of(column, n, atom.offset);
+    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
+    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], fold);
+  }
+}
+
+// ids[t] = the attribute of template `number` at token t, -1 where it has none.
+void Decoder::find(std::int32_t number, std::size_t n, Buffers& buffers, std::int32_t* ids) const {
+  if (buffers.keys.size() < n) buffers.keys.resize(n);
+  pack(number, n, buffers, buffers.keys.data());
+  for (std::size_t t = 0; t < n; ++t) ids[t] = model_.vocabulary.find(model_.plan.templates[number], buffers.keys[t]);
+}
+
+void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open) const {
+  const std::int64_t begin = batch.starts[sentence];
+  const std::size_t n = batch.starts[sentence + 1] - begin, stride = row_stride_, n_joint = joint_.size();
+  if (n == 0) return;
+  place(batch, sentence, buffers);
+  if (buffers.emit.size() < n * stride) buffers.emit.resize(n * stride);
+  if (buffers.keys.size() < n * n_joint) buffers.keys.resize(n * n_joint);
+  if (buffers.ids.size() < n * n_joint) buffers.ids.resize(n * n_joint);
+
+  // Joint templates in three rounds, so that what one round needs of memory is on its way while another works:
+  // pack the keys, find the attributes, add their rows.
+  for (std::size_t j = 0; j < n_joint; ++j) {
+    std::uint64_t* keys = buffers.keys.data() + j * n;
+    pack(joint_[j], n, buffers, keys);
+    const FrozenTable& table = model_.vocabulary.tables[model_.plan.templates[joint_[j]].table];
+    for (std::size_t t = 0; t < n; ++t) table.prefetch(keys[t]);
+  }
+  for (std::size_t j = 0; j < n_joint; ++j) {
+    const Template& shape = model_.plan.templates[joint_[j]];
+    for (std::size_t i = j * n; i < (j + 1) * n; ++i)
+      if (buffers.ids[i] = model_.vocabulary.find(shape, buffers.keys[i]); buffers.ids[i] >= 0) model_.rows.prefetch_row(buffers.ids[i]);
+  }
+  for (std::size_t i = 0; i < n_joint * n; ++i)
+    if (buffers.ids[i] >= 0) model_.rows.prefetch_slots(buffers.ids[i]);
+
+  const bool made = heavy.made.load(std::memory_order_acquire);
+  buffers.looks.clear();
+  for (const Look& look : looks_) buffers.looks.push_back({place_of(look.column, n, look.offset), look.slot * stride});
+  sum_emissions({buffers.vectors.data(), buffers.looks, n, stride, buffers.ids.data(), n_joint, bias_.data(),
+                 sites_of(batch.bag), static_cast<std::size_t>(begin)},
+                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
+                buffers.emit.data());
+  if (has_filter()) filter_labels(batch, begin, n, buffers);
+  model_.parts.fold(n, buffers.emit.data());
+
+  if (model_.sets.starts) {
+    buffers.sets.resize(n);
+    for (std::size_t t = 0; t < n; ++t) buffers.sets[t] = set_of(batch, begin + t);
+  }
+  if (edges_by_token() || has_runs()) sum_edges(batch.pair_bag, begin, n, buffers);
+  if (!model_.local) return;
+  LabelSets sets = sets_in(buffers);
+  if (open) sets.starts = nullptr;
+  normalizer_.normalize(buffers.chain(model_.labels, sets, 0, n, edges_by_token()), buffers.emit.data(),
+                        buffers.edge.data(), buffers.runs.ngrams, buffers.local);
+}
+
+// The candidates of every token of a sentence. Then scores of labels lie as close as they do without a filter.
+void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n, Buffers& buffers) const {
+  const std::size_t labels_stride = model_.labels.stride;
+  double* levels_emit = model_.levels ? buffers.levels.emit(n, labels_stride) : nullptr;
+  buffers.candidates.clear();
+  for (std::size_t t = 0; t < n; ++t) {
+    float* emit = buffers.emit.data() + t * row_stride_;
+    const float* scores = emit + heavy_stride_;
+    if (const std::int32_t set = set_of(batch, begin + t); set >= 0) {
+      add_candidates(scores, labels_of({&set, model_.sets.starts, model_.sets.labels}, 0), model_.rule, -1, buffers.candidates);
+    } else {
+      add_candidates(scores, AllLabels{model_.labels.n_labels}, model_.rule, -1, buffers.candidates);
+    }
+    for (std::size_t z = 0; levels_emit && z < labels_stride; ++z) levels_emit[t * labels_stride + z] = static_cast<double>(scores[z]);
+    std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
+  }
+  if (model_.levels) prune_levels(*model_.levels, model_.margins, n, buffers.levels, buffers.candidates);
+}
+
+// What a sentence that was just filled may have; starts null: all labels.
+LabelSets Decoder::sets_in(const Buffers& buffers) const {
+  if (has_filter()) return buffers.candidates.view();
+  return {buffers.sets.data(), model_.sets.starts, model_.sets.labels};
+}
+
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z] + sum over given ones of value(a) · w[a, y, z]
+// and of n-grams what they have at t
+void Decoder::sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n, Buffers& buffers) const {
+  const std::size_t stride = model_.labels.stride, size = (model_.labels.n_labels + 1) * stride;
+  const bool by_token = edges_by_token();
+  if (by_token) share_edges(model_.labels.edge, size, n, buffers.edge);
+  if (buffers.ids.size() < n * edge_.size()) buffers.ids.resize(n * edge_.size());
+  for (std::size_t j = 0; j < edge_.size(); ++j) find(edge_[j], n, buffers, buffers.ids.data() + j * n);
+  if (has_runs()) buffers.runs.clear(model_.labels.ngrams->ngrams->size());  // scores of n-grams are listed token by token
+  for (std::size_t t = 0; t < n; ++t) {
+    float* edge = by_token ? buffers.edge.data() + t * size : nullptr;
+    const auto add = [&](std::int32_t a, float value) {
+      if (!has_runs()) model_.edge_rows.add_to(a, value, edge);
+      else buffers.runs.add_row(model_.edge_rows, a, value, size, edge, t == 0 ? buffers.emit.data() : nullptr, stride);
+    };
+    for (std::size_t j = 0; j < edge_.size(); ++j)
+      if (const std::int32_t a = buffers.ids[j * n + t]; a >= 0) add(a, 1);
+    if (!has_runs()) continue;
+    if (!pairs.ids.empty()) sites_of(pairs).each(begin + t, add);
+    buffers.runs.end_token();
+  }
+  if (!has_runs() && !pairs.ids.empty()) add_rows(model_.edge_rows, sites_of(pairs), begin, begin + n, size, buffers.edge.data());
+}
+
+// The chain of a sentence that was just filled.
+ChainView<float> Decoder::chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n) const {
+  ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
+  if (ngrams_by_token()) buffers.add_runs(chain);
+  if (model_.local) buffers.ngrams.relaxed = {};  // bounds of what is not normalised say little
+  return chain;
+}
+
+}  // namespace trellis
