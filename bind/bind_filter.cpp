@@ -139,7 +139,8 @@ void bind_filter(nb::module_& module) {
       .def(by_name());
   nb::class_<PyFilterLevels>(module, "FilterLevels", "Levels of pruning above order 0 in training.")
       .def(nb::init<std::size_t, std::size_t, const std::optional<Array<float, 2>>&, const std::optional<Floats>&>(),
-           "n_labels"_a, "n_levels"_a, "edge"_a.none(), "end"_a.none(), "edge, end: minus infinity for what is forbidden, else 0.")
+           "n_labels"_a, "n_levels"_a, "edge"_a.none(), "end"_a.none(),
+           "edge, end: minus infinity for what is forbidden, else 0.")
       .def("begin", guarded(&PyFilterLevels::begin), "level"_a, "tokens"_a, "One level after the other, from 1 on.")
       .def("one_pass", guarded(&PyFilterLevels::pass), "tokens"_a, "sentences"_a, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")

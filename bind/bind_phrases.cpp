@@ -99,7 +99,8 @@ struct PyPhraseObjective : PyObjective {
     columns = rules.checked(examples->pruner->grammar());
     without_gil([&] {
       parameters.emplace(*examples->core, columns);
-      set(phrase_objective(*examples->core, columns, rules.base.data(), *parameters), examples->size(), parameters->columns.size());
+      set(phrase_objective(*examples->core, columns, rules.base.data(), *parameters), examples->size(),
+          parameters->columns.size());
     });
   }
   // Rows of attributes by a vector of parameters.

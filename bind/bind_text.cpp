@@ -101,10 +101,10 @@ std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, c
 }
 
 NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
-  const CrfsuiteModel model = read_crfsuite(view(file), first, last);
+  CrfsuiteModel model = read_crfsuite(view(file), first, last);
   Archive archive;
-  for (const Field& field : list_fields("labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights",
-                                        model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
+  const char* const names = "labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights";
+  for (const Field& field : list_fields(names, model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
                                         model.row_weights, model.previous, model.next, model.pair_weights))
     archive.write(field);
   return archive.dict;

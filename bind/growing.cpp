@@ -6,7 +6,8 @@ using namespace trellis;
 
 Rule rule_from(const std::string& name, std::size_t k, double c) {
   static const std::pair<const char*, Rule::Kind> kinds[] = {
-      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1}, {"PA-II", Rule::kPa2}, {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
+      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1}, {"PA-II", Rule::kPa2},
+      {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
   require(k >= 1 && c > 0, "k and c must be positive");
   for (const auto& [known, kind] : kinds)
     if (name == known) return {kind, k, c};
