@@ -53,7 +53,7 @@ $(BENCH)/.peers: benchmarks/peers.txt pyproject.toml
 	touch $@
 
 $(BENCH)/.built: $(BENCH)/.peers $(NATIVE)
-	PATH="$(abspath $(BENCH))/bin:$$PATH" $(BENCH_PIP) install --no-build-isolation -C build-dir=build/bench -e ".[bench]"
+	PATH="$(abspath $(BENCH))/bin:$$PATH" $(BENCH_PIP) install --no-build-isolation --config-settings=build-dir=build/bench -e ".[bench]"
 	touch $@
 
 bench: $(BENCH)/.built
@@ -90,7 +90,8 @@ endif
 # Without site (-S), so that this module is imported instead of the installed one.
 same-bits: $(VENV)/.tests
 	CXX=$(or $(CLANG),$(error make same-bits needs clang)) $(PIP) install --no-build-isolation --no-deps --upgrade \
-	  --target build/clang/site -C build-dir=build/clang/native -C cmake.define.TRELLIS_QUICK_BUILD=ON .
+	  --target build/clang/site --config-settings=build-dir=build/clang/native \
+	  --config-settings=cmake.define.TRELLIS_QUICK_BUILD=ON .
 	PYTHONPATH=build/clang/site:$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	  $(BIN)/python -S -m pytest -q tests/test_same_bits.py
 
