@@ -93,8 +93,9 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
         if inspect.isfunction(thing) or is_made:
             yield name, thing
         if name in OBJECTS:
-            for method, function in inspect.getmembers(OBJECTS[name], inspect.ismethod):
-                if not method.startswith("_") and inspect.signature(function).parameters:
+            for method in dir(OBJECTS[name]):
+                function = None if method.startswith("_") else getattr(OBJECTS[name], method)
+                if inspect.ismethod(function) and inspect.signature(function).parameters:
                     yield f"{name}.{method}", function
 
 
