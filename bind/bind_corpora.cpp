@@ -175,7 +175,7 @@ void bind_corpora(nb::module_& module) {
              "Those n-grams that have a weight or are columns of edge rows, with all that are part of one: parents, last\n"
              "labels, weights; and the columns by their new numbers.");
   module.def("label_runs", &label_runs, "n_labels"_a, "order"_a, "ngrams"_a, "gold"_a, "starts"_a, "history"_a,
-             "The run of labels that ends in each token, as a column of edge rows; -1 where there is none.");
+             "The column of edge rows of the labels up to each token; -1 if it has none.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(by_name())

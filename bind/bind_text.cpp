@@ -255,7 +255,7 @@ void bind_text(nb::module_& module) {
     return FrozenStrings{data, starts, slots}.valid();
   }, "data"_a, "starts"_a, "slots"_a, "Whether packed strings and their hash table fit together.");
   module.def("find_strings", &find_strings, "data"_a, "starts"_a, "slots"_a, "asked_data"_a, "asked_starts"_a,
-             "The id of each string asked for, -1 where there is none.");
+             "The id of each string to look up; -1 if it is not in the table.");
   module.def("intern_bags", &intern_bags, "tokens"_a,
              "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
   module.def("parse_columns", &parse, "text"_a, nb::kw_only(), "tabs"_a = false, "comments"_a = false,

@@ -18,7 +18,7 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
-  // `lists` of labels that sites may have; starts null: there are none.
+  // `lists`: the labels that each site may have; by default all.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
                 std::size_t block_sites, const LabelSets& lists = {})
       : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {

@@ -1,4 +1,4 @@
-// What the parameters of a chain are: shared by all that goes by gradients.
+// The order of the parameters of a chain in a vector, for all learners that use gradients.
 #pragma once
 #include <span>
 

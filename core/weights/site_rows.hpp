@@ -17,7 +17,7 @@ namespace trellis {
 template <class Real>
 class SiteRows {
  public:
-  // `few`: few rows have a weight. `lists` of labels that sites may have; starts null: there are none.
+  // `few`: few rows have a weight. `lists`: the labels that each site may have; by default all.
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {})
       : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
         n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
