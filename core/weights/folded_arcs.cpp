@@ -65,7 +65,7 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_m
   const FrozenTable& table = weights_.tables[t];
   const std::vector<Atom>& atoms = plan.places.atoms;
   const auto end = static_cast<std::size_t>(plan.places.templates[t].last_atom);
-  for (std::uint64_t i = 0; i <= table.mask; ++i) {
+  for (std::uint64_t i = 0; i < table.n_slots; ++i) {
     if (table.ids[i] < 0) continue;
     std::uint64_t key = table.keys[i];
     std::array<std::int32_t, 2> given{-1, -1};  // of direction and distance; -1: the template does not say
