@@ -224,8 +224,7 @@ class Decoder {
 
 template <class IdOf>
 std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
-  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
-  return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, fold));
+  return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, model_.vocabulary.known_folds()));
 }
 
 // The attributes and the numbers of the vector that a template of vectors gives of the string behind a view id.

@@ -97,8 +97,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
     const Atom atom = model_.plan.atoms[a];
     const auto [column, view] = model_.plan.view_of(atom);
     const std::int32_t* const* views = buffers.views.data() + place_of(column, n, atom.offset);
-    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
-    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], fold);
+    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], model_.vocabulary.known_folds());
   }
 }
 
