@@ -44,7 +44,7 @@ struct PyVotes {
 
   std::vector<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Floats>& end,
                                    std::size_t n_threads) const {
-    const LabelWeights labels = label_weights_from(edge, std::nullopt, end);
+    const LabelWeights labels = label_tables_from(edge, {}, end);
     require(labels.n_labels == n_labels && corpus.n_labels == n_labels && corpus.n_attributes == n_attributes &&
                 corpus.n_edge_attributes == n_edge_attributes,
             "votes of another model than the corpus was encoded for");
