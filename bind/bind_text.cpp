@@ -266,9 +266,6 @@ void bind_text(nb::module_& module) {
   module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("count_lines",
-      [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
-      "How many lines end in the text.");
   module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
       "The offset after the last blank line, or 0.");
   module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,

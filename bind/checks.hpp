@@ -98,9 +98,6 @@ inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_lab
 inline void check_weights(const std::optional<Doubles>& weights, std::size_t n_sentences) {
   require(!weights || weights->size() == n_sentences, "weights: one per sentence");
 }
-inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t n_labels) {
-  require(!costs || (costs->shape(0) == n_labels && costs->shape(1) == n_labels), "costs must be [n_labels, n_labels]");
-}
 
 // Sets of labels, none of them empty, each ascending.
 inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_labels) {

@@ -75,6 +75,7 @@ ChainOut weights_of(const GrowingChain& chain, const Mean& mean, bool all_ngrams
 void table_fields(Archive& archive, const std::string& name, LearntTable& table) {
   const std::size_t n = table.weights.size(), n_variances = table.variances.size();
   archive(name + ".weights", table.weights), archive(name + ".sums", table.sums), archive(name + ".variances", table.variances);
+  if (table.variances.empty()) table.variances.assign(n_variances, 1);
   require(table.weights.size() == n && table.sums.size() == n && table.variances.size() == n_variances,
           "weights of another training");
 }

@@ -122,8 +122,8 @@ class Tables(NamedTuple):
     def potentials(self) -> Potentials:
         """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
-        tables: tuple[Any, ...] = (self.emit, self.edge, self.tri, self.end)
-        emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in tables)
+        tables: Any = (table if table is None else table[..., :n].astype(np.float64) for table in self[:4])
+        emit, edge, tri, end = tables
         return Potentials(emit, edge[0] if len(edge) == 1 else edge, tri, end)
 
 
