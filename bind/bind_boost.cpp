@@ -6,13 +6,6 @@ using namespace trellis;
 
 namespace {
 
-Bound bound_named(const std::string& name) {
-  if (name == "loose") return Bound::loose;
-  if (name == "tight") return Bound::tight;
-  if (name == "exact") return Bound::exact;
-  throw nb::value_error("the bounds are loose, tight and exact");
-}
-
 // Keeps what the booster points into.
 struct PyBooster {
   std::shared_ptr<PyLayout> layout;
@@ -28,7 +21,9 @@ struct PyBooster {
     n_parameters = layout->core.n_parameters();
     require(examples->corpus == layout->corpus, "examples of another layout");
     require(max_step > 0, "max_step must be above 0");
-    core = std::make_unique<Booster>(layout->core, examples->known(weights), bound_named(bound), max_step);
+    const auto kind = named<Bound>(bound, {{"loose", Bound::loose}, {"tight", Bound::tight}, {"exact", Bound::exact}},
+                                   "the bounds are loose, tight and exact");
+    core = std::make_unique<Booster>(layout->core, examples->known(weights), kind, max_step);
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {

@@ -113,8 +113,8 @@ struct BeamBatch : ChainBatch<float> {
   // Calls work(beam, scores, chain, i) for every sentence.
   template <class Work>
   void each(std::size_t n_threads, Work work) const {
-    const SplitLists far_lists(lists, rows->about.data(), true);
-    const FarLabels far{far_lists.sites(), rows->about.data(), rows->kinds, same.data()};
+    const TokenLists far_lists = some_of(lists, rows->about, true);
+    const FarLabels far{sites_of(far_lists), rows->about.data(), rows->kinds, same.data()};
     for_each_sentence(*this, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
                       [&, &weights = rows->core](auto& state, const ChainView<float>& chain, std::size_t i) {
       fill_far(weights, far, start(i), start(i + 1), (n_labels + 1) * labels.stride, state.second);

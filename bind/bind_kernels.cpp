@@ -14,12 +14,9 @@ struct KernelFields {
   FIELDS(name, degree, gamma, coef0)
 
   Kernel checked() const {
-    static const std::pair<const char*, Kernel::Kind> kinds[] = {
-        {"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf}, {"callable", Kernel::kGiven}};
     require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "no such kernel");
-    for (const auto& [known, kind] : kinds)
-      if (name == known) return {kind, degree, gamma, coef0};
-    throw nb::value_error("no such kernel");
+    return {named<Kernel::Kind>(name, {{"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf},
+                                       {"callable", Kernel::kGiven}}, "no such kernel"), degree, gamma, coef0};
   }
 };
 

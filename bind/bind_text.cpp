@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <future>
 #include <numeric>
 
 #include "attributes.hpp"
@@ -14,6 +15,8 @@
 using namespace trellis;
 
 RECORD(CrfsuiteModel::Strings, data, starts)
+RECORD(decltype(CrfsuiteModel::rows), starts, labels, weights)
+RECORD(CrfsuiteModel, labels, attributes, slots, rows, previous, next, pair_weights)
 
 namespace {
 
@@ -98,16 +101,6 @@ std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, c
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
   });
   return ids;
-}
-
-NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
-  CrfsuiteModel model = read_crfsuite(view(file), first, last);
-  Archive archive;
-  const char* const names = "labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights";
-  for (const Field& field : list_fields(names, model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
-                                        model.row_weights, model.previous, model.next, model.pair_weights))
-    archive.write(field);
-  return archive.dict;
 }
 
 // ---- files of columns
@@ -199,18 +192,16 @@ class PyDigests {
     std::iota(order_.begin(), order_.end(), 0);  // the largest first
     std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
     try {
-      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
+      for (auto& helper : helpers_) helper = std::async(std::launch::async, [this] { work(); });
     } catch (...) {  // no thread or no memory left for one
     }
   }
-  ~PyDigests() {
-    next_ = order_.size();
-    join();
-  }
+  ~PyDigests() { next_ = order_.size(); }  // helpers end
   std::vector<std::uint64_t> result() {
     const WithoutGil released;
     work();
-    join();
+    for (auto& helper : helpers_)
+      if (helper.valid()) helper.wait();
     return digests_;
   }
 
@@ -218,16 +209,12 @@ class PyDigests {
   void work() {
     for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
   }
-  void join() {
-    for (std::thread& helper : helpers_)
-      if (helper.joinable()) helper.join();
-  }
 
   std::vector<Bytes> arrays_;
   std::vector<std::size_t> order_;       // [n_arrays]
   std::vector<std::uint64_t> digests_;   // [n_arrays]
   std::atomic<std::size_t> next_{0};     // of order_
-  std::thread helpers_[2];
+  std::future<void> helpers_[2];         // the last member: the first to go, which waits for its thread
 };
 
 }  // namespace
@@ -244,7 +231,9 @@ void bind_text(nb::module_& module) {
   nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
       .def(nb::init<std::vector<Bytes>>(), "arrays"_a)
       .def("result", guarded(&PyDigests::result), "Waits for them.");
-  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
+  module.def("read_crfsuite", [](const nb::bytes& file, const std::string& first, const std::string& last) {
+    return flat(read_crfsuite(view(file), first, last));
+  }, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", [](const Bytes& data, const Longs& starts) {
     check_strings(data, starts);
     return build_slots(data, starts);
@@ -266,8 +255,6 @@ void bind_text(nb::module_& module) {
   module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
-      "The offset after the last blank line, or 0.");
   module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

@@ -49,6 +49,14 @@ inline void require(bool ok, const char* why) {
 
 using std::span;
 
+// The value of a name.
+template <class Value>
+Value named(const std::string& name, std::initializer_list<std::pair<const char*, Value>> values, const char* why) {
+  for (const auto& [known, value] : values)
+    if (name == known) return value;
+  throw nb::value_error(why);
+}
+
 // Runs of n_items items: run i is items starts[i] .. starts[i + 1].
 template <class Starts>
 void check_starts(const Starts& starts, std::size_t n_items) {

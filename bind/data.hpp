@@ -34,7 +34,7 @@ struct Encoded {
   ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same)
 
   trellis::SegmentSites segment_sites;
-  SplitLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
+  trellis::TokenLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
   std::vector<std::uint8_t> kinds;   // of those
   trellis::ChainData data;
 

@@ -5,13 +5,9 @@
 using namespace trellis;
 
 Rule rule_from(const std::string& name, std::size_t k, double c) {
-  static const std::pair<const char*, Rule::Kind> kinds[] = {
-      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1}, {"PA-II", Rule::kPa2},
-      {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
   require(k >= 1 && c > 0, "k and c must be positive");
-  for (const auto& [known, kind] : kinds)
-    if (name == known) return {kind, k, c};
-  throw nb::value_error("no such rule");
+  return {named<Rule::Kind>(name, {{"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1},
+                                   {"PA-II", Rule::kPa2}, {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}}, "no such rule"), k, c};
 }
 
 void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const Ngrams* ngrams) {
