@@ -131,10 +131,7 @@ nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, 
     if (code < 0 || static_cast<std::size_t>(code) + 1 >= starts.size()) throw nb::index_error("a code without value");
   std::vector<char> out;
   const ColumnFormat format{tabs, comments, ids, 0, first_line};
-  const bool fits = without_gil([&] {
-    return column ? replace_column(view(text), format, *column, codes, data, starts, out)
-                  : append_column(view(text), format, codes, data, starts, out);
-  });
+  const bool fits = without_gil([&] { return write_column(view(text), format, column, codes, data, starts, out); });
   require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
                        : "the text does not have as many tokens as there are codes");
   return nb::bytes(out.data(), out.size());

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "text/strings.hpp"
-#include "text/utf8.hpp"
 
 namespace trellis {
 
@@ -61,14 +60,8 @@ CrfsuiteModel::Strings read_strings(std::string_view file, std::uint64_t at, std
   }
   out.data.resize(total);
   out.starts[n] = static_cast<std::int64_t>(total);
-  const std::string_view text(reinterpret_cast<const char*>(out.data.data()), total);
-  if (const std::size_t invalid = find_invalid_utf8(text); invalid < total) {
-    const auto after = std::upper_bound(out.starts.begin(), out.starts.end(), static_cast<std::int64_t>(invalid));
-    refuse(what + " " + std::to_string(after - out.starts.begin() - 1) + of_file + "is not UTF-8; train again on UTF-8 text");
-  }
-  for (std::size_t i = 0; i < n; ++i)  // a character cut in two
-    if (static_cast<std::size_t>(out.starts[i]) < total && (out.data[out.starts[i]] & 0xC0) == 0x80)
-      refuse(what + " " + std::to_string(i) + of_file + "is not UTF-8; train again on UTF-8 text");
+  if (const std::size_t i = find_invalid_string(out.data, out.starts); i < n)
+    refuse(what + " " + std::to_string(i) + of_file + "is not UTF-8; train again on UTF-8 text");
   return out;
 }
 
