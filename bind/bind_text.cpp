@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <numeric>
 
 #include "attributes.hpp"
 #include "features.hpp"
@@ -14,6 +13,8 @@
 using namespace trellis;
 
 RECORD(CrfsuiteModel::Strings, data, starts)
+RECORD(decltype(CrfsuiteModel::rows), starts, labels, weights)
+RECORD(CrfsuiteModel, labels, attributes, slots, rows, previous, next, pair_weights)
 
 namespace {
 
@@ -98,16 +99,6 @@ std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, c
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
   });
   return ids;
-}
-
-NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
-  CrfsuiteModel model = read_crfsuite(view(file), first, last);
-  Archive archive;
-  const char* const names = "labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights";
-  for (const Field& field : list_fields(names, model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
-                                        model.row_weights, model.previous, model.next, model.pair_weights))
-    archive.write(field);
-  return archive.dict;
 }
 
 // ---- files of columns
@@ -205,7 +196,9 @@ void bind_text(nb::module_& module) {
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
   module.def("read_into", &read_into, "file"_a, "to"_a, "Fill an array with the bytes of an open file; their number.");
   module.def("digest", &digest, "arrays"_a, "A digest of all bytes of arrays, the same on every machine.");
-  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
+  module.def("read_crfsuite", [](const nb::bytes& file, const std::string& first, const std::string& last) {
+    return flat(read_crfsuite(view(file), first, last));
+  }, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", [](const Bytes& data, const Longs& starts) {
     check_strings(data, starts);
     return build_slots(data, starts);
@@ -227,11 +220,6 @@ void bind_text(nb::module_& module) {
   module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("count_lines",
-      [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
-      "How many lines end in the text.");
-  module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
-      "The offset after the last blank line, or 0.");
   module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");
