@@ -1,6 +1,6 @@
 // Trees of grammars: examples pruned, online learners, losses and gradients.
 #include "growing.hpp"
-#include "learn/phrase_sums.hpp"
+#include "learn/phrases.hpp"
 #include "objective.hpp"
 #include "phrases.hpp"
 
@@ -77,7 +77,7 @@ struct PhraseOnline : OnlineSteps<PhraseWeights> {
         columns(rules.checked(examples->pruner->grammar())) {}
   void check(const Examples& others) const { require(&others == examples.get(), "other examples"); }
   EpochResult pass(const Examples&, const Pass& pass) {
-    return pass_over([&] { return PhraseTrees(weights, *examples->core, columns, rules.base.data()); }, pass);
+    return pass_over([&] { return PhraseTrees(&weights, *examples->core, columns, rules.base.data()); }, pass);
   }
   NamedArrays learnt(bool average) const { return flat(LearntRows{rows_out(weights.rows, mean(average))}); }
   void fields(Archive& archive, const Examples*) {

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis._support.arrays import Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.engine.dual import Dual, Support
 from trellis.engine.kernels import Expansion, Kernel, Observations
-from trellis.engine.weights import ChainWeights, Rows
+from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.problem import State
@@ -72,48 +73,72 @@ class DualRun(Work):
         return self.kernel.values(self.observations, self.observations)
 
     def weights(self) -> ChainWeights:
-        """The weights to tag with, were the training over now."""
-        p = self.problem
-        found = self.native.result(self.average)
-        expansion, own = None, Rows(**found["rows"])
-        if self.kernel.name != "linear":
-            coefs = found["expansion"]
-            expansion = Expansion(self.kernel, self.observations.take(coefs.pop("tokens")), **coefs)
-            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
-            n = p.corpus.n_attributes
-            starts = np.arange(n + 1, dtype=np.uint32)
-            own = Rows(starts, np.zeros(n, np.uint16), np.zeros(n, np.float32))
-        return ChainWeights(
-            p.n_labels,
-            own,
-            None,
-            found["edge"].astype(np.float32),
-            found["tri"].astype(np.float32) if p.order == 2 else None,
-            p.end_base,
-            dual=Dual(self._support(), expansion),
-        )
-
-    def _support(self) -> Support:
-        """The sequences as differences from the gold ones."""
-        p = self.problem
-        sequences = self.native.sequences()
+        """The weights to tag with now: the sum of alpha (Phi(gold) - Phi(path)) over all sequences."""
+        p, sequences = self.problem, self.native.sequences()
         sentences, alphas, past, paths = (sequences[name] for name in ("sentence", "alpha", "past", "paths"))
         if self.average and self.native.clock:
             alphas = alphas - past / self.native.clock
         sizes = np.diff(p.starts)[sentences]
         ends = np.cumsum(sizes)
         position = np.arange(len(paths)) - np.repeat(ends - sizes, sizes)
-        gold = p.gold[np.repeat(p.starts[:-1][sentences], sizes) + position]
+        token = np.repeat(p.starts[:-1][sentences], sizes) + position
+        gold = p.gold[token]
         wrong = np.flatnonzero(gold != paths)
-        starts = np.searchsorted(wrong, np.concatenate([[0], ends]))
-        return Support(
-            sentences,
-            alphas,
-            starts.astype(np.int64),
-            position[wrong].astype(np.int32),
-            gold[wrong].astype(np.uint16),
-            paths[wrong].astype(np.uint16),
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        starts = np.searchsorted(wrong, np.concatenate([[0], ends])).astype(np.int64)
+        gold_there, path_there = gold[wrong].astype(np.uint16), paths[wrong].astype(np.uint16)
+        support = Support(sentences, alphas, starts, position[wrong].astype(np.int32), gold_there, path_there)
+        # beta(t, z), the sum of alpha ([gold is z] - [path has z]) at a token
+        labels = np.stack([gold_there, path_there], axis=1).astype(np.int64)
+        signed = alphas[number[wrong], None] * np.array([1.0, -1.0])
+        places, beta = _sums(token[wrong, None] * p.n_labels + labels, signed)
+        tokens, labels = np.divmod(places, p.n_labels)
+        # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
+        n, expansion = p.corpus.n_attributes, None
+        own = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
+        if self.kernel.name != "linear":
+            met, first = np.unique(tokens, return_index=True)
+            coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
+            expansion = Expansion(self.kernel, self.observations.take(met), *coefs)
+        else:  # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
+            seen = self.observations.take(tokens)
+            items = np.diff(seen.starts)
+            cells, found = _sums(
+                seen.ids * p.n_labels + np.repeat(labels, items), np.repeat(beta, items) * seen.full_values()
+            )
+            cells, found = cells[found.astype(np.float32) != 0], found[found.astype(np.float32) != 0]
+            row_starts = np.searchsorted(cells, np.arange(n + 1) * p.n_labels).astype(np.uint32)
+            own = Rows(row_starts, (cells % p.n_labels).astype(np.uint16), found.astype(np.float32))
+        edge, *tri = [
+            self._table(reach, number, position, gold, paths, alphas) for reach in range(1, max(2, p.order + 1))
+        ]
+        if p.edge_base is not None:
+            edge = edge + p.edge_base
+        return ChainWeights(
+            p.n_labels,
+            own,
+            None,
+            edge.astype(np.float32),
+            tri[0].astype(np.float32) if tri else None,
+            p.end_base,
+            dual=Dual(support, expansion),
         )
+
+    def _table(self, reach: int, number: Longs, position: Longs, gold: Ints, paths: Ints, alphas: Doubles) -> Doubles:
+        """Weights of label pairs, or of triples: of all tokens of all sequences, each with the labels before it."""
+        L, stride = self.problem.n_labels, padded(self.problem.n_labels)
+        shape = (*(L + 1,) * reach, stride)
+
+        def cells(labels: Ints) -> Longs:
+            runs = [np.where(position < back, L, np.roll(labels, back)) for back in range(reach, -1, -1)]
+            return np.ravel_multi_index(runs, shape)
+
+        size = math.prod(shape)
+        right, wrong = cells(gold), cells(paths)
+        differ = (right != wrong) & (self.problem.order > 0)
+        keys = number[differ, None] * size + np.stack([right[differ], wrong[differ]], axis=1)
+        keys, counts = _sums(keys, np.broadcast_to([1.0, -1.0], keys.shape))
+        return np.bincount(keys % size, counts * alphas[keys // size], size).reshape(shape)
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -127,6 +152,13 @@ class DualRun(Work):
         if best.dual is None:
             return best
         return replace(best, dual=best.dual.with_function(self.kernel.function))
+
+
+def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
+    """Each key once, ascending, with the sum of its amounts; without those that cancel."""
+    once, place = np.unique(keys.ravel(), return_inverse=True)
+    sums = np.bincount(place.ravel(), amounts.ravel(), len(once))
+    return once[sums != 0], sums[sums != 0]
 
 
 def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
