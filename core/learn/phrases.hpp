@@ -62,26 +62,16 @@ class PhraseExamples {
   std::vector<std::int32_t> site_ids_;
 };
 
-// Weights of attributes with columns.
-struct PhraseWeights {
-  GrowingRows rows;
-
-  PhraseWeights(std::size_t n_attributes, std::size_t n_columns, bool variances)
-      : rows(n_attributes, n_columns, heavy_from<float>(padded(n_columns)), variances) {}
-  LearntWeight find(std::uint32_t row, std::uint32_t place) { return rows.find(static_cast<std::int32_t>(row), place); }
-  LearntWeight make(std::uint32_t row, std::uint32_t place) { return rows.make(static_cast<std::int32_t>(row), place); }
-};
-
 class PhraseTrees : public EdgeOutputs<PhraseTrees> {
  public:
   // base [n_rules] scores that are not learnt. Weights null: nothing is loaded, and score_by() has others.
-  PhraseTrees(const PhraseWeights* weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
+  PhraseTrees(const GrowingRows* weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
       : weights_(weights), examples_(examples), columns_(columns), base_(base), forest_(examples.pruner.fine, examples.pruner.coarse_of),
         sums_(columns) {}
 
   bool load(std::size_t s) {
     enter(s);
-    if (graph_.n_edges) score_by(weights_->rows, sums_);
+    if (graph_.n_edges) score_by(*weights_, sums_);
     return graph_.n_edges > 0;
   }
   template <class Real, class AnyRows>
@@ -109,7 +99,7 @@ class PhraseTrees : public EdgeOutputs<PhraseTrees> {
   }
 
  private:
-  const PhraseWeights* weights_;
+  const GrowingRows* weights_;
   const PhraseExamples& examples_;
   const RuleColumns& columns_;
   const float* base_;
