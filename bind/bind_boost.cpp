@@ -6,31 +6,22 @@ using namespace trellis;
 
 namespace {
 
-Bound bound_named(const std::string& name) {
-  if (name == "loose") return Bound::loose;
-  if (name == "tight") return Bound::tight;
-  if (name == "exact") return Bound::exact;
-  throw nb::value_error("the bounds are loose, tight and exact");
-}
-
 // Keeps what the booster points into.
 struct PyBooster {
   std::shared_ptr<PyLayout> layout;
-  Ints gold;
+  std::shared_ptr<PyChainExamples> examples;
   std::optional<Doubles> weights;
   std::string bound;
   double max_step;
-  ARGUMENTS(layout, gold, weights, bound, max_step)
+  ARGUMENTS(layout, examples, weights, bound, max_step)
   std::unique_ptr<Booster> core;
 
   void begin() {
-    const Encoded& corpus = *layout->corpus;
-    check_gold(gold, corpus.n_tokens(), corpus.n_labels);
-    check_weights(weights, corpus.n_sentences());
+    require(examples->corpus == layout->corpus, "examples of another layout");
     require(max_step > 0, "max_step must be above 0");
-    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .weights = data_of(weights),
-                            .n_sentences = corpus.n_sentences()};
-    core = std::make_unique<Booster>(layout->core, examples, bound_named(bound), max_step);
+    const auto kind = named<Bound>(bound, {{"loose", Bound::loose}, {"tight", Bound::tight}, {"exact", Bound::exact}},
+                                   "the bounds are loose, tight and exact");
+    core = std::make_unique<Booster>(layout->core, examples->known(weights), kind, max_step);
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {

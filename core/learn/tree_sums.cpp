@@ -8,10 +8,11 @@
 
 namespace trellis {
 
-FixedPlaces::FixedPlaces(const GrowingPlaces& given, const ArcPlan& plan) : attributes(given) {
-  for (std::size_t t = 0; t < attributes.tables().size(); ++t)
-    first.push_back(first.back() + static_cast<std::size_t>(attributes.tables()[t].size()) * attributes.columns()[t]);
-  n_weights = first[plan.n_templates()];
+std::vector<std::size_t> first_weights(const ArcPlan& plan, const GrowingPlaces& attributes) {
+  std::vector<std::size_t> first{0};
+  for (std::size_t t = 0; t < plan.n_templates(); ++t)
+    first.push_back(first.back() + static_cast<std::size_t>(attributes.tables[t].size()) * attributes.columns[t]);
+  return first;
 }
 
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to) {
@@ -27,13 +28,15 @@ void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, Gro
 
 namespace {
 
+using VectorPlaces = FixedPlaces<const GrowingVocabulary&, double>;
+
 // The losses of one thread; not to be moved, as the scorer points into it.
 struct TreeLosses {
   const ArcPlan& plan;
   const TreeExamples& examples;
   const bool projective;
-  FixedPlaces places;
-  ArcScorer<FixedPlaces> scorer{plan, places, true};
+  VectorPlaces places;
+  ArcScorer<VectorPlaces> scorer{plan, places, true};
   PlacedSentence words{};
   TreeForest forest{};
   SpanningSums spanning{};
@@ -41,7 +44,7 @@ struct TreeLosses {
   std::vector<std::int32_t> right_siblings{};
 
   double loss_of(std::size_t i, const double* x, const GradientSink& to) {
-    places.x = x;
+    places.values = x;
     const std::int64_t begin = examples.starts[i], end = examples.starts[i + 1];
     const auto n = static_cast<std::size_t>(end - begin);
     if (n == 0) return 0;
@@ -102,8 +105,10 @@ struct TreeLosses {
 
 std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes,
                                                  const TreeExamples& examples, bool projective) {
-  const FixedPlaces places(attributes, plan);
-  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, places.n_weights, [places, &plan, &examples, projective] {
+  VectorPlaces places{attributes, attributes.columns, first_weights(plan, attributes)};
+  if (plan.has_filter) places.columns.back() = 0;
+  const std::size_t n_weights = places.first.back();
+  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, n_weights, [places, &plan, &examples, projective] {
     return [losses = std::shared_ptr<TreeLosses>(new TreeLosses{plan, examples, projective, places})](
                std::size_t i, const double* x, const GradientSink& to) { return losses->loss_of(i, x, to); };
   });

@@ -143,10 +143,9 @@ class Trees {
   }
   void add(const Templates& part, std::size_t m, double by, Changes& out) {
     const Anchor anchor = arc_anchor(part.head, part.sibling, m, x_.size());
-    const auto fold = [this](std::int32_t f, std::uint64_t key) { return weights_.make_fold(f, key); };
     for (std::size_t t = part.first; t < part.last; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x_, anchor, fold, [&](std::uint64_t key, std::int32_t) {
-        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns()[t] + part.label, by});
+      each_key(plan_.places, plan_.places.templates[t], x_, anchor, weights_.made_folds(), [&](std::uint64_t key, std::int32_t) {
+        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns[t] + part.label, by});
       });
   }
 
