@@ -87,7 +87,6 @@ class DualChain {
   // Phi(gold_i) - Phi(path), with its cost.
   Sequence sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const;
 
-  const DualProblem& problem() const { return problem_; }
   bool linear() const { return kernel_.kind == Kernel::kLinear; }
 
   std::vector<std::vector<Sequence>> sets;  // the working set of every sentence

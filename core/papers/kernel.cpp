@@ -19,7 +19,7 @@ Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attr
     items_of(lists, o, items);
     for (const Item& item : items) {
       norms_[o] += static_cast<double>(item.by) * item.by;
-      ++posting_starts_[static_cast<std::size_t>(item.attribute) + 1];
+      ++posting_starts_[static_cast<std::size_t>(item.number) + 1];
     }
     items_.insert(items_.end(), items.begin(), items.end());
     item_starts_[o + 1] = items_.size();
@@ -29,17 +29,17 @@ Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attr
   postings_.resize(items_.size());
   for (std::size_t o = 0; o < n; ++o)
     for (const Item& item : (*this)[o])
-      postings_[next[static_cast<std::size_t>(item.attribute)]++] = {static_cast<std::int32_t>(o), item.by};
+      postings_[next[static_cast<std::size_t>(item.number)]++] = {static_cast<std::int32_t>(o), item.by};
 }
 
 // <x, o> = sum over attributes a of x of x_a · o_a
 void Observations::products(std::span<const Item> x, double* out) const {
   std::fill_n(out, size(), 0.0);
   for (const Item& item : x) {
-    const auto a = static_cast<std::size_t>(item.attribute);
+    const auto a = static_cast<std::size_t>(item.number);
     if (a >= n_attributes()) continue;
     for (std::size_t p = posting_starts_[a]; p < posting_starts_[a + 1]; ++p)
-      out[postings_[p].observation] += static_cast<double>(item.by) * postings_[p].value;
+      out[postings_[p].number] += static_cast<double>(item.by) * postings_[p].by;
   }
 }
 

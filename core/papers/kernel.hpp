@@ -27,12 +27,12 @@ struct Kernel {
   }
 };
 
-// One attribute of an observation.
+// One attribute of an observation, or one observation of an attribute.
 struct Item {
-  std::int32_t attribute;
+  std::int32_t number;
   float by;
 
-  std::int32_t key() const { return attribute; }
+  std::int32_t key() const { return number; }
 };
 
 // The attributes of token t, ascending and each once: then products add in the same order from either side.
@@ -58,14 +58,10 @@ class Observations {
   }
 
  private:
-  struct Posting {
-    std::int32_t observation;
-    float value;
-  };
   std::vector<std::size_t> item_starts_;     // [size + 1]
   std::vector<Item> items_;                  // of every observation, ascending
   std::vector<std::size_t> posting_starts_;  // [n_attributes + 1]
-  std::vector<Posting> postings_;            // of every attribute, by observation
+  std::vector<Item> postings_;               // of every attribute, by observation
   std::vector<double> norms_;                // [size]
 };
 

@@ -1,10 +1,10 @@
-"""What HMSVM and KernelPerceptron share: chains learnt in the dual, by kernels (core/dual_chain.hpp)."""
+"""What HMSVM and KernelPerceptron share: chains learnt in the dual, by kernels (core/papers/dual_chain.hpp)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,44 +72,9 @@ class DualRun(Work):
 
     def weights(self) -> ChainWeights:
         """The weights to tag with now: the sum of alpha (Phi(gold) - Phi(path)) over all sequences."""
-        p, sequences = self.problem, self.native.sequences()
-        sentences, alphas, past, paths = (sequences[name] for name in ("sentence", "alpha", "past", "paths"))
-        if self.average and self.native.clock:
-            alphas = alphas - past / self.native.clock
-        sizes = np.diff(p.starts)[sentences]
-        ends = np.cumsum(sizes)
-        position = np.arange(len(paths)) - np.repeat(ends - sizes, sizes)
-        token = np.repeat(p.starts[:-1][sentences], sizes) + position
-        gold = p.gold[token]
-        wrong = np.flatnonzero(gold != paths)
-        number = np.repeat(np.arange(len(sizes)), sizes)
-        starts = np.searchsorted(wrong, np.concatenate([[0], ends])).astype(np.int64)
-        gold_there, path_there = gold[wrong].astype(np.uint16), paths[wrong].astype(np.uint16)
-        support = Support(sentences, alphas, starts, position[wrong].astype(np.int32), gold_there, path_there)
-        # beta(t, z), the sum of alpha ([gold is z] - [path has z]) at a token
-        labels = np.stack([gold_there, path_there], axis=1).astype(np.int64)
-        signed = alphas[number[wrong], None] * np.array([1.0, -1.0])
-        places, beta = _sums(token[wrong, None] * p.n_labels + labels, signed)
-        tokens, labels = np.divmod(places, p.n_labels)
-        # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
-        n, expansion = p.corpus.n_attributes, None
-        own = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
-        if self.kernel.name != "linear":
-            met, first = np.unique(tokens, return_index=True)
-            coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
-            expansion = Expansion(self.kernel, self.observations.take(met), *coefs)
-        else:  # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
-            seen = self.observations.take(tokens)
-            items = np.diff(seen.starts)
-            cells, found = _sums(
-                seen.ids * p.n_labels + np.repeat(labels, items), np.repeat(beta, items) * seen.full_values()
-            )
-            cells, found = cells[found.astype(np.float32) != 0], found[found.astype(np.float32) != 0]
-            row_starts = np.searchsorted(cells, np.arange(n + 1) * p.n_labels).astype(np.uint32)
-            own = Rows(row_starts, (cells % p.n_labels).astype(np.uint16), found.astype(np.float32))
-        edge, *tri = [
-            self._table(reach, number, position, gold, paths, alphas) for reach in range(1, max(2, p.order + 1))
-        ]
+        p, sequences = self.problem, self._sequences()
+        own, expansion = self._scores(sequences)
+        edge, *tri = [sequences.table(p.n_labels, p.order, reach) for reach in range(1, max(2, p.order + 1))]
         if p.edge_base is not None:
             edge = edge + p.edge_base
         return ChainWeights(
@@ -119,24 +84,41 @@ class DualRun(Work):
             edge.astype(np.float32),
             tri[0].astype(np.float32) if tri else None,
             p.end_base,
-            dual=Dual(support, expansion),
+            dual=Dual(sequences.support(), expansion),
         )
 
-    def _table(self, reach: int, number: Longs, position: Longs, gold: Ints, paths: Ints, alphas: Doubles) -> Doubles:
-        """Weights of label pairs, or of triples: of all tokens of all sequences, each with the labels before it."""
-        L, stride = self.problem.n_labels, padded(self.problem.n_labels)
-        shape = (*(L + 1,) * reach, stride)
+    def _sequences(self) -> _Sequences:
+        """Those of all working sets."""
+        p, found = self.problem, self.native.sequences()
+        sentences, alphas, past, paths = (found[name] for name in ("sentence", "alpha", "past", "paths"))
+        if self.average and self.native.clock:
+            alphas = alphas - past / self.native.clock
+        sizes = np.diff(p.starts)[sentences]
+        position = np.arange(len(paths)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        token = np.repeat(p.starts[:-1][sentences], sizes) + position
+        return _Sequences(
+            sentences, alphas, np.repeat(np.arange(len(sizes)), sizes), position, token, p.gold[token], paths
+        )
 
-        def cells(labels: Ints) -> Longs:
-            runs = [np.where(position < back, L, np.roll(labels, back)) for back in range(reach, -1, -1)]
-            return np.ravel_multi_index(runs, shape)
-
-        size = math.prod(shape)
-        right, wrong = cells(gold), cells(paths)
-        differ = (right != wrong) & (self.problem.order > 0)
-        keys = number[differ, None] * size + np.stack([right[differ], wrong[differ]], axis=1)
-        keys, counts = _sums(keys, np.broadcast_to([1.0, -1.0], keys.shape))
-        return np.bincount(keys % size, counts * alphas[keys // size], size).reshape(shape)
+    def _scores(self, sequences: _Sequences) -> tuple[Rows, Expansion | None]:
+        """What scores of labels are made of: rows of the linear kernel, the expansion of others."""
+        p, n = self.problem, self.problem.corpus.n_attributes
+        tokens, labels, beta = sequences.betas(p.n_labels)
+        if self.kernel.name != "linear":
+            met, first = np.unique(tokens, return_index=True)
+            coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
+            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
+            rows = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
+            return rows, Expansion(self.kernel, self.observations.take(met), *coefs)
+        # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
+        seen = self.observations.take(tokens)
+        items = np.diff(seen.starts)
+        cells = seen.ids.astype(np.int64) * p.n_labels + np.repeat(labels, items)
+        cells, sums = _sums(cells, np.repeat(beta, items) * seen.full_values())
+        weights = sums.astype(np.float32)
+        cells, weights = cells[weights != 0], weights[weights != 0]
+        starts = np.searchsorted(cells, np.arange(n + 1) * p.n_labels).astype(np.uint32)
+        return Rows(starts, (cells % p.n_labels).astype(np.uint16), weights), None
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -150,6 +132,48 @@ class DualRun(Work):
         if best.dual is None:
             return best
         return replace(best, dual=best.dual.with_function(self.kernel.function))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequences:
+    """Label sequences, and all their tokens one after another."""
+
+    sentences: Longs  # [n]
+    alphas: Doubles  # [n]
+    number: Longs  # [n_tokens] of the sequence
+    position: Longs  # [n_tokens] within its sentence
+    token: Longs  # [n_tokens] within the corpus
+    gold: Ints  # [n_tokens]
+    path: Ints  # [n_tokens]
+
+    def support(self) -> Support:
+        """The sequences as differences from the gold ones."""
+        wrong = np.flatnonzero(self.gold != self.path)
+        starts = np.searchsorted(self.number[wrong], np.arange(len(self.alphas) + 1)).astype(np.int64)
+        gold, path = self.gold[wrong].astype(np.uint16), self.path[wrong].astype(np.uint16)
+        return Support(self.sentences, self.alphas, starts, self.position[wrong].astype(np.int32), gold, path)
+
+    def betas(self, n_labels: int) -> tuple[Longs, Longs, Doubles]:
+        """Tokens, labels and beta(t, z), the sum of alpha ([gold is z] - [path has z]), where it is not 0."""
+        wrong = self.gold != self.path
+        cells = self.token[wrong, None] * n_labels + np.stack([self.gold[wrong], self.path[wrong]], axis=1)
+        cells, betas = _sums(cells, self.alphas[self.number[wrong], None] * np.array([1.0, -1.0]))
+        return cells // n_labels, cells % n_labels, betas
+
+    def table(self, n_labels: int, order: int, reach: int) -> Doubles:
+        """Weights of label pairs, or of triples (reach 2), from counts in each sequence."""
+        shape = (*(n_labels + 1,) * reach, padded(n_labels))
+        size = math.prod(shape)
+
+        def cells(labels: Ints) -> Longs:
+            before = [np.where(self.position < back, n_labels, np.roll(labels, back)) for back in range(reach, -1, -1)]
+            return np.asarray(np.ravel_multi_index(before, shape), np.int64)
+
+        right, wrong = cells(self.gold), cells(self.path)
+        differ = (right != wrong) & (order > 0)
+        keys = self.number[differ, None] * size + np.stack([right[differ], wrong[differ]], axis=1)
+        keys, counts = _sums(keys, np.broadcast_to([1.0, -1.0], keys.shape))
+        return np.bincount(keys % size, counts * self.alphas[keys // size], size).reshape(shape)
 
 
 def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
