@@ -159,7 +159,7 @@ struct PyTreeModel {
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i <= core.keys.tables[t].mask; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
+      for (std::uint64_t i = 0; i < core.keys.tables[t].n_slots; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
       core.first.push_back(first);
       first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
