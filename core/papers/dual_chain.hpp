@@ -22,41 +22,10 @@
 
 namespace trellis {
 
-// Rows over all labels in double precision; a row is made when an attribute is first touched.
-class DenseRows {
- public:
-  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNoRow), stride_(stride) {}
-  const double* find(std::int32_t attribute) const {
-    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
-    return place == kNoRow ? nullptr : data_.data() + place;
-  }
-  double* make(std::int32_t attribute) {
-    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
-    if (place == kNoRow) {
-      place = data_.size();
-      data_.resize(place + stride_, 0.0);
-    }
-    return data_.data() + place;
-  }
-  std::size_t n_attributes() const { return place_.size(); }
-
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
-    if (const double* row = find(attribute)) add_heavy(row, stride_, value, out);
-  }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(place_.data() + attribute); }
-  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
-
- private:
-  static constexpr std::size_t kNoRow = ~std::size_t{0};
-  std::vector<std::size_t> place_;  // [n_attributes]
-  std::vector<double> data_;        // [n_touched, stride]
-  std::size_t stride_;
-};
-
 // w as potentials are made of it.
 struct DualWeights {
   std::vector<double> edge, tri;                     // [L+1, stride], [L+1, L+1, stride] or empty; with what is forbidden
-  DenseRows rows;                                    // of the linear kernel
+  HeavyRows<double> rows;                            // of the linear kernel; attributes that were touched have one
   std::vector<std::vector<Coefficient>> expansions;  // of other kernels: beta of each sentence's tokens
 };
 
