@@ -55,14 +55,14 @@ std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_ta
   std::vector<FrozenTable> tables;
   for (std::size_t k = 0; k < n_tables; ++k) {
     const std::int64_t first = starts(k), size = starts(k + 1) - first;
-    require(size >= 1 && std::has_single_bit(static_cast<std::uint64_t>(size)) && first >= 0 && starts(k + 1) <= starts(n_tables),
-            "a table whose size is no power of two");
+    require(size >= 1 && size <= std::numeric_limits<std::uint32_t>::max() && first >= 0 && starts(k + 1) <= starts(n_tables),
+            "a table whose size is out of range");
     const std::int32_t* begin = ids.data() + first;
     const Bounds bounds = bounds_of({begin, static_cast<std::size_t>(size)});
     require(bounds.least >= -1 && (limits.empty() || bounds.greatest < limits[k]), "a table with an id out of range");
     // An empty slot ends every search, so there must be one.
     require(bounds.least == -1, "a table without an empty slot");
-    tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size - 1)});
+    tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size)});
   }
   return tables;
 }

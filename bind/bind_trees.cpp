@@ -62,31 +62,14 @@ NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
   return flat(LearntOut{freeze_tables(weights.tables, of), freeze_tables(weights.folds), std::move(values)});
 }
 
-// Keys in the order of their numbers, table after table.
-struct KeyState {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::int64_t> starts;
-  FIELDS(keys, starts)
-};
-KeyState keys_of(const std::vector<GrowingTable>& tables) {
-  KeyState out{{}, {0}};
-  for (const GrowingTable& table : tables) {
-    const std::size_t first = out.keys.size();
-    out.keys.resize(first + static_cast<std::size_t>(table.size()));
-    table.for_each([&](std::uint64_t key, std::int32_t id) { out.keys[first + static_cast<std::size_t>(id)] = key; });
-    out.starts.push_back(static_cast<std::int64_t>(out.keys.size()));
-  }
-  return out;
-}
-// Calls make(t, key) for the keys of each of n tables, which must give them their numbers.
+// Keys in the order of their numbers; make(key) must give them these.
 template <class Make>
-void make_keys(const KeyState& state, std::size_t n, Make make) {
-  check_starts(state.starts, state.keys.size());
-  require(state.starts.size() == n + 1, "weights of another plan");
-  for (std::size_t t = 0; t < n; ++t)
-    for (std::int64_t i = state.starts[t]; i < state.starts[t + 1]; ++i)
-      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t],
-              "a key that stands twice");
+void key_fields(Archive& archive, const std::string& name, const GrowingTable& table, Make make) {
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(table.size()));
+  table.for_each([&](std::uint64_t key, std::int32_t id) { keys[static_cast<std::size_t>(id)] = key; });
+  archive(name, keys);
+  for (std::size_t i = 0; archive.reads && i < keys.size(); ++i)
+    require(static_cast<std::size_t>(make(keys[i])) == i, "a key that stands twice");
 }
 
 struct TreeOnline : OnlineSteps<GrowingPlaces> {
@@ -113,27 +96,16 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
     });
   }
   void fields(Archive& archive, const Examples*) {
-    KeyState tables = keys_of(weights.tables), folds = keys_of(weights.folds);
-    archive("clock", clock), archive("tables", tables), archive("folds", folds);
-    if (archive.reads) {
+    archive("clock", clock);
+    if (archive.reads)
       weights = GrowingPlaces(plan->core.places, plan->columns(), steps.rule().has_variances()), filled = true;
-      make_keys(folds, weights.folds.size(), weights.made_folds());
-      make_keys(tables, weights.tables.size(),
-                [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
-    }
-    LearntTable all(0, false);  // those of all templates, one after the other
-    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-    for (const LearntTable& table : weights.values)
-      join(all.weights, table.weights), join(all.sums, table.sums), join(all.variances, table.variances);
-    table_fields(archive, "table", all);
-    if (!archive.reads) return;
-    auto weight = all.weights.begin();
-    auto sum = all.sums.begin();
-    auto variance = all.variances.begin();
-    for (LearntTable& table : weights.values) {
-      for (float& to : table.weights) to = *weight++;
-      for (double& to : table.sums) to = *sum++;
-      for (float& to : table.variances) to = *variance++;
+    for (std::size_t f = 0; f < weights.folds.size(); ++f)
+      key_fields(archive, "fold" + std::to_string(f), weights.folds[f],
+                 [&](std::uint64_t key) { return weights.folds[f].find_or_add(key); });
+    for (std::size_t t = 0; t < weights.tables.size(); ++t) {
+      key_fields(archive, "keys" + std::to_string(t), weights.tables[t],
+                 [&](std::uint64_t key) { return weights.make_attribute(t, key); });
+      table_fields(archive, "table" + std::to_string(t), weights.values[t]);
     }
   }
 };
@@ -187,7 +159,7 @@ struct PyTreeModel {
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i <= core.keys.tables[t].mask; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
+      for (std::uint64_t i = 0; i < core.keys.tables[t].n_slots; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
       core.first.push_back(first);
       first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }

@@ -86,7 +86,7 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<R
                    Real* scores) {
   if (k == 0) return 0;
   std::size_t n = 0;
-  if (chain.n_tokens == 0) n = 0;  // best_path has the empty one
+  if (k == 1 || chain.n_tokens == 0) n = 0;  // best_path has it
   else if (on_lattice(chain)) n = k_best_on_lattice(chain, k, work.viterbi.lattice, work.lists, paths, scores);
   else if (chain.ngrams) n = k_best_histories(chain, k, work.viterbi.histories, work.lists, paths, scores);
   else if (chain.allowed) n = find(chain, Allowed{*chain.allowed}, k, work, paths, scores);

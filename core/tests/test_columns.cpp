@@ -158,16 +158,6 @@ TEST(one_more_column_and_nothing_else_changes) {
   CHECK(!write_column("a\nb\nc\nd\n", {}, {}, codes, data, starts, out));
 }
 
-TEST(a_stream_is_cut_after_its_last_blank_line) {
-  CHECK(last_sentence_end("") == 0);
-  CHECK(last_sentence_end("a\nb\n") == 0);
-  CHECK(last_sentence_end("a\n\nb\n") == 3);
-  CHECK(last_sentence_end("a\n\r\nb\n \t\nc\n") == 9);
-  CHECK(last_sentence_end("\n") == 1);
-  CHECK(last_sentence_end("\na\n") == 1);
-  CHECK(last_sentence_end("a\n ") == 0);  // perhaps not a blank line yet
-}
-
 // For the sanitizers: nothing is read beyond a buffer of just the right size, whatever stands in it.
 TEST(random_bytes_are_never_overrun) {
   std::mt19937 random(1);
@@ -178,7 +168,6 @@ TEST(random_bytes_are_never_overrun) {
     std::string_view text(bytes.data(), bytes.size());
     ColumnFormat format{.tabs = random() % 2 == 0, .comments = random() % 2 == 0, .ids = random() % 2 == 0};
     auto parsed = parse_columns(text, format);
-    CHECK(last_sentence_end(text) <= text.size());
     if (parsed.trouble != Trouble::none) continue;
     std::vector<std::int32_t> codes(parsed.lines.size(), 0);
     std::vector<std::uint8_t> data{'X'};

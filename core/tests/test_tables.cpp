@@ -11,7 +11,7 @@ namespace {
 using namespace trellis;
 
 struct Frozen : FrozenArrays {
-  FrozenTable table() const { return {keys.data(), ids.data(), keys.size() - 1}; }
+  FrozenTable table() const { return {keys.data(), ids.data(), keys.size()}; }
 };
 
 Frozen freeze(const GrowingTable& table) {

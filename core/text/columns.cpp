@@ -205,19 +205,4 @@ bool write_column(std::string_view text, const ColumnFormat& format, std::option
   return token == codes.size();
 }
 
-std::size_t last_sentence_end(std::string_view text) {
-  // Backwards over whole lines: [begin, end) is a line with its newline.
-  std::size_t end = text.rfind('\n');
-  if (end == text.npos) return 0;
-  for (++end; end > 0;) {
-    std::size_t before = end >= 2 ? text.rfind('\n', end - 2) : text.npos;
-    std::size_t begin = before == text.npos ? 0 : before + 1;
-    std::string_view line = text.substr(begin, end - 1 - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (all_blank(line)) return end;
-    end = begin;
-  }
-  return 0;
-}
-
 }  // namespace trellis

@@ -61,7 +61,4 @@ bool write_column(std::string_view text, const ColumnFormat& format, std::option
                   std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
                   std::span<const std::int64_t> starts, std::vector<char>& out);
 
-// The offset after the last blank line, or 0: where a stream may be cut.
-std::size_t last_sentence_end(std::string_view text);
-
 }  // namespace trellis

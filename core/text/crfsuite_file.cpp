@@ -126,11 +126,11 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
   if (no_kind) refuse("the CRFsuite model has features of an unknown kind");
   if (no_source) refuse("the CRFsuite model has a feature of an unknown attribute or label");
 
-  out.row_starts.assign(n + 1, 0), out.row_labels.resize(n_features), out.row_weights.resize(n_features);
+  out.rows.starts.assign(n + 1, 0), out.rows.labels.resize(n_features), out.rows.weights.resize(n_features);
   std::size_t n_slots = 0;
   const auto add_slot = [&](std::uint64_t key, float weight) {
-    ++out.row_starts[(key >> 32) + 1];
-    out.row_labels[n_slots] = static_cast<std::uint16_t>(key), out.row_weights[n_slots++] = weight;
+    ++out.rows.starts[(key >> 32) + 1];
+    out.rows.labels[n_slots] = static_cast<std::uint16_t>(key), out.rows.weights[n_slots++] = weight;
   };
   std::vector<std::pair<std::uint64_t, float>> unsorted;  // of another writer than CRFsuite, or with `first` and `last`
   for (std::size_t i = 0; i < n_features; ++i) {
@@ -149,8 +149,8 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
   }
   std::stable_sort(unsorted.begin(), unsorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   for (const auto& [key, weight] : unsorted) add_slot(key, weight);
-  out.row_labels.resize(n_slots), out.row_weights.resize(n_slots);
-  std::partial_sum(out.row_starts.begin(), out.row_starts.end(), out.row_starts.begin());
+  out.rows.labels.resize(n_slots), out.rows.weights.resize(n_slots);
+  std::partial_sum(out.rows.starts.begin(), out.rows.starts.end(), out.rows.starts.begin());
   return out;
 }
 

@@ -60,7 +60,7 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, Group& group) c
   const FrozenTable& table = weights_.keys.tables[t];
   const auto n_atoms = static_cast<std::size_t>(group.shape.last_atom - group.shape.first_atom);
   const std::span<const Atom> measures = atoms_of(plan, plan.places.templates[t]).subspan(n_atoms);
-  for (std::uint64_t i = 0; i <= table.mask; ++i) {
+  for (std::uint64_t i = 0; i < table.n_slots; ++i) {
     if (table.ids[i] < 0) continue;
     std::uint64_t key = table.keys[i];
     std::array<std::int32_t, 2> values{-1, -1};  // of direction and distance; -1: the template does not say

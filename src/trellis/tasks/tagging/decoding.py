@@ -263,13 +263,13 @@ class ChainDecoder:
         What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
         together leave a sentence no path, dictionary and filter give way.
         """
-        from trellis.engine.chain import Chains, Tables
+        from trellis.engine.chain import Chains, Tables, with_stride
         from trellis.tasks.tagging.constraints import label_sets
 
         starts, expansion = batch.starts, self.model.weights.expansion
         tables = Tables(*self._potentials(batch, n_threads))
         if expansion is not None and self.expansion is not None:
-            emit = expansion.emit(self.expansion, self.attribute_lists(batch), n_threads)
+            emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
             cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
             tables = Tables(*cast)  # type: ignore[arg-type]
         known = self._known(batch, n_threads)
