@@ -44,7 +44,7 @@ struct PyPhraseDecoder {
   };
   Input input(const WordArrays& words, const CodedColumns& coded) const {
     Input out{sentences_from(words, pruner->grammar()), {}};
-    out.columns = span_columns_from(plan, coded, static_cast<std::size_t>(out.sentences.starts.back()));
+    out.columns = columns_from(plan.plan, coded, static_cast<std::size_t>(out.sentences.starts.back()));
     return out;
   }
 

@@ -38,7 +38,7 @@ struct PyPhraseExamples {
         edges.push_back({at[0], at[1], at[2], at[3]});
       }
     const SpanPlan templates = span_plan_from(plan);
-    const auto codes = span_columns_from(templates, columns, static_cast<std::size_t>(sentences.starts.back()));
+    const auto codes = columns_from(templates.plan, columns, static_cast<std::size_t>(sentences.starts.back()));
     without_gil([&] {
       core = std::make_unique<PhraseExamples>(*pruner->core, std::move(sentences),
                                               std::vector<std::int64_t>(right_starts.begin(), right_starts.end()),

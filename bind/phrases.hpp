@@ -112,10 +112,3 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
   }
   return plan;
 }
-
-inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& arrays,
-                                                           std::size_t n_words) {
-  std::vector<trellis::ColumnCodes> columns = columns_from(arrays, n_words);
-  check_views(plan.plan, columns, arrays);
-  return columns;
-}
