@@ -242,8 +242,8 @@ void bind_features(nb::module_& module) {
                                    return with_gil([&] { return told(done), true; });
                                  });
         }
-        return std::pair(std::move(found.class_of), std::move(found.paths));
+        return std::pair(std::move(found.class_of), std::move(found.merges));
       },
       "tokens"_a, "starts"_a, "n_words"_a, "n_classes"_a, "n_threads"_a, "told"_a,
-      "The class of every word and the path of every class in the tree of merges, from the most frequent word 0 on.");
+      "The class of every word, from the most frequent one on, and the pairs of classes that are merged after.");
 }
