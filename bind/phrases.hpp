@@ -86,6 +86,7 @@ struct RuleArrays {
   Array<std::int32_t, 2> columns;
   std::size_t n_columns;
   Floats base;
+  FIELDS(columns, n_columns, base)
 
   trellis::RuleColumns checked(const trellis::PhraseGrammar& grammar) const {
     require(columns.shape(0) == grammar.n_rules() && columns.shape(1) == trellis::RuleColumns::kMost,
