@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "engine/phrase_pruner.hpp"
+#include "engine/cky.hpp"
 #include "learn/edge_outputs.hpp"
 #include "text/span_attributes.hpp"
 #include "weights/phrase_scores.hpp"
