@@ -30,9 +30,9 @@ using SpanRows = Array<std::int64_t, 2>;
 
 // Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
 template <class Real>
-const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t stride, Scratch<Real>& to) {
+const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t stride, std::vector<Real>& to) {
   if (step == stride) return rows;
-  Real* out = to.grow(n * stride);
+  Real* out = grow(to, n * stride);
   for (std::size_t r = 0; r < n; ++r) {
     std::copy_n(rows + r * step, step, out + r * stride);
     std::fill(out + r * stride + step, out + (r + 1) * stride, Real(0));
@@ -51,7 +51,7 @@ struct ChainBatch {
   LabelTables<Real> labels;
   LabelSets sets{};
   std::optional<TokenNgramsOf<In, Real>> token_ngrams;
-  Scratch<Real> padded_edge, padded_tri, padded_end;
+  std::vector<Real> padded_edge, padded_tri, padded_end;
 
   ChainBatch(const PotentialArrays<Real>& tables, const Longs& starts_, const AllowedSets& allowed = {})
       : n_tokens(tables.emit.shape(0)), n_labels(tables.edge.shape(1) - 1), stride(padded(n_labels)), emit(tables.emit.data()),
@@ -100,7 +100,7 @@ struct ChainBatch {
     check_finite(scores, "the score of an n-gram must be a finite number");
   }
   bool fits(std::size_t width) const { return width == n_labels || width == stride; }
-  const Real* table(const Real* rows, std::size_t n, std::size_t step, Scratch<Real>& to, const char* name) const {
+  const Real* table(const Real* rows, std::size_t n, std::size_t step, std::vector<Real>& to, const char* name) const {
     if (!are_scores(rows, n, n_labels, step))
       throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
     return pad(rows, n, step, stride, to);
@@ -148,7 +148,7 @@ std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRo
 // One sentence, padded where the batch is not.
 template <class Real>
 struct Sentence {
-  Scratch<Real> emit, edge;
+  std::vector<Real> emit, edge;
   LabelSets sets{};
   TokenNgrams<Real> token_ngrams;
   NgramScores<Real> ngrams{};

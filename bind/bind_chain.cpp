@@ -3,8 +3,6 @@
 #include "batch.hpp"
 #include "far.hpp"
 #include "engine/forward_backward.hpp"
-#include "engine/kbest.hpp"
-#include "engine/span_sums.hpp"
 #include "engine/viterbi.hpp"
 
 namespace {
@@ -29,7 +27,7 @@ CountedPaths k_best_paths(const PotentialArrays<Real>& tables, const Longs& star
                           std::size_t n_threads) {
   const ChainBatch<Real> batch(tables, starts, allowed);
   struct State {
-    KBestWorkspace<Real> work;
+    Workspace<Real> work;
     std::vector<Real> scores;
   };
   PathLists lists(batch, k);
@@ -42,33 +40,30 @@ CountedPaths k_best_paths(const PotentialArrays<Real>& tables, const Longs& star
   return std::move(lists).out();
 }
 
-template <class Real>
-SumWorkspace prepared(const ChainBatch<Real>& batch, double temperature) {
+SumWorkspace prepared(const ChainBatch<double>& batch, double temperature) {
   SumWorkspace work;
-  prepare_sums(ChainView<Real>(batch.labels, 0, nullptr, batch.token_edge), work, temperature);
+  prepare_sums(ChainView<double>(batch.labels, 0, nullptr, batch.token_edge), work, temperature);
   return work;
 }
 
-template <class Real>
-std::vector<double> log_partitions(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
+std::vector<double> log_partitions(const PotentialArrays<double>& tables, const Longs& starts, const AllowedSets& allowed,
                              double temperature, std::size_t n_threads) {
-  const ChainBatch<Real> batch(tables, starts, allowed);
+  const ChainBatch<double> batch(tables, starts, allowed);
   std::vector<double> log_z(batch.n_sentences);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
-                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                    [&](SumWorkspace& work, const ChainView<double>& chain, std::size_t i) {
                       log_z[i] = log_partition(chain, work);
                     });
   return log_z;
 }
 
-template <class Real>
-Sums all_marginals(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed, double temperature,
+Sums all_marginals(const PotentialArrays<double>& tables, const Longs& starts, const AllowedSets& allowed, double temperature,
                    std::size_t n_threads, bool pairs) {
-  const ChainBatch<Real> batch(tables, starts, allowed);
+  const ChainBatch<double> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = pairs ? (L + 1) * L : 0;
   std::vector<double> log_z(batch.n_sentences), node(N * L), edges(N * table);
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
-                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                    [&](SumWorkspace& work, const ChainView<double>& chain, std::size_t i) {
                       const std::size_t first = batch.start(i);
                       log_z[i] = marginals(chain, work, node.data() + first * L,
                                            pairs ? edges.data() + first * table : nullptr);
@@ -79,12 +74,11 @@ Sums all_marginals(const PotentialArrays<Real>& tables, const Longs& starts, con
 }
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
-template <class Real>
-std::vector<double> span_probabilities(const PotentialArrays<Real>& tables, const Longs& starts, const AllowedSets& allowed,
+std::vector<double> span_probabilities(const PotentialArrays<double>& tables, const Longs& starts, const AllowedSets& allowed,
                                  double temperature, const Ints& type_of,
                                  const Array<std::uint8_t, 2>& cut, const SpanRows& spans,
                                  std::size_t n_threads) {
-  const ChainBatch<Real> batch(tables, starts, allowed);
+  const ChainBatch<double> batch(tables, starts, allowed);
   const std::size_t L = batch.n_labels, n = spans.shape(0);
   require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
   const std::vector<std::size_t> first_of = first_spans(batch, spans);
@@ -93,25 +87,12 @@ std::vector<double> span_probabilities(const PotentialArrays<Real>& tables, cons
   std::vector<double> probabilities(n);
   const SpanLabels labels{type_of.data(), cut.data()};
   for_each_sentence(batch, n_threads, [&] { return prepared(batch, temperature); },
-                    [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+                    [&](SumWorkspace& work, const ChainView<double>& chain, std::size_t i) {
                       const std::size_t first = first_of[i], count = first_of[i + 1] - first;
                       if (count)
                         span_sums(chain, work, labels, queries.data() + first, count, probabilities.data() + first);
                     });
   return probabilities;
-}
-
-template <class Real>
-Out<double> path_scores(const PotentialArrays<Real>& tables, const Longs& starts, const Ints& paths, std::size_t n_threads) {
-  const ChainBatch<Real> batch(tables, starts);
-  require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
-  check_numbers(paths, batch.n_labels, "path: no such label");
-  std::vector<double> scores(batch.n_sentences);
-  const std::int32_t* labels = paths.data();
-  for_each_sentence(batch, n_threads, [] { return 0; }, [&](int, const ChainView<Real>& chain, std::size_t i) {
-    scores[i] = static_cast<double>(path_score(chain, labels + batch.start(i)));
-  });
-  return scores;
 }
 
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
@@ -140,59 +121,35 @@ struct FarArrays {
   FIELDS(lists, rows, same)
 };
 
-// Calls work(beam, scores, chain, i) for every sentence.
-template <class Work>
-void each_beam(const ChainBatch<float>& batch, const Longs& starts, const FarArrays& arrays, std::size_t n_threads, Work work) {
-  const auto& [lists, weights, same] = arrays;
-  const std::size_t n_pairs = (batch.n_labels + 1) * batch.stride;
-  require(weights->n_labels == batch.n_labels, "rows of other labels");
-  lists_from(lists, weights->about.size(), batch.n_tokens);
-  check_same(same, starts);
-  const SplitLists far_lists(lists, weights->about.data(), true);
-  const FarLabels far{far_lists.sites(), weights->about.data(), weights->kinds, same.data()};
-  for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&, rows = weights->core](auto& state, const ChainView<float>& chain, std::size_t i) {
-                      fill_far(rows, far, batch.start(i), batch.start(i + 1), n_pairs, state.second);
-                      work(state.first, state.second, chain, i);
-                    });
-}
-
 // As k_best_paths, by a beam.
 CountedPaths beam_paths(const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
                         const FarArrays& far, std::size_t width, std::size_t k, std::size_t n_threads) {
   const ChainBatch<float> batch(tables, starts, allowed);
-  PathLists lists(batch, k);
+  const auto& [lists, weights, same] = far;
+  PathLists found(batch, k);
   require(width > 0, "the width of a beam must be positive");
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& far_scores, const auto& chain, std::size_t i) {
+  require(weights->n_labels == batch.n_labels, "rows of other labels");
+  lists_from(lists, weights->about.size(), batch.n_tokens);
+  check_same(same, starts);
+  const SplitLists far_lists(lists, weights->about.data(), true);
+  const FarLabels labels{far_lists.sites(), weights->about.data(), weights->kinds, same.data()};
+  for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
+                    [&, rows = weights->core](auto& state, const ChainView<float>& chain, std::size_t i) {
+    auto& [beam, scores] = state;
     const std::size_t T = chain.n_tokens;
-    lists.counts[i] = 1;
-    if (T == 0) lists.scores_of(i)[0] = 0;
-    else if (beam.run(chain, far_scores, width, k)) {
+    fill_far(rows, labels, batch.start(i), batch.start(i + 1), (batch.n_labels + 1) * batch.stride, scores);
+    found.counts[i] = 1;
+    if (T == 0) found.scores_of(i)[0] = 0;
+    else if (beam.run(chain, scores, width, k)) {
       const std::vector<std::uint32_t>& ranked = beam.best(T - 1, k);
-      lists.counts[i] = static_cast<std::int64_t>(ranked.size());
+      found.counts[i] = static_cast<std::int64_t>(ranked.size());
       for (std::size_t r = 0; r < ranked.size(); ++r) {
-        lists.scores_of(i)[r] = beam.level(T - 1).hypotheses[ranked[r]].score;
-        beam.path(T - 1, ranked[r], lists.paths_of(i) + r * T);
+        found.scores_of(i)[r] = beam.level(T - 1).hypotheses[ranked[r]].score;
+        beam.path(T - 1, ranked[r], found.paths_of(i) + r * T);
       }
     }
   });
-  return std::move(lists).out();
-}
-
-// As path_scores; minus infinity of what is forbidden.
-std::vector<double> beam_scores(const PotentialArrays<float>& tables, const Longs& starts, const FarArrays& far,
-                          const Ints& paths, std::size_t n_threads) {
-  const ChainBatch<float> batch(tables, starts);
-  require(paths.shape(0) == batch.n_tokens, "path: must have one label per token");
-  check_numbers(paths, batch.n_labels, "path: no such label");
-  std::vector<double> scores(batch.n_sentences);
-  each_beam(batch, starts, far, n_threads, [&](BeamSearch& beam, const FarScores& far_scores, const auto& chain, std::size_t i) {
-    const std::size_t T = chain.n_tokens;
-    if (T == 0) return;
-    const bool possible = beam.run(chain, far_scores, 1, 1, paths.data() + batch.start(i));
-    scores[i] = possible ? beam.level(T - 1).hypotheses[0].score : -std::numeric_limits<double>::infinity();
-  });
-  return scores;
+  return std::move(found).out();
 }
 
 // A function of potentials of either precision, of which emit has one.
@@ -220,20 +177,16 @@ void bind_chain(nb::module_& module) {
              "Best path of every sentence: labels [n_tokens], scores [n_sentences].");
   module.def("k_best_paths", either(k_best_paths<float>, k_best_paths<double>), tables, starts, allowed, arg("k"), n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("log_partitions", either(log_partitions<float>, log_partitions<double>), tables, starts, allowed, temperature,
+  module.def("log_partitions", log_partitions, tables, starts, allowed, temperature,
              n_threads, "log Z of every sentence; all scores are divided by the temperature, as for all sums.");
-  module.def("marginals", either(all_marginals<float>, all_marginals<double>), tables, starts, allowed, temperature, n_threads,
+  module.def("marginals", all_marginals, tables, starts, allowed, temperature, n_threads,
              arg("pairs"), "log Z [n_sentences], node [n_tokens, L] and, if asked for, edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), tables, starts, allowed,
+  module.def("span_probabilities", span_probabilities, tables, starts, allowed,
              temperature, "type_of"_a, "cut"_a, "spans"_a, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", either(path_scores<float>, path_scores<double>), tables, starts, "paths"_a, n_threads,
-             "Score of one given path per sentence.");
   nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.").def(by_name());
   module.def("beam_paths", beam_paths, tables, starts, allowed, far, arg("width"), arg("k"), n_threads,
              "k_best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, tables, starts, far, "paths"_a, n_threads,
-             "path_scores where labels see labels further back.");
   module.def("same_words", [](const Ints& words, const Longs& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");
     return same_words(words, sentences);

@@ -43,6 +43,7 @@ template <class Real, class LabelsAt>
 TRELLIS_INLINE auto middles_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
   return chain.tri && t ? labels_at(t - 1) : labels_at.only();
 }
+
 // The labels that leave histories as they grow into those of token t; where that is NULL, `only`.
 template <class Real, class LabelsAt>
 TRELLIS_INLINE auto leavers_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
@@ -76,24 +77,24 @@ template <class S, class Real, class LabelsAt, class After>
 TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels_at, Real* alpha, After after) {
   return by_order(chain, [&](const auto& known, auto order) TRELLIS_INLINE_LAMBDA {
     const std::size_t size = known.token_size();
-    const auto step = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
-      const auto middles = middles_at(known, t, labels_at), leavers = leavers_at(known, t, labels_at);
-      Real* here = alpha + t * size;
+    Real* here = alpha;
+    for (std::size_t t = 0; t < known.n_tokens; ++t, here += size) {
+      const auto middles = middles_at(known, t, labels_at);
       for (std::size_t j = 0; j < middles.size(); ++j) {
-        const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
+        if (t < order) {  // one way in
+          const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
+          for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
+          continue;
+        }
+        TRELLIS_ASSUME(t >= order);
+        const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+        const auto leavers = labels_at(t - order);
         // A set of a few labels is cheaper one by one than by vectors over all labels.
         if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
-        else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride)
-          reduce_all<S>(row, leavers, known.stride);
+        else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride) reduce_all<S>(row, leavers, known.stride);
         else reduce_listed<S>(row, leavers, targets);
       }
-      return after(t, here, middles.size());
-    };
-    for (std::size_t t = 0; t < order && t < known.n_tokens; ++t)
-      if (!step(t)) return false;
-    for (std::size_t t = order; t < known.n_tokens; ++t) {
-      TRELLIS_ASSUME(t >= order);
-      if (!step(t)) return false;
+      if (!after(t, here, middles.size())) return false;
     }
     return true;
   });

@@ -110,6 +110,14 @@ class Tables(NamedTuple):
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     @property
+    def doubles(self) -> Tables:
+        """The same in double precision, as sums need them."""
+        tables = (None if table is None else table.astype(np.float64, copy=False) for table in self[:4])
+        given = self.token_ngrams
+        ngrams = None if given is None else given._replace(scores=given.scores.astype(np.float64, copy=False))
+        return Tables(*tables, self.ngrams, ngrams)  # type: ignore[arg-type]
+
+    @property
     def potentials(self) -> Potentials:
         """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
@@ -168,24 +176,24 @@ class Chains(NamedTuple):
 
     def log_partition(self, n_threads: int = 1, temperature: float = 1) -> Doubles:
         """log Z of every sentence, the log of the sum over all paths of exp(score / temperature)."""
-        return _core.log_partitions(*self, temperature, n_threads)
+        return _core.log_partitions(self.tables.doubles, *self[1:], temperature, n_threads)
 
     def marginals(self, n_threads: int = 1, temperature: float = 1) -> tuple[Doubles, Doubles]:
         """log Z of every sentence and the probability of every label (forward-backward): [n_tokens, L].
 
         Probabilities are all 0 if all paths are forbidden.
         """
-        return _core.marginals(*self, temperature, n_threads, pairs=False)[:2]
+        return _core.marginals(self.tables.doubles, *self[1:], temperature, n_threads, pairs=False)[:2]
 
     def pair_marginals(self, n_threads: int = 1, temperature: float = 1) -> MarginalsBatch:
         """The same with those of label pairs."""
-        log_z, node, edge = _core.marginals(*self, temperature, n_threads, pairs=True)
+        log_z, node, edge = _core.marginals(self.tables.doubles, *self[1:], temperature, n_threads, pairs=True)
         assert edge is not None
         return MarginalsBatch(log_z, node, edge)
 
     def path_scores(self, paths: npt.ArrayLike, n_threads: int = 1) -> Doubles:
         """The scores of given paths [n_tokens], added from left to right as all other methods add."""
-        return _core.path_scores(self.tables, self.starts, np.ascontiguousarray(paths, np.int32), n_threads)
+        return self._replace(allowed=LabelSets.only(paths)).best(n_threads).scores
 
     def span_probabilities(
         self, type_of: Ints, cut: Bytes, spans: Longs, n_threads: int = 1, temperature: float = 1
@@ -196,7 +204,7 @@ class Chains(NamedTuple):
         between two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their
         sentences.
         """
-        return _core.span_probabilities(*self, temperature, type_of, cut, spans, n_threads)
+        return _core.span_probabilities(self.tables.doubles, *self[1:], temperature, type_of, cut, spans, n_threads)
 
 
 class BeamChains(NamedTuple):
@@ -221,4 +229,4 @@ class BeamChains(NamedTuple):
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
-        return _core.beam_scores(self.tables, self.starts, self, paths, n_threads)
+        return self._replace(allowed=LabelSets.only(paths), width=1).best(n_threads).scores
