@@ -2,7 +2,6 @@
 #pragma once
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,29 +130,14 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
 // visit("[i]", value) for each number of a vector that is not 0; whether it is one: float32 or float64, one dimension.
 template <class Visit>
 bool each_number(nb::handle vector, Visit& visit) {
-  if (!PyObject_CheckBuffer(vector.ptr())) return false;
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(vector.ptr(), &buffer, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  const std::string_view format = buffer.format ? buffer.format : "";
-  const bool single = format == "f" && buffer.itemsize == 4, twice = format == "d" && buffer.itemsize == 8;
-  const bool fits = buffer.ndim == 1 && (single || twice);
-  // Copied first, so that the memory is let go whatever happens.
-  std::vector<double> numbers;
-  for (Py_ssize_t i = 0; fits && i < buffer.shape[0]; ++i) {
-    const char* at = static_cast<const char*>(buffer.buf) + i * buffer.strides[0];
-    float one;
-    double two;
-    if (single)
-      std::memcpy(&one, at, sizeof one), numbers.push_back(one);
-    else
-      std::memcpy(&two, at, sizeof two), numbers.push_back(two);
-  }
-  PyBuffer_Release(&buffer);
+  nb::ndarray<nb::ro, nb::device::cpu> numbers;
+  if (!nb::try_cast(vector, numbers, false) || !numbers.is_valid() || numbers.ndim() != 1) return false;
+  const bool single = numbers.dtype() == nb::dtype<float>();
+  if (!single && numbers.dtype() != nb::dtype<double>()) return false;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const float value = static_cast<float>(numbers[i]);
+    const std::int64_t at = static_cast<std::int64_t>(i) * numbers.stride(0);
+    const float value = single ? static_cast<const float*>(numbers.data())[at]
+                               : static_cast<float>(static_cast<const double*>(numbers.data())[at]);
     if (!std::isfinite(value)) throw nb::value_error("a value that is not a finite number");
     if (value == 0) continue;
     char text[24] = "[";
@@ -161,7 +145,7 @@ bool each_number(nb::handle vector, Visit& visit) {
     *end = ']';
     visit(AttributeName{{}, {}, {text, static_cast<std::size_t>(end + 1 - text)}}, value);
   }
-  return fits;
+  return true;
 }
 
 // Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value

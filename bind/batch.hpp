@@ -12,100 +12,79 @@ using namespace trellis;
 constexpr std::size_t kSentencesPerBlock = 16;
 constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
 
-// Rows over labels may come padded, stride for L: then they are read where they are.
+// Rows over labels are padded to the kernels' stride.
 template <class Real>
 struct PotentialArrays {
-  Array<Real, 2> emit;                // [n_tokens, L]
-  Array<Real, 3> edge;                // [1 or n_tokens, L+1, L]
-  std::optional<Array<Real, 3>> tri;  // [L+1, L+1, L]
-  std::optional<Array<Real, 1>> end;  // [L]
+  Array<Real, 2> emit;                // [n_tokens, stride]
+  Array<Real, 3> edge;                // [1 or n_tokens, L+1, stride]
+  std::optional<Array<Real, 3>> tri;  // [L+1, L+1, stride]
+  std::optional<Array<Real, 1>> end;  // [stride]
   OrNone<PyNgrams> ngrams;
   std::optional<TokenNgramsOf<In, Real>> token_ngrams;
   FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
 };
-using AllowedSets = std::optional<SetArrays>;
-using Paths = std::tuple<std::vector<std::int32_t>, std::vector<double>>;
 using CountedPaths = std::tuple<std::vector<std::int32_t>, Numpy<double>, std::vector<std::int64_t>>;
 using SpanRows = Array<std::int64_t, 2>;
 
-// Rows [n, stride] of rows [n, step], step L or stride; in `to` if they must be copied.
-template <class Real>
-const Real* pad(const Real* rows, std::size_t n, std::size_t step, std::size_t stride, std::vector<Real>& to) {
-  if (step == stride) return rows;
-  Real* out = grow(to, n * stride);
-  for (std::size_t r = 0; r < n; ++r) {
-    std::copy_n(rows + r * step, step, out + r * stride);
-    std::fill(out + r * stride + step, out + (r + 1) * stride, Real(0));
-  }
-  return out;
-}
-
-// The potentials of a batch, checked once: afterwards nothing can be out of range.
+// The potentials of a batch, checked once: afterwards nothing but the scores of tokens can be out of range.
 template <class Real>
 struct ChainBatch {
-  std::size_t n_tokens, n_labels, stride, n_sentences;
-  const Real* emit;                  // [n_tokens, emit_step]
-  const Real* token_edge = nullptr;  // [n_tokens, L+1, edge_step] where label pairs differ by token
-  std::size_t emit_step, edge_step;
-  const std::int64_t* starts;  // [n_sentences + 1]
+  PotentialArrays<Real> tables;
+  Longs starts;  // [n_sentences + 1]
+  std::optional<SetArrays> allowed;
+  FIELDS(tables, starts, allowed)
+
+  std::size_t n_tokens, n_labels, n_sentences;
+  const Real* token_edge = nullptr;  // [n_tokens, L+1, stride] where label pairs differ by token
   LabelTables<Real> labels;
   LabelSets sets{};
-  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
-  std::vector<Real> padded_edge, padded_tri, padded_end;
 
-  ChainBatch(const PotentialArrays<Real>& tables, const Longs& starts_, const AllowedSets& allowed = {})
-      : n_tokens(tables.emit.shape(0)), n_labels(tables.edge.shape(1) - 1), stride(padded(n_labels)), emit(tables.emit.data()),
-        emit_step(tables.emit.shape(1)), edge_step(tables.edge.shape(2)), starts(starts_.data()) {
-    const auto& [emit_, edge_, tri_, end_, ngrams, token_ngrams_] = tables;
-    const std::size_t L = n_labels, n = L + 1;
-    require(n > 1, "edge: there must be at least one label");
-    require(fits(emit_step), "emit: must have shape [tokens, labels]");
-    check_starts(starts_, n_tokens);
-    n_sentences = starts_.shape(0) - 1;
-    require(fits(edge_step), "edge: must have shape [.., labels + 1, labels]");
-    require(edge_.shape(0) == 1 || edge_.shape(0) == n_tokens, "edge: must have one table, or one per token");
-    labels = {L, stride};
-    if (edge_.shape(0) == 1) labels.edge = table(edge_.data(), n, edge_step, padded_edge, "edge");
-    else token_edge = edge_.data();
-    if (tri_) {
-      require(tri_->shape(0) == n && tri_->shape(1) == n && fits(tri_->shape(2)),
-              "tri: must have shape [labels + 1, labels + 1, labels]");
-      labels.tri = table(tri_->data(), n * n, tri_->shape(2), padded_tri, "tri");
-    }
-    if (end_) {
-      require(fits(end_->shape(0)), "end: must have shape [labels]");
-      labels.end = table(end_->data(), 1, end_->shape(0), padded_end, "end");
-    }
-    require(!ngrams || (!tri_ && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+  void begin() {
+    const auto& [emit, edge, tri, end, ngrams, token_ngrams] = tables;
+    labels = label_tables_from(edge, tri, end);
+    const std::size_t L = labels.n_labels, n = L + 1;
+    n_tokens = emit.shape(0), n_labels = L;
+    require(emit.shape(1) == labels.stride, "emit: must have shape [tokens, stride]");
+    check_starts(starts, n_tokens);
+    n_sentences = starts.size() - 1;
+    require(edge.shape(0) == 1 || edge.shape(0) == n_tokens, "edge: must have one table, or one per token");
+    const auto check = [&](const Real* rows, std::size_t n_rows) {
+      require(are_scores(rows, n_rows, L, labels.stride), "edge, tri, end: scores must be finite or minus infinity");
+    };
+    if (edge.shape(0) == 1) check(edge.data(), n);
+    else token_edge = std::exchange(labels.edge, nullptr);
+    if (tri) check(tri->data(), n * n);
+    if (end) check(end->data(), 1);
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
     if (ngrams) labels.ngrams = ngrams->template view<Real>();
-    if (token_ngrams_) check_token_ngrams(*token_ngrams_, ngrams.get());
-    token_ngrams = token_ngrams_;
-    if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts_);
+    if (token_ngrams) check_token_ngrams();
+    if (allowed) sets = sets_from(*allowed, L, n_tokens, &starts);
   }
 
-  std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
+  std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts(i)); }
 
  private:
-  void check_token_ngrams(const TokenNgramsOf<In, Real>& arrays, const PyNgrams* ngrams) const {
-    const auto& [starts_, nodes, scores] = arrays;
-    require(ngrams && starts_.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
-    check_starts(starts_, nodes.size());
-    require(all_below(nodes, ngrams->ngrams.size()), "an n-gram out of range");
+  void check_token_ngrams() const {
+    const auto& [first, nodes, scores] = *tables.token_ngrams;
+    require(tables.ngrams && first.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
+    check_starts(first, nodes.size());
+    require(all_below(nodes, tables.ngrams->ngrams.size()), "an n-gram out of range");
     std::vector<std::uint32_t> here;  // the n-grams of a token
     for (std::size_t t = 0; t < n_tokens; ++t) {
-      here.assign(nodes.data() + starts_(t), nodes.data() + starts_(t + 1));
+      here.assign(nodes.data() + first(t), nodes.data() + first(t + 1));
       std::sort(here.begin(), here.end());
       require(std::adjacent_find(here.begin(), here.end()) == here.end(), "an n-gram stands twice at a token");
     }
     check_finite(scores, "the score of an n-gram must be a finite number");
   }
-  bool fits(std::size_t width) const { return width == n_labels || width == stride; }
-  const Real* table(const Real* rows, std::size_t n, std::size_t step, std::vector<Real>& to, const char* name) const {
-    if (!are_scores(rows, n, n_labels, step))
-      throw nb::value_error((std::string(name) + ": scores must be finite or minus infinity").c_str());
-    return pad(rows, n, step, stride, to);
-  }
 };
+
+// log Z [n_sentences], P(z at t) [n_tokens, L] and P(y, z at t) [n_tokens, L+1, L], each of the last two for all tokens or none.
+using Sums = std::tuple<std::vector<double>, Numpy<double>, Numpy<double>>;
+inline Sums sums_out(std::size_t L, std::vector<double> log_z, std::vector<double> node, std::vector<double> edge) {
+  const std::size_t n = node.size() / L, n_edge = edge.size() / ((L + 1) * L);
+  return {std::move(log_z), to_numpy(std::move(node), {n, L}), to_numpy(std::move(edge), {n_edge, L + 1, L})};
+}
 
 // Up to k paths of every sentence: those of sentence i, [k, T_i], stand from k * starts[i] on; what is not filled holds -1
 // and minus infinity.
@@ -117,7 +96,7 @@ struct PathLists {
   const std::int64_t* starts;
 
   template <class Real>
-  PathLists(const ChainBatch<Real>& batch, std::size_t k) : k(k), n_sentences(batch.n_sentences), starts(batch.starts) {
+  PathLists(const ChainBatch<Real>& batch, std::size_t k) : k(k), n_sentences(batch.n_sentences), starts(batch.starts.data()) {
     require(k > 0 && k <= kMostPaths, "k: must be from 1 to 1000000");
     paths.resize(k * batch.n_tokens, -1), scores.resize(k * n_sentences, kForbidden<double>), counts.resize(n_sentences);
   }
@@ -137,7 +116,7 @@ std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRo
   for (std::size_t s = 0; s < spans.shape(0); before = spans(s++, 0)) {
     const std::int64_t i = spans(s, 0);
     require(i >= before && static_cast<std::size_t>(i) < batch.n_sentences, "spans: must go by sentences");
-    require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts[i + 1] - batch.starts[i],
+    require(spans(s, 1) >= 0 && spans(s, 1) < spans(s, 2) && spans(s, 2) <= batch.starts(i + 1) - batch.starts(i),
             "spans: a span leaves its sentence");
     ++first[static_cast<std::size_t>(i) + 1];
   }
@@ -145,10 +124,9 @@ std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRo
   return first;
 }
 
-// One sentence, padded where the batch is not.
+// One sentence of a batch.
 template <class Real>
 struct Sentence {
-  std::vector<Real> emit, edge;
   LabelSets sets{};
   TokenNgrams<Real> token_ngrams;
   NgramScores<Real> ngrams{};
@@ -156,20 +134,14 @@ struct Sentence {
 
   // False if some score is NaN or plus infinity.
   bool load(const ChainBatch<Real>& batch, std::size_t i) {
-    const std::size_t L = batch.n_labels, first = batch.start(i), T = batch.start(i + 1) - first;
-    const Real* rows = batch.emit + first * batch.emit_step;
-    bool ok = are_scores(rows, T, L, batch.emit_step);
-    const Real* tables = nullptr;
-    if (batch.token_edge) {
-      tables = batch.token_edge + first * (L + 1) * batch.edge_step;
-      ok &= are_scores(tables, T * (L + 1), L, batch.edge_step);
-      tables = pad(tables, T * (L + 1), batch.edge_step, batch.stride, edge);
-    }
+    const std::size_t L = batch.n_labels, stride = batch.labels.stride, first = batch.start(i), T = batch.start(i + 1) - first;
+    const Real* const rows = batch.tables.emit.data() + first * stride;
+    const Real* const tables = batch.token_edge ? batch.token_edge + first * (L + 1) * stride : nullptr;
     sets = batch.sets;
     if (sets.starts) sets.set_of_token += first;
-    view = {batch.labels, T, pad(rows, T, batch.emit_step, batch.stride, emit), tables, sets.starts ? &sets : nullptr};
-    if (batch.token_ngrams) load_ngrams(*batch.token_ngrams, first, T);
-    return ok;
+    view = {batch.labels, T, rows, tables, sets.starts ? &sets : nullptr};
+    if (batch.tables.token_ngrams) load_ngrams(*batch.tables.token_ngrams, first, T);
+    return are_scores(rows, T, L, stride) && (!tables || are_scores(tables, T * (L + 1), L, stride));
   }
 
  private:

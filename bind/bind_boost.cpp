@@ -6,33 +6,24 @@ using namespace trellis;
 
 namespace {
 
-Bound bound_named(const std::string& name) {
-  if (name == "loose") return Bound::loose;
-  if (name == "tight") return Bound::tight;
-  if (name == "exact") return Bound::exact;
-  throw nb::value_error("the bounds are loose, tight and exact");
-}
-
 // Keeps what the booster points into.
 struct PyBooster {
   std::shared_ptr<PyLayout> layout;
-  Ints gold;
+  std::shared_ptr<PyChainExamples> examples;
   std::optional<Doubles> weights;
   std::string bound;
   double max_step;
-  ARGUMENTS(layout, gold, weights, bound, max_step)
+  ARGUMENTS(layout, examples, weights, bound, max_step)
   std::size_t n_parameters = 0;
   std::unique_ptr<Booster> core;
 
   void begin() {
-    const Encoded& corpus = *layout->corpus;
     n_parameters = layout->core.n_parameters();
-    check_gold(gold, corpus.n_tokens(), corpus.n_labels);
-    check_weights(weights, corpus.n_sentences());
+    require(examples->corpus == layout->corpus, "examples of another layout");
     require(max_step > 0, "max_step must be above 0");
-    const Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(), .weights = data_of(weights),
-                            .n_sentences = corpus.n_sentences()};
-    core = std::make_unique<Booster>(layout->core, examples, bound_named(bound), max_step);
+    const auto kind = named<Bound>(bound, {{"loose", Bound::loose}, {"tight", Bound::tight}, {"exact", Bound::exact}},
+                                   "the bounds are loose, tight and exact");
+    core = std::make_unique<Booster>(layout->core, examples->known(weights), kind, max_step);
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
@@ -47,30 +38,12 @@ struct PyBooster {
     return {chosen.feature, chosen.step, chosen.log_bound};
   }
 
-  std::tuple<std::size_t, std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
+  std::pair<std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
     check_feature(feature);
     require(std::isfinite(size), "a step must be a finite number");
     const WithoutGil released;
     const Touched touched = core->step(feature, size, n_threads);
-    return {touched.sentences, touched.tokens, touched.features};
-  }
-
-  std::vector<std::tuple<std::size_t, double, double, double>> meetings(std::size_t feature) const {
-    check_feature(feature);
-    std::vector<std::tuple<std::size_t, double, double, double>> out;
-    for (const auto& m : core->meetings(feature)) out.emplace_back(m.sentence, m.low, m.high, m.s);
-    return out;
-  }
-
-  double exact(std::size_t feature, double step) const {
-    check_feature(feature);
-    require(std::isfinite(step), "a step must be a finite number");
-    return core->exact(feature, step, 1);
-  }
-
-  double exact_step(std::size_t feature) const {
-    check_feature(feature);
-    return core->exact_step(feature, 1).size;
+    return {touched.sentences, touched.tokens};
   }
 
   std::vector<double> losses() {
@@ -98,8 +71,5 @@ void bind_boost(nb::module_& module) {
       .def("choose", guarded(&PyBooster::choose), "n_threads"_a,
            "(feature, step, log of what the risk is multiplied by at most); feature -1 if none lowers it.")
       .def("step", guarded(&PyBooster::step), "feature"_a, "size"_a, "n_threads"_a,
-           "Take a step: (sentences run again, their tokens, features summed again).")
-      .def("meetings", guarded(&PyBooster::meetings), "feature"_a, "(sentence, L_i, U_i, s_i) of all sentences it can occur in.")
-      .def("exact", guarded(&PyBooster::exact), "feature"_a, "step"_a, "What a step multiplies the risk by.")
-      .def("exact_step", guarded(&PyBooster::exact_step), "feature"_a, "The step at which the true risk is least.");
+           "Take a step: (sentences run again, their tokens).");
 }

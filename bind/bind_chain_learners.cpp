@@ -8,35 +8,6 @@ using namespace trellis;
 
 namespace {
 
-// Sentences with their labels, checked; keeps the arrays it points into.
-struct PyChainExamples {
-  std::shared_ptr<Encoded> corpus;
-  Ints gold;
-  std::optional<SetArrays> partial;
-  std::optional<Array<float, 2>> costs;
-  ARGUMENTS(corpus, gold, partial, costs)
-  std::optional<Examples> core;
-
-  void begin() {
-    check_gold(gold, corpus->n_tokens(), corpus->n_labels, partial.has_value());
-    check_costs(costs, corpus->n_labels);
-    core.emplace(Examples{corpus->data, corpus->starts.data(), gold.data()});
-    if (partial) core->partial = sets_from(*partial, corpus->n_labels, corpus->n_tokens());
-    core->costs = data_of(costs);
-  }
-  std::size_t size() const { return corpus->n_sentences(); }
-  Examples weighted(const double* weights) const {
-    Examples out = *core;
-    out.weights = weights;
-    return out;
-  }
-  void check_fits(const GrowingChain& weights) const {
-    require(weights.n_labels == corpus->n_labels && weights.rows.n_attributes() == corpus->n_attributes &&
-                weights.edge_rows.n_attributes() == corpus->n_edge_attributes && (!corpus->data.histories || weights.ngrams),
-            "a corpus encoded for another model");
-  }
-};
-
 // How many attributes, edge attributes and labels a chain has, its order, whether n-grams are sparse, parts of labels.
 struct ChainShape {
   std::size_t n_attributes, n_edge_attributes, n_labels;
@@ -52,6 +23,13 @@ struct ChainShape {
   }
 };
 
+void check_fits(const GrowingChain& weights, const PyChainExamples& examples) {
+  const Encoded& corpus = *examples.corpus;
+  require(weights.n_labels == corpus.n_labels && weights.rows.n_attributes() == corpus.n_attributes &&
+              weights.edge_rows.n_attributes() == corpus.n_edge_attributes && (!corpus.data.histories || weights.ngrams),
+          "a corpus encoded for another model");
+}
+
 struct ChainOnline : Online {
   using Examples = PyChainExamples;
   Pinned pinned;
@@ -60,7 +38,7 @@ struct ChainOnline : Online {
       : Online(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse,
                rule_from(rule, k, c), log, parts_from(shape.parts, shape.n_labels)) {}
   void check(const Examples& examples) const {
-    examples.check_fits(*this);
+    check_fits(*this, examples);
     require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial),
             "labels further back need a beam and known labels");
   }
@@ -112,7 +90,7 @@ struct ChainFrankWolfe : FrankWolfe {
     require(c > 0 && std::isfinite(c), "c must be positive");
   }
   void check(const Examples& examples) const {
-    examples.check_fits(*this);
+    check_fits(*this, examples);
     require(steps.mixtures.size() == examples.size() && !examples.partial, "examples of another training");
   }
   MixtureResult pass(const Examples& examples, const Pass& pass) {

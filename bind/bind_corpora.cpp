@@ -44,7 +44,7 @@ struct PyVotes {
 
   std::vector<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Floats>& end,
                                    std::size_t n_threads) const {
-    const LabelWeights labels = label_weights_from(edge, std::nullopt, end);
+    const LabelWeights labels = label_tables_from(edge, {}, end);
     require(labels.n_labels == n_labels && corpus.n_labels == n_labels && corpus.n_attributes == n_attributes &&
                 corpus.n_edge_attributes == n_edge_attributes,
             "votes of another model than the corpus was encoded for");
@@ -82,10 +82,10 @@ void Encoded::begin() {
   if (same) check_same(*same, starts);
   if (!kinds.empty()) {
     require(kinds.back() != kSame || same, "same: needed by an attribute");
-    near_lists = SplitLists(*edge_lists, histories->data(), false);
-    far_lists = SplitLists(*edge_lists, histories->data(), true);
-    data.edge_attributes = near_lists.empty() ? Sites{} : near_lists.sites();
-    data.far = {far_lists.sites(), histories->data(), kinds, data_of(same)};
+    near_lists = some_of(*edge_lists, *histories, false);
+    far_lists = some_of(*edge_lists, *histories, true);
+    data.edge_attributes = near_lists.ids.empty() ? Sites{} : sites_of(near_lists);
+    data.far = {sites_of(far_lists), histories->data(), kinds, data_of(same)};
   }
   if (segments) {
     const auto& [rules, of_segments, first] = static_cast<const SegmentArrays&>(*segments);
@@ -126,33 +126,6 @@ std::pair<NgramsOut, std::vector<std::uint32_t>> needed_ngrams(std::size_t n_lab
   return {std::move(ngrams), std::move(columns)};
 }
 
-// Of every token the run of labels that ends in it, `history` labels before its own, as columns of edge rows: a cell of
-// label pairs, or after those an n-gram; -1 where some of these labels are not known or there is no such n-gram.
-std::vector<std::int32_t> label_runs(std::size_t n_labels, std::size_t order, const NgramArrays& arrays, const Ints& gold,
-                                     const Longs& starts, std::size_t history) {
-  check_labels(n_labels);
-  check_gold(gold, check_sentences(starts), n_labels, true);
-  require(history >= 1 && history <= order, "a history longer than the order");
-  Ngrams ngrams(n_labels, order);
-  make_ngrams(arrays.parents, arrays.labels, ngrams);
-  const std::size_t stride = padded(n_labels), n_pairs = (n_labels + 1) * stride;
-  std::vector<std::int32_t> columns(gold.size(), -1);
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
-    for (std::int64_t t = starts(s); t < starts(s + 1); ++t) {
-      std::int64_t first = t - static_cast<std::int64_t>(history);  // NULL before the sentence
-      std::uint32_t node = first < starts(s) ? ngrams.null() : Ngrams::kRoot;
-      bool known = true;
-      for (first = std::max(first, starts(s)); first <= t && known; ++first) {
-        known = gold(first) >= 0;
-        if (known) node = ngrams.find(node, static_cast<std::size_t>(gold(first))), known = node != Ngrams::kNone;
-      }
-      if (!known) continue;
-      const std::size_t pair = ngrams.label(ngrams.parent(node)) * stride + ngrams.label(node);
-      columns[static_cast<std::size_t>(t)] = static_cast<std::int32_t>(ngrams.length(node) < kScored ? pair : n_pairs + node);
-    }
-  return columns;
-}
-
 }  // namespace
 
 void Encoded::check_fits(const Weights& weights) const {
@@ -174,8 +147,6 @@ void bind_corpora(nb::module_& module) {
   module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_a, "weights"_a, "columns"_a,
              "Those n-grams that have a weight or are columns of edge rows, with all that are part of one: parents, last\n"
              "labels, weights; and the columns by their new numbers.");
-  module.def("label_runs", &label_runs, "n_labels"_a, "order"_a, "ngrams"_a, "gold"_a, "starts"_a, "history"_a,
-             "The column of edge rows of the labels up to each token; -1 if it has none.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(by_name())

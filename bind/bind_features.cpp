@@ -1,6 +1,4 @@
 // Columns of codes to attribute lists, the vocabulary that numbers them, dictionaries and clusters of words.
-#include <map>
-
 #include "features.hpp"
 #include "papers/brown.hpp"
 #include "parallel.hpp"
@@ -8,20 +6,25 @@
 
 using namespace trellis;
 
-namespace {
-
-// What both kinds of plans have in common; atom_from(row) gives an atom of a row of atoms.
-template <class AtomFrom>
-Plan read_plan(const PlanArrays& arrays, AtomFrom atom_from) {
-  require(arrays.atoms.shape(1) == 5 && arrays.templates.shape(1) == 3, "atoms are [n, 5], templates [n, 3]");
-  constexpr std::int32_t kMaxReach = 1 << 16;
+Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t last_place) {
+  constexpr std::int32_t kMaxReach = 1 << 16, kMostFolds = 1 << 30, kMeasures = 2;
+  const bool placed = arrays.slots.has_value();
+  require(arrays.atoms.shape(1) == 5 && arrays.templates.shape(1) == 3 && (!placed || arrays.slots->shape(1) == 2),
+          "atoms are [n, 5], templates [n, 3], slots [n, 2]");
   Plan plan;
   plan.n_tables = arrays.n_tables, plan.n_folds = arrays.n_folds, plan.reach = arrays.reach;
-  require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.reach >= 0 && plan.reach <= kMaxReach, "a plan out of range");
+  require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.n_folds < kMostFolds && plan.reach >= placed && plan.reach <= kMaxReach,
+          "a plan out of range");
+  for (std::size_t i = 0; placed && i < arrays.slots->shape(0); ++i) plan.slots.push_back({(*arrays.slots)(i, 0), (*arrays.slots)(i, 1)});
+  const auto n_slots = static_cast<std::int32_t>(plan.slots.size());
   for (std::size_t i = 0; i < arrays.atoms.shape(0); ++i) {
-    const Atom atom = atom_from(plan, arrays.atoms.data() + 5 * i);
-    require(atom.offset >= -plan.reach && atom.offset <= plan.reach && atom.bits >= 1 && atom.bits <= 63 &&
-            atom.fold < plan.n_folds,
+    const std::int32_t* a = arrays.atoms.data() + 5 * i;
+    if (!placed) plan.slots.push_back({a[0], a[1]});
+    const Atom atom{placed ? a[0] : static_cast<std::int32_t>(i), placed ? a[1] : 0, a[2], a[3], a[4]};
+    const std::int32_t farthest = plan.reach - placed;  // the root is one place outside the sentence
+    require(atom.slot >= 0 && (!placed || atom.slot < (atom.place == kMeasure ? kMeasures : n_slots)) && atom.place >= first_place &&
+                atom.place <= last_place && (atom.place >= 0 || atom.offset == 0) && atom.offset >= -farthest &&
+                atom.offset <= farthest && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
             "an atom out of range");
     plan.atoms.push_back(atom);
   }
@@ -31,44 +34,15 @@ Plan read_plan(const PlanArrays& arrays, AtomFrom atom_from) {
             static_cast<std::size_t>(shape.last_atom) <= plan.atoms.size() &&
                 shape.table >= 0 && shape.table < plan.n_tables,
             "a template out of range");
-    const span<const Atom> atoms(plan.atoms.data() + shape.first_atom, plan.atoms.data() + shape.last_atom);
-    const auto n_between = std::ranges::count(atoms, kBetween, &Atom::place);
-    require(n_between <= 1, "a template has one look at what stands between");
-    shape.ranges = n_between > 0;
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {
+      if (plan.atoms[a].place != kBetween) continue;
+      require(shape.between < 0, "a template has one look at what stands between");
+      shape.between = plan.atoms[a].slot;
+    }
+    require(!placed || static_cast<std::size_t>(shape.table) == i, "one table per template");
     plan.templates.push_back(shape);
   }
-  return plan;
-}
-
-}  // namespace
-
-Plan plan_from(const PlanArrays& arrays, std::size_t n_columns) {
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> slot_of;  // of a column and a view
-  return read_plan(arrays, [&](Plan& plan, const std::int32_t* a) {
-    require(a[0] >= 0 && static_cast<std::size_t>(a[0]) < n_columns && a[1] >= 0, "an atom out of range");
-    const auto [slot, is_new] = slot_of.try_emplace({a[0], a[1]}, static_cast<std::int32_t>(plan.slots.size()));
-    if (is_new) plan.slots.push_back({a[0], a[1]});
-    return Atom{slot->second, 0, a[2], a[3], a[4]};
-  });
-}
-
-Plan placed_plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t last_place) {
-  constexpr std::int32_t kMeasures = 2;
-  require(arrays.slots && arrays.slots->shape(1) == 2 && arrays.reach >= 1, "slots are [n, 2]");
-  require(static_cast<std::size_t>(arrays.n_tables) == arrays.templates.shape(0), "one table per template");
-  const auto n_slots = static_cast<std::int32_t>(arrays.slots->shape(0));
-  Plan plan = read_plan(arrays, [&](Plan& to, const std::int32_t* a) {
-    const Atom atom{a[0], a[1], a[2], a[3], a[4]};
-    // The root is one place outside the sentence.
-    require(atom.slot >= 0 && atom.slot < (atom.place == kMeasure ? kMeasures : n_slots) && atom.place >= first_place &&
-                atom.place <= last_place && atom.offset > -to.reach && atom.offset < to.reach &&
-                (atom.place >= 0 || atom.offset == 0),
-            "an atom out of range");
-    return atom;
-  });
-  for (std::int32_t i = 0; i < n_slots; ++i) plan.slots.push_back({(*arrays.slots)(i, 0), (*arrays.slots)(i, 1)});
-  for (std::size_t i = 0; i < plan.templates.size(); ++i)
-    require(static_cast<std::size_t>(plan.templates[i].table) == i, "one table per template");
+  require(!placed || static_cast<std::size_t>(plan.n_tables) == plan.templates.size(), "one table per template");
   return plan;
 }
 
@@ -96,14 +70,14 @@ std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_ta
   std::vector<FrozenTable> tables;
   for (std::size_t k = 0; k < n_tables; ++k) {
     const std::int64_t first = starts(k), size = starts(k + 1) - first;
-    require(size >= 1 && std::has_single_bit(static_cast<std::uint64_t>(size)) && first >= 0 && starts(k + 1) <= starts(n_tables),
-            "a table whose size is no power of two");
+    require(size >= 1 && size <= std::numeric_limits<std::uint32_t>::max() && first >= 0 && starts(k + 1) <= starts(n_tables),
+            "a table whose size is out of range");
     const std::int32_t* begin = ids.data() + first;
     const Bounds bounds = bounds_of({begin, static_cast<std::size_t>(size)});
     require(bounds.least >= -1 && (limits.empty() || bounds.greatest < limits[k]), "a table with an id out of range");
     // An empty slot ends every search, so there must be one.
     require(bounds.least == -1, "a table without an empty slot");
-    tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size - 1)});
+    tables.push_back({keys.data() + first, begin, static_cast<std::uint64_t>(size)});
   }
   return tables;
 }
@@ -136,45 +110,48 @@ void PyDictionary::begin() {
 
 namespace {
 
-constexpr std::size_t kAnyColumns = std::numeric_limits<std::int32_t>::max();
-
 void check_plan(const Plan& plan, const GrowingVocabulary& vocabulary) {
-  require(static_cast<std::size_t>(plan.n_tables) == vocabulary.tables().size() &&
-              static_cast<std::size_t>(plan.n_folds) == vocabulary.folds().size(),
+  require(static_cast<std::size_t>(plan.n_tables) == vocabulary.tables.size() &&
+              static_cast<std::size_t>(plan.n_folds) == vocabulary.folds.size(),
           "a plan of another vocabulary");
 }
 
-std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> extract(
+std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> extracted(
     GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
     const Longs& starts, std::size_t n_threads) {
-  const Plan plan = plan_from(plan_arrays, column_arrays.size());
+  const Plan plan = plan_from(plan_arrays);
   const auto columns = columns_from(column_arrays, check_sentences(starts));
   check_views(plan, columns, column_arrays);
   check_plan(plan, vocabulary);
-  TokenLists lists = without_gil([&] { return vocabulary.extract(plan, columns, starts, n_threads); });
+  TokenLists lists = without_gil([&] { return extract(vocabulary, plan, columns, starts, n_threads); });
   return {std::move(lists.starts), std::move(lists.ids)};
 }
 
 std::vector<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, std::size_t number,
                               const Array<std::int32_t, 2>& ids) {
-  const Plan plan = plan_from(plan_arrays, kAnyColumns);
+  const Plan plan = plan_from(plan_arrays);
   check_plan(plan, vocabulary);
   require(number < plan.templates.size() &&
               ids.shape(1) == static_cast<std::size_t>(plan.templates[number].last_atom - plan.templates[number].first_atom),
           "a plan of another vocabulary");
-  return vocabulary.add(plan, number, ids.data(), ids.shape(0));
+  const Template& shape = plan.templates[number];
+  std::vector<std::int32_t> out(ids.shape(0));
+  const std::int32_t* next = ids.data();
+  for (std::int32_t& id : out)
+    id = vocabulary.tables[shape.table].find_or_add(pack_key(plan, shape, [&](const Atom&) { return *next++; }, vocabulary.made_folds()));
+  return out;
 }
 
 std::vector<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   std::vector<std::int32_t> sizes;
-  for (const GrowingTable& table : vocabulary.tables()) sizes.push_back(table.size());
+  for (const GrowingTable& table : vocabulary.tables) sizes.push_back(table.size());
   return sizes;
 }
 
 std::pair<FrozenArrays, FrozenArrays> freeze(const GrowingVocabulary& vocabulary, const Ints& rank) {
-  require(rank.size() == static_cast<std::size_t>(vocabulary.n_attributes()), "rank needs one number per attribute");
-  return {freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
-          freeze_tables(vocabulary.folds())};
+  require(rank.size() == static_cast<std::size_t>(vocabulary.first_numbers().back()), "rank needs one number per attribute");
+  return {freeze_tables(vocabulary.tables, [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
+          freeze_tables(vocabulary.folds)};
 }
 
 void check_lists(const Longs& starts, const Ints& ids, std::size_t n_attributes) {
@@ -229,14 +206,14 @@ Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, c
 void bind_features(nb::module_& module) {
   nb::class_<GrowingVocabulary>(module, "GrowingVocabulary", "Attributes numbered while a corpus is extracted.")
       .def("__init__", [](GrowingVocabulary* self, const PlanArrays& plan) {
-        new (self) GrowingVocabulary(plan_from(plan, kAnyColumns));
+        new (self) GrowingVocabulary(empty_vocabulary(plan_from(plan)));
       }, "plan"_a)
-      .def_prop_ro("n_attributes", guarded(+[](const GrowingVocabulary& self) { return self.n_attributes(); }))
+      .def_prop_ro("n_attributes", guarded(+[](const GrowingVocabulary& self) { return self.first_numbers().back(); }))
       .def_prop_ro("table_sizes", guarded(&table_sizes),
                    "How many attributes each table has; their numbers follow one another.")
       .def("add", guarded(&add), "plan"_a, "template_number"_a, "ids"_a,
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
-      .def("extract", guarded(&extract), "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
+      .def("extract", guarded(&extracted), "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
       .def("freeze", guarded(&freeze), "rank"_a, "(tables, folds), attributes renumbered.");
   module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,

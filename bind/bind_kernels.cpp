@@ -14,12 +14,9 @@ struct KernelFields {
   FIELDS(name, degree, gamma, coef0)
 
   Kernel checked() const {
-    static const std::pair<const char*, Kernel::Kind> kinds[] = {
-        {"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf}, {"callable", Kernel::kGiven}};
     require(degree >= 1 && std::isfinite(gamma) && std::isfinite(coef0), "no such kernel");
-    for (const auto& [known, kind] : kinds)
-      if (name == known) return {kind, degree, gamma, coef0};
-    throw nb::value_error("no such kernel");
+    return {named<Kernel::Kind>(name, {{"linear", Kernel::kLinear}, {"poly", Kernel::kPolynomial}, {"rbf", Kernel::kRbf},
+                                       {"callable", Kernel::kGiven}}, "no such kernel"), degree, gamma, coef0};
   }
 };
 
@@ -114,23 +111,21 @@ constexpr double kMostAlpha = 1e30;  // scores are kernels, of up to 1e100, time
 
 // Keeps the arrays it points into.
 struct PyDual {
-  std::shared_ptr<Encoded> corpus;
-  Ints gold;
+  std::shared_ptr<PyChainExamples> examples;
   KernelFields kernel;
   int order;
   std::optional<Array<double, 2>> matrix;  // [n_tokens, n_tokens] of a kernel that is given
   std::size_t memory;
   std::optional<Doubles> weights;
-  std::optional<Array<float, 2>> costs, edge;
+  std::optional<Array<float, 2>> edge;
   std::optional<Floats> end;
-  ARGUMENTS(corpus, gold, kernel, order, matrix, memory, weights, costs, edge, end)
+  ARGUMENTS(examples, kernel, order, matrix, memory, weights, edge, end)
+  const Encoded* corpus;
   std::unique_ptr<DualChain> core;
 
   void begin() {
-    const std::size_t n = corpus->n_tokens(), L = corpus->n_labels, n_sentences = corpus->n_sentences();
-    check_gold(gold, n, L);
-    check_weights(weights, n_sentences);
-    check_costs(costs, L);
+    corpus = examples->corpus.get();
+    const std::size_t n = corpus->n_tokens(), L = corpus->n_labels;
     require(order >= 0 && order <= 2, "order must be 0, 1 or 2");
     require(!corpus->edge_lists, "attributes of label pairs have no kernel");
     require(!edge || (edge->shape(0) == L + 1 && edge->shape(1) == padded(L)), "edge does not fit");
@@ -139,8 +134,7 @@ struct PyDual {
     require(matrix.has_value() == (function.kind == Kernel::kGiven) &&
             (!matrix || (matrix->shape(0) == n && matrix->shape(1) == n)),
             "a kernel that is given is a matrix [n_tokens, n_tokens]");
-    DualProblem problem{{corpus->data, corpus->starts.data(), gold.data(), {}, data_of(weights), data_of(costs), n_sentences},
-                        corpus->n_attributes, L, order};
+    DualProblem problem{examples->known(weights), corpus->n_attributes, L, order};
     problem.edge = data_of(edge), problem.end = data_of(end);
     core = std::make_unique<DualChain>(problem, function, data_of(matrix), memory);
   }

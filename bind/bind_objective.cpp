@@ -43,20 +43,15 @@ namespace {
 // Of a chain; keeps what the objective points into.
 struct ChainObjective : PyObjective {
   std::shared_ptr<PyLayout> layout;
-  Ints gold;
-  std::optional<SetArrays> partial;
+  std::shared_ptr<PyChainExamples> examples;
   bool local, single;
-  ARGUMENTS(layout, gold, partial, local, single)
+  ARGUMENTS(layout, examples, local, single)
 
   void begin() {
-    const Encoded& corpus = *layout->corpus;
-    check_gold(gold, corpus.n_tokens(), corpus.n_labels, partial.has_value());
-    Examples examples{.data = corpus.data, .starts = corpus.starts.data(), .gold = gold.data(),
-                      .n_sentences = corpus.n_sentences()};
-    if (partial) examples.partial = sets_from(*partial, corpus.n_labels, corpus.n_tokens());
-    require(!partial || !local, "local decisions need every label");
-    require(!corpus.data.histories || !local, "local decisions have no weights of longer label runs with attributes");
-    set(make_objective(layout->core, examples, local, single), corpus.n_sentences(), layout->core.n_parameters());
+    require(examples->corpus == layout->corpus, "examples of another layout");
+    require(!examples->partial || !local, "local decisions need every label");
+    require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
+    set(make_objective(layout->core, *examples->core, local, single), examples->size(), layout->core.n_parameters());
   }
 };
 

@@ -20,7 +20,7 @@ struct PyPhraseDecoder {
   Rows<std::uint32_t> rows;
   std::optional<HeavyRows<float>> heavy;
   SpanPlan plan;
-  FrozenSpans tables;
+  FrozenVocabulary tables;
 
   void begin() {
     columns = rules.checked(pruner->grammar());
@@ -33,8 +33,8 @@ struct PyPhraseDecoder {
     plan = span_plan_from(plan_arrays);
     const std::size_t n = plan.plan.templates.size();
     tables.tables = tables_from(table_arrays, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(n_rows)));
-    tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds));
-    tables.outlines = tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0];
+    tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds - 1));
+    tables.folds.push_back(tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0]);
   }
 
   // What is parsed, checked.
@@ -54,8 +54,8 @@ struct PyPhraseDecoder {
     PhraseScores<float> scores_of;
     SpanPlaces x;
     HypergraphWorkspace work;
-    std::vector<std::int64_t> starts, edges;
-    std::vector<std::int32_t> ids;
+    std::vector<std::int64_t> edges;
+    TokenLists attributes;
     std::vector<double> scores;
 
     explicit Scratch(const PyPhraseDecoder& self)
@@ -65,12 +65,12 @@ struct PyPhraseDecoder {
   bool load(Scratch& work, const Input& in, std::size_t s) const {
     const WordTags words = in.sentences.of(s);
     if (!work.pruning.run(words) || !work.forest.build(words, &work.pruning.remaining)) return false;
-    tables.load(plan, in.columns, in.sentences.starts[s], in.sentences.starts[s + 1], work.x);
-    work.starts.assign(1, 0), work.ids.clear();
-    find_attributes(tables, work.forest, work.x, work.starts, work.ids);
+    work.x.load(plan, in.columns, in.sentences.starts[s], in.sentences.starts[s + 1], tables.known_folds());
+    work.attributes.starts.assign(1, 0), work.attributes.ids.clear();
+    find_attributes(tables, nullptr, work.forest, work.x, work.attributes);
     work.scores.resize(work.forest.edges().size());
-    work.scores_of.score(work.forest, rows, {{work.starts.data(), work.ids.data(), nullptr}, 0, work.forest.spans().size()},
-                         rules.base.data(), work.scores.data());
+    const Sites sites{work.attributes.starts.data(), work.attributes.ids.data()};
+    work.scores_of.score(work.forest, rows, {sites, 0, work.forest.spans().size()}, rules.base.data(), work.scores.data());
     add_tag_scores(work.forest, words, work.scores.data());
     return true;
   }
@@ -150,12 +150,12 @@ struct PyPhraseDecoder {
     std::vector<std::int64_t> starts{0};
     std::vector<std::int32_t> templates, ids;
     SpanPlaces x;
-    tables.load(plan, in.columns, 0, n, x);
+    x.load(plan, in.columns, 0, n, tables.known_folds());
     for (std::size_t i = 0; i < sites.shape(0); ++i) {
       const std::int32_t begin = sites(i, 0), end = sites(i, 1);
       require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
-      tables.each(x, begin, end,
-                  [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
+      x.find(tables, begin, end,
+             [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
       starts.push_back(static_cast<std::int64_t>(ids.size()));
     }
     return {std::move(starts), std::move(templates), std::move(ids)};

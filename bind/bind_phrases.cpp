@@ -47,14 +47,14 @@ struct PyPhraseExamples {
     });
   }
   std::size_t size() const { return core->size(); }
-  std::size_t n_attributes() const { return static_cast<std::size_t>(core->vocabulary->n_attributes()); }
+  std::size_t n_attributes() const { return static_cast<std::size_t>(core->vocabulary.first_numbers().back()); }
 
   // Frozen tables of attributes, folds and outlines, with attributes renumbered: rank[a] is the new number of a, -1 drops it.
   std::tuple<FrozenArrays, FrozenArrays, FrozenArrays> tables(const Ints& rank) const {
     require(rank.size() == n_attributes(), "one rank per attribute");
-    const GrowingSpans& vocabulary = *core->vocabulary;
-    return {freeze_tables(vocabulary.tables(), [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
-            freeze_tables(vocabulary.folds()), freeze_tables(vocabulary.outlines())};
+    const span<const GrowingTable> folds(core->vocabulary.folds);
+    return {freeze_tables(core->vocabulary.tables, [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
+            freeze_tables(folds.first(folds.size() - 1)), freeze_tables(folds.last(1))};
   }
 };
 

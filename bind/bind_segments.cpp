@@ -31,76 +31,66 @@ RECORD(trellis::SegmentVocabulary::Nodes, parents, symbols, attributes)
 
 namespace {
 
-// What segments of a batch give by their attributes.
-struct SegmentWeights {
-  const SegmentRules& rules;
-  Rows<std::uint16_t> rows;
+// With what segments give by their attributes.
+struct SegmentBatch : ChainBatch<float> {
+  std::shared_ptr<PySegmentRules> rules;
+  std::shared_ptr<Weights> weights;
+  ListArrays lists;
+  FIELDS(tables, starts, allowed, rules, weights, lists)
   Sites attributes;
 
-  SegmentWeights(const PySegmentRules& segments, const ChainBatch<float>& batch, const Weights& weights, const ListArrays& lists)
-      : rules(segments.core), rows(weights.core.rows),
-        attributes(lists_from(lists, weights.n_attributes, batch.n_tokens * rules.longest)) {
-    require(rules.n_labels == batch.n_labels && weights.n_labels() == batch.n_labels && !weights.core.parts.any(),
+  void begin() {
+    ChainBatch::begin();
+    attributes = lists_from(lists, weights->n_attributes, n_tokens * rules->longest);
+    require(rules->n_labels == n_labels && weights->n_labels() == n_labels && !weights->core.parts.any(),
             "segments of other labels");
   }
-  void fill(std::size_t begin, std::size_t n, std::size_t stride, std::vector<float>& of) const {
-    of.assign(n * rules.longest * stride, 0);
-    add_rows(rows, attributes, begin * rules.longest, (begin + n) * rules.longest, stride, of.data());
+  // Calls work(lattice, i) for every sentence.
+  template <class Work>
+  void each(double temperature, std::size_t n_threads, Work work) const {
+    const auto make = [&] { return std::pair(SegmentLattice(rules->core), std::vector<float>()); };
+    for_each_sentence(*this, n_threads, make, [&](auto& state, const ChainView<float>& chain, std::size_t i) {
+      auto& [lattice, of] = state;
+      of.assign(chain.n_tokens * rules->longest * chain.stride, 0);
+      add_rows(weights->core.rows, attributes, start(i) * rules->longest, start(i + 1) * rules->longest, chain.stride, of.data());
+      lattice.load(chain, of.data(), temperature);
+      work(lattice, i);
+    });
   }
-};
-
-struct State {
-  SegmentLattice lattice;
-  std::vector<float> of{};
-  std::vector<double> scores{};
 };
 
 // Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
-CountedPaths segment_paths(const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts,
-                           const AllowedSets& allowed, const Weights& chain_weights, const ListArrays& lists, std::size_t k,
-                           std::size_t n_threads) {
-  const ChainBatch<float> batch(tables, starts, allowed);
-  const SegmentWeights weights(rules, batch, chain_weights, lists);
+CountedPaths segment_paths(const SegmentBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists found(batch, k);
-  for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
-                    [&](State& state, const ChainView<float>& chain, std::size_t i) {
-    weights.fill(batch.start(i), chain.n_tokens, chain.stride, state.of);
-    state.lattice.load(chain, state.of.data());
+  batch.each(1, n_threads, [&](SegmentLattice& lattice, std::size_t i) {
     double* const scores = found.scores_of(i);
     if (k == 1) {
-      *scores = state.lattice.best(found.paths_of(i));
+      *scores = lattice.best(found.paths_of(i));
       found.counts[i] = *scores > kForbidden<double>;
     } else {
-      found.counts[i] = static_cast<std::int64_t>(state.lattice.k_best(k, found.paths_of(i), scores));
+      found.counts[i] = static_cast<std::int64_t>(lattice.k_best(k, found.paths_of(i), scores));
     }
   });
   return std::move(found).out();
 }
 
-// log Z [n_sentences], P(z at t) [n_tokens, L], P(y, z at t) [n_tokens, L + 1, L] if asked for, and P of the segments that
-// `spans` [n, 4] asks for: sentence, begin, end, column of its type, sentences ascending.
-std::tuple<std::vector<double>, Numpy<double>, std::optional<Numpy<double>>, std::vector<double>> segment_marginals(
-    const PySegmentRules& rules, const PotentialArrays<float>& tables, const Longs& starts, const AllowedSets& allowed,
-    const Weights& chain_weights, const ListArrays& lists, double temperature, bool pairs, const SpanRows& spans,
-    std::size_t n_threads) {
-  const ChainBatch<float> batch(tables, starts, allowed);
-  const SegmentWeights weights(rules, batch, chain_weights, lists);
+// As marginals of chains; and P of the segments that `spans` [n, 4] asks for: sentence, begin, end, column of its type,
+// sentences ascending.
+std::pair<Sums, std::vector<double>> segment_marginals(const SegmentBatch& batch, double temperature, int reach,
+                                                       const SpanRows& spans, std::size_t n_threads) {
   require(temperature > 0 && std::isfinite(temperature), "temperature must be a positive number");
-  const std::size_t n = batch.n_tokens, L = batch.n_labels, n_spans = spans.shape(0);
+  const std::size_t n = batch.n_tokens, L = batch.n_labels;
   const std::vector<std::size_t> first = first_spans(batch, spans);
-  std::vector<double> log_z(batch.n_sentences), node(n * L), edge(pairs ? n * (L + 1) * L : 0), found(n_spans);
-  for_each_sentence(batch, n_threads, [&] { return State{SegmentLattice(rules.core)}; },
-                    [&](State& state, const ChainView<float>& chain, std::size_t i) {
+  std::vector<double> log_z(batch.n_sentences), node(n * L), edge(reach > 1 ? n * (L + 1) * L : 0), found(spans.shape(0));
+  batch.each(temperature, n_threads, [&](SegmentLattice& lattice, std::size_t i) {
     const std::size_t begin = batch.start(i);
-    weights.fill(begin, chain.n_tokens, chain.stride, state.of);
-    state.lattice.load(chain, state.of.data(), temperature);
-    log_z[i] = state.lattice.sum();
+    log_z[i] = lattice.sum();
     if (!std::isfinite(log_z[i])) return;
-    state.lattice.find_marginals();
+    lattice.find_marginals();
     const auto add_pair = [&](std::size_t t, std::size_t y, std::size_t z, double p) {
-      if (pairs) edge[((begin + t) * (L + 1) + y) * L + z] += p;
+      if (reach > 1) edge[((begin + t) * (L + 1) + y) * L + z] += p;
     };
-    state.lattice.each_marginal(true, add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
+    lattice.each_marginal(true, add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
       each_label(shape, at, length, [&](std::size_t t, std::size_t z) { node[(begin + t) * L + z] += p; },
                  [&](std::size_t t, std::size_t y, std::size_t z) { add_pair(t, y, z, p); });
       for (std::size_t q = first[i]; q < first[i + 1]; ++q)
@@ -109,9 +99,7 @@ std::tuple<std::vector<double>, Numpy<double>, std::optional<Numpy<double>>, std
           found[q] += p;
     });
   });
-  std::optional<Numpy<double>> of_pairs;
-  if (pairs) of_pairs = to_numpy(std::move(edge), {n, L + 1, L});
-  return {std::move(log_z), to_numpy(std::move(node), {n, L}), of_pairs, std::move(found)};
+  return {sums_out(L, std::move(log_z), std::move(node), std::move(edge)), std::move(found)};
 }
 
 // Templates of segments with the attributes that were met, as Python holds them.
@@ -197,11 +185,10 @@ struct PySegmentVocabulary {
 void bind_segments(nb::module_& module) {
   nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
       .def(by_name());
-  module.def("segment_paths", &segment_paths, "rules"_a, "tables"_a, "starts"_a, "allowed"_a.none(), "weights"_a,
-             "lists"_a, "k"_a, "n_threads"_a, "The k best segmentations as label paths, their scores and how many there are.");
-  module.def("segment_marginals", &segment_marginals, "rules"_a, "tables"_a, "starts"_a, "allowed"_a.none(), "weights"_a,
-             "lists"_a, "temperature"_a, "pairs"_a, "spans"_a, "n_threads"_a,
-             "log Z, probabilities of labels, of label pairs if asked for, and of some segments.");
+  module.def("segment_paths", &segment_paths, "chains"_a, "k"_a, "n_threads"_a,
+             "The k best segmentations as label paths, their scores and how many there are.");
+  module.def("segment_marginals", &segment_marginals, "chains"_a, "temperature"_a, "reach"_a, "spans"_a, "n_threads"_a,
+             "Marginals of chains as `marginals` has them, and probabilities of some segments.");
   nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
       .def(by_name())
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <numeric>
 
 #include "attributes.hpp"
 #include "features.hpp"
@@ -14,6 +13,8 @@
 using namespace trellis;
 
 RECORD(CrfsuiteModel::Strings, data, starts)
+RECORD(decltype(CrfsuiteModel::rows), starts, labels, weights)
+RECORD(CrfsuiteModel, labels, attributes, slots, rows, previous, next, pair_weights)
 
 namespace {
 
@@ -100,16 +101,6 @@ std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, c
   return ids;
 }
 
-NamedArrays crfsuite_model(const nb::bytes& file, const std::string& first, const std::string& last) {
-  CrfsuiteModel model = read_crfsuite(view(file), first, last);
-  Archive archive;
-  const char* const names = "labels, attributes, slots, rows.starts, rows.labels, rows.weights, previous, next, pair_weights";
-  for (const Field& field : list_fields(names, model.labels, model.attributes, model.slots, model.row_starts, model.row_labels,
-                                        model.row_weights, model.previous, model.next, model.pair_weights))
-    archive.write(field);
-  return archive.dict;
-}
-
 // ---- files of columns
 
 using Parsed = std::tuple<std::vector<Coded>, Out<std::int64_t>, Out<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
@@ -138,10 +129,7 @@ nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, 
     if (code < 0 || static_cast<std::size_t>(code) + 1 >= starts.size()) throw nb::index_error("a code without value");
   std::vector<char> out;
   const ColumnFormat format{tabs, comments, ids, 0, first_line};
-  const bool fits = without_gil([&] {
-    return column ? replace_column(view(text), format, *column, codes, data, starts, out)
-                  : append_column(view(text), format, codes, data, starts, out);
-  });
+  const bool fits = without_gil([&] { return write_column(view(text), format, column, codes, data, starts, out); });
   require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
                        : "the text does not have as many tokens as there are codes");
   return nb::bytes(out.data(), out.size());
@@ -172,12 +160,12 @@ std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Lon
 
 // Fills an array with the bytes of a file, a large one on two threads; how many there were.
 std::size_t read_into(int file, const MutableArray<std::uint8_t, 1>& to) {
-  constexpr std::size_t kBlock = std::size_t{1} << 20, kWorthThread = std::size_t{1} << 22;
+  constexpr std::size_t kPiece = std::size_t{1} << 20, kWorthThread = 4 * kPiece;
   std::uint8_t* const data = to.data();
   const std::size_t n = to.size();
   std::atomic<std::size_t> size = n;
   without_gil([&] {
-    parallel_blocks(n, kBlock, n < kWorthThread ? 1 : 2, [] { return 0; }, [&](int, std::size_t at, std::size_t end) {
+    parallel_blocks(n, kPiece, n < kWorthThread ? 1 : 2, [] { return 0; }, [&](int, std::size_t at, std::size_t end) {
       while (at < end) {
         const ssize_t got = pread(file, data + at, end - at, static_cast<off_t>(at));
         if (got < 0 && errno == EINTR) continue;
@@ -190,45 +178,14 @@ std::size_t read_into(int file, const MutableArray<std::uint8_t, 1>& to) {
   return size;
 }
 
-// Digests of arrays, computed on two threads while the caller goes on: a mapped file is read by them. Whoever asks for the
-// result computes what is left, which is all where the system gives no thread.
-class PyDigests {
- public:
-  explicit PyDigests(std::vector<Bytes> arrays)
-      : arrays_(std::move(arrays)), order_(arrays_.size()), digests_(arrays_.size()) {
-    std::iota(order_.begin(), order_.end(), 0);  // the largest first
-    std::sort(order_.begin(), order_.end(), [&](auto a, auto b) { return arrays_[a].size() > arrays_[b].size(); });
-    try {
-      for (std::thread& helper : helpers_) helper = std::thread([this] { work(); });
-    } catch (...) {  // no thread or no memory left for one
-    }
-  }
-  ~PyDigests() {
-    next_ = order_.size();
-    join();
-  }
-  std::vector<std::uint64_t> result() {
-    const WithoutGil released;
-    work();
-    join();
-    return digests_;
-  }
-
- private:
-  void work() {
-    for (std::size_t i; (i = next_++) < order_.size();) digests_[order_[i]] = digest_bytes(span(arrays_[order_[i]]));
-  }
-  void join() {
-    for (std::thread& helper : helpers_)
-      if (helper.joinable()) helper.join();
-  }
-
-  std::vector<Bytes> arrays_;
-  std::vector<std::size_t> order_;       // [n_arrays]
-  std::vector<std::uint64_t> digests_;   // [n_arrays]
-  std::atomic<std::size_t> next_{0};     // of order_
-  std::thread helpers_[2];
-};
+// A digest of all arrays: that of their digests.
+std::uint64_t digest(const std::vector<Bytes>& arrays) {
+  std::vector<std::uint64_t> digests;
+  without_gil([&] {
+    for (const Bytes& array : arrays) digests.push_back(digest_bytes(span(array)));
+  });
+  return digest_bytes({reinterpret_cast<const std::uint8_t*>(digests.data()), digests.size() * sizeof digests[0]});
+}
 
 }  // namespace
 
@@ -237,14 +194,11 @@ void bind_text(nb::module_& module) {
              "Lists of strings as ((codes, data, starts), sentence starts).");
   module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
-  module.def("hash_array", [](const Bytes& bytes) {
-    return hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }, "bytes"_a, "The hash of an array's bytes, the same on every machine.");
   module.def("read_into", &read_into, "file"_a, "to"_a, "Fill an array with the bytes of an open file; their number.");
-  nb::class_<PyDigests>(module, "Digests", "Digests of arrays of bytes, the same on every machine; begun at once.")
-      .def(nb::init<std::vector<Bytes>>(), "arrays"_a)
-      .def("result", guarded(&PyDigests::result), "Waits for them.");
-  module.def("read_crfsuite", &crfsuite_model, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
+  module.def("digest", &digest, "arrays"_a, "A digest of all bytes of arrays, the same on every machine.");
+  module.def("read_crfsuite", [](const nb::bytes& file, const std::string& first, const std::string& last) {
+    return flat(read_crfsuite(view(file), first, last));
+  }, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
   module.def("build_slots", [](const Bytes& data, const Longs& starts) {
     check_strings(data, starts);
     return build_slots(data, starts);
@@ -266,11 +220,6 @@ void bind_text(nb::module_& module) {
   module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
              "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("count_lines",
-      [](const nb::bytes& text) { return std::count(view(text).begin(), view(text).end(), '\n'); }, "text"_a,
-      "How many lines end in the text.");
-  module.def("last_sentence_end", [](const nb::bytes& text) { return last_sentence_end(view(text)); }, "text"_a,
-      "The offset after the last blank line, or 0.");
   module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");

@@ -6,6 +6,7 @@
 #include "learn/tree_sums.hpp"
 #include "objective.hpp"
 #include "trees.hpp"
+#include "weights/folded_arcs.hpp"
 
 using namespace trellis;
 
@@ -43,8 +44,8 @@ template <class ValueOf>
 NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
   std::vector<float> values;
   std::vector<std::int32_t> rank;
-  for (std::size_t t = 0; t < weights.tables().size(); ++t) {
-    const std::size_t columns = weights.columns()[t], n = static_cast<std::size_t>(weights.tables()[t].size());
+  for (std::size_t t = 0; t < weights.tables.size(); ++t) {
+    const std::size_t columns = weights.columns[t], n = static_cast<std::size_t>(weights.tables[t].size());
     std::int32_t next = 0;
     for (std::size_t id = 0; id < n; ++id) {
       const std::size_t first = values.size();
@@ -58,34 +59,17 @@ NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
     }
   }
   const auto of = [&](std::int32_t id, std::int32_t base) { return rank[static_cast<std::size_t>(base + id)]; };
-  return flat(LearntOut{freeze_tables(weights.tables(), of), freeze_tables(weights.folds()), std::move(values)});
+  return flat(LearntOut{freeze_tables(weights.tables, of), freeze_tables(weights.folds), std::move(values)});
 }
 
-// Keys in the order of their numbers, table after table.
-struct KeyState {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::int64_t> starts;
-  FIELDS(keys, starts)
-};
-KeyState keys_of(const std::vector<GrowingTable>& tables) {
-  KeyState out{{}, {0}};
-  for (const GrowingTable& table : tables) {
-    const std::size_t first = out.keys.size();
-    out.keys.resize(first + static_cast<std::size_t>(table.size()));
-    table.for_each([&](std::uint64_t key, std::int32_t id) { out.keys[first + static_cast<std::size_t>(id)] = key; });
-    out.starts.push_back(static_cast<std::int64_t>(out.keys.size()));
-  }
-  return out;
-}
-// Calls make(t, key) for the keys of each of n tables, which must give them their numbers.
+// Keys in the order of their numbers; make(key) must give them these.
 template <class Make>
-void make_keys(const KeyState& state, std::size_t n, Make make) {
-  check_starts(state.starts, state.keys.size());
-  require(state.starts.size() == n + 1, "weights of another plan");
-  for (std::size_t t = 0; t < n; ++t)
-    for (std::int64_t i = state.starts[t]; i < state.starts[t + 1]; ++i)
-      require(static_cast<std::int64_t>(make(t, state.keys[static_cast<std::size_t>(i)])) == i - state.starts[t],
-              "a key that stands twice");
+void key_fields(Archive& archive, const std::string& name, const GrowingTable& table, Make make) {
+  std::vector<std::uint64_t> keys(static_cast<std::size_t>(table.size()));
+  table.for_each([&](std::uint64_t key, std::int32_t id) { keys[static_cast<std::size_t>(id)] = key; });
+  archive(name, keys);
+  for (std::size_t i = 0; archive.reads && i < keys.size(); ++i)
+    require(static_cast<std::size_t>(make(keys[i])) == i, "a key that stands twice");
 }
 
 struct TreeOnline : OnlineSteps<GrowingPlaces> {
@@ -107,33 +91,21 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
   }
   NamedArrays learnt(bool average) const {
     return learnt_out(weights, [&, mean = mean(average)](std::size_t t, std::size_t cell) {
-      const LearntTable& table = weights.values()[t];
+      const LearntTable& table = weights.values[t];
       return mean(table.weights[cell], table.sums[cell]);
     });
   }
   void fields(Archive& archive, const Examples*) {
-    KeyState tables = keys_of(weights.tables()), folds = keys_of(weights.folds());
-    archive("clock", clock), archive("tables", tables), archive("folds", folds);
-    if (archive.reads) {
+    archive("clock", clock);
+    if (archive.reads)
       weights = GrowingPlaces(plan->core.places, plan->columns(), steps.rule().has_variances()), filled = true;
-      make_keys(folds, weights.folds().size(),
-                [&](std::size_t f, std::uint64_t key) { return weights.make_fold(static_cast<std::int32_t>(f), key); });
-      make_keys(tables, weights.tables().size(),
-                [&](std::size_t t, std::uint64_t key) { return weights.make_attribute(t, key); });
-    }
-    LearntTable all(0, false);  // those of all templates, one after the other
-    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-    for (const LearntTable& table : weights.values())
-      join(all.weights, table.weights), join(all.sums, table.sums), join(all.variances, table.variances);
-    table_fields(archive, "table", all);
-    if (!archive.reads) return;
-    auto weight = all.weights.begin();
-    auto sum = all.sums.begin();
-    auto variance = all.variances.begin();
-    for (LearntTable& table : weights.values()) {
-      for (float& to : table.weights) to = *weight++;
-      for (double& to : table.sums) to = *sum++;
-      for (float& to : table.variances) to = *variance++;
+    for (std::size_t f = 0; f < weights.folds.size(); ++f)
+      key_fields(archive, "fold" + std::to_string(f), weights.folds[f],
+                 [&](std::uint64_t key) { return weights.folds[f].find_or_add(key); });
+    for (std::size_t t = 0; t < weights.tables.size(); ++t) {
+      key_fields(archive, "keys" + std::to_string(t), weights.tables[t],
+                 [&](std::uint64_t key) { return weights.make_attribute(t, key); });
+      table_fields(archive, "table" + std::to_string(t), weights.values[t]);
     }
   }
 };
@@ -150,14 +122,14 @@ struct PyTreeObjective : PyObjective {
     without_gil([&] {
       add_right_attributes(plan(), *examples->core, *attributes);
       set(tree_objective(plan(), *attributes, *examples->core, examples->projective), examples->size(),
-          FixedPlaces(*attributes, plan()).n_weights);
+          first_weights(plan(), *attributes).back());
     });
   }
   NamedArrays weights(const Doubles& x) const {
     require(x.size() == n_parameters, "one number per weight");
-    const FixedPlaces places(*attributes, plan());
+    const std::vector<std::size_t> first = first_weights(plan(), *attributes);
     return learnt_out(*attributes, [&](std::size_t t, std::size_t cell) {
-      const std::size_t at = places.first[t] + cell;
+      const std::size_t at = first[t] + cell;
       return at < x.size() ? static_cast<float>(x(at)) : 1.0f;
     });
   }
@@ -181,13 +153,13 @@ struct PyTreeModel {
     const auto& [tables, folds, values] = weights;
     const std::size_t n = plan->core.places.templates.size();
     core.columns = plan->columns(), core.values = values.data();
-    core.tables = tables_from(tables, n);
-    core.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
+    core.keys.tables = tables_from(tables, n);
+    core.keys.folds = tables_from(folds, static_cast<std::size_t>(plan->core.places.n_folds));
     check_finite(values, "weights must be finite numbers");
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i <= core.tables[t].mask; ++i) most = std::max<std::int64_t>(most, core.tables[t].ids[i]);
+      for (std::uint64_t i = 0; i < core.keys.tables[t].n_slots; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
       core.first.push_back(first);
       first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
@@ -197,13 +169,13 @@ struct PyTreeModel {
 
   struct Scratch {
     PlacedSentence x;
-    ArcScorer<FrozenPlaces> scorer;
+    ArcScorer<FoldedArcs> scorer;
     TreeChart chart;
     SpanningTrees spanning;
     std::vector<std::int32_t> heads;
   };
   Scratch scratch(bool sums = false) const {
-    return {{}, ArcScorer<FrozenPlaces>(plan->core, core, sums, folded.get()), {}, {}, {}};
+    return {{}, ArcScorer<FoldedArcs>(folded->arc_plan, *folded, sums), {}, {}, {}};
   }
   void load(Scratch& work, const PyArcData& data, std::size_t i) const {
     work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
@@ -286,11 +258,11 @@ struct PyTreeModel {
     require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->n_labels, "no such arc");
     std::vector<std::int32_t> templates, between;
     std::vector<double> values;
-    Scratch work = scratch();
-    work.x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
-    const Anchor anchor = arc_anchor(head, sibling, word, work.x.size());
-    work.scorer.each_attribute(work.x, anchor, 0, plan->core.n_templates(),
-                               [&](std::size_t t, std::uint64_t key, std::int32_t at) {
+    PlacedSentence x;
+    x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
+    const Anchor anchor = arc_anchor(head, sibling, word, x.size());
+    const ArcScorer<FrozenPlaces> scorer(plan->core, core);
+    scorer.each_attribute(x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
       const float* row = core.row(t, key);
       if (!row) return;
       templates.push_back(static_cast<std::int32_t>(t)), between.push_back(at);

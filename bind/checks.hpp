@@ -49,6 +49,14 @@ inline void require(bool ok, const char* why) {
 
 using std::span;
 
+// The value of a name.
+template <class Value>
+Value named(const std::string& name, std::initializer_list<std::pair<const char*, Value>> values, const char* why) {
+  for (const auto& [known, value] : values)
+    if (name == known) return value;
+  throw nb::value_error(why);
+}
+
 // Runs of n_items items: run i is items starts[i] .. starts[i + 1].
 template <class Starts>
 void check_starts(const Starts& starts, std::size_t n_items) {
@@ -97,9 +105,6 @@ inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_lab
 }
 inline void check_weights(const std::optional<Doubles>& weights, std::size_t n_sentences) {
   require(!weights || weights->size() == n_sentences, "weights: one per sentence");
-}
-inline void check_costs(const std::optional<Array<float, 2>>& costs, std::size_t n_labels) {
-  require(!costs || (costs->shape(0) == n_labels && costs->shape(1) == n_labels), "costs must be [n_labels, n_labels]");
 }
 
 // Sets of labels, none of them empty, each ascending.
@@ -209,14 +214,16 @@ inline void check_cells(const Ints& cells, std::size_t n_cells, std::size_t n_la
 
 // Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
 // What a last label gives is [stride].
-inline void check_end(const std::optional<Floats>& end, std::size_t n_labels) {
+template <class Real>
+void check_end(const std::optional<Array<Real, 1>>& end, std::size_t n_labels) {
   require(!end || end->size() == trellis::padded(n_labels), "end must be [stride]");
 }
-inline trellis::LabelWeights label_weights_from(const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                                                const std::optional<Floats>& end) {
-  require(edge.shape(0) >= 2, "a chain needs a label");
-  const std::size_t n = edge.shape(0), stride = trellis::padded(n - 1);
-  require(edge.shape(1) == stride, "edge must be [n_labels + 1, stride]");
+template <class Real, int Rank>
+trellis::LabelTables<Real> label_tables_from(const Array<Real, Rank>& edge, const std::optional<Array<Real, 3>>& tri,
+                                             const std::optional<Array<Real, 1>>& end) {
+  const std::size_t n = edge.shape(Rank - 2), stride = trellis::padded(n - 1);
+  require(n >= 2, "a chain needs a label");
+  require(edge.shape(Rank - 1) == stride, "edge must be [n_labels + 1, stride]");
   require(!tri || (tri->shape(0) == n && tri->shape(1) == n && tri->shape(2) == stride),
           "tri must be [n_labels + 1, n_labels + 1, stride]");
   check_end(end, n - 1);

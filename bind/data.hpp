@@ -1,6 +1,7 @@
 // Encoded corpora as they come from Python, checked.
 #pragma once
 #include "far.hpp"
+#include "learn/examples.hpp"
 #include "segments.hpp"
 #include "weights.hpp"
 #include "weights/label_filter.hpp"
@@ -33,7 +34,7 @@ struct Encoded {
   ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same)
 
   trellis::SegmentSites segment_sites;
-  SplitLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
+  trellis::TokenLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
   std::vector<std::uint8_t> kinds;   // of those
   trellis::ChainData data;
 
@@ -41,4 +42,37 @@ struct Encoded {
   void check_fits(const Weights& weights) const;
   std::size_t n_sentences() const { return starts.size() - 1; }
   std::size_t n_tokens() const { return starts(starts.size() - 1); }
+};
+
+// Sentences with their labels, checked; keeps the arrays it points into.
+struct PyChainExamples {
+  std::shared_ptr<Encoded> corpus;
+  Ints gold;
+  std::optional<SetArrays> partial;
+  std::optional<Array<float, 2>> costs;  // [n_labels, n_labels]
+  ARGUMENTS(corpus, gold, partial, costs)
+  std::optional<trellis::Examples> core;
+
+  void begin() {
+    const std::size_t L = corpus->n_labels;
+    check_gold(gold, corpus->n_tokens(), L, partial.has_value());
+    require(!costs || (costs->shape(0) == L && costs->shape(1) == L), "costs must be [n_labels, n_labels]");
+    core.emplace(trellis::Examples{.data = corpus->data, .starts = corpus->starts.data(), .gold = gold.data(),
+                                   .costs = data_of(costs), .n_sentences = size()});
+    if (partial) core->partial = sets_from(*partial, L, corpus->n_tokens());
+  }
+  std::size_t size() const { return corpus->n_sentences(); }
+  trellis::Examples weighted(const double* weights) const {
+    trellis::Examples out = *core;
+    out.weights = weights;
+    return out;
+  }
+  // Where every label is known.
+  trellis::Examples known(const std::optional<Doubles>& weights) const {
+    check_weights(weights, size());
+    check_gold(gold, corpus->n_tokens(), corpus->n_labels);
+    trellis::Examples out = weighted(data_of(weights));
+    out.partial = {};
+    return out;
+  }
 };

@@ -3,31 +3,19 @@
 #include <algorithm>
 
 #include "checks.hpp"
+#include "text/lists.hpp"
 #include "weights/far_labels.hpp"
 
 // Those attributes of lists that are about labels further back, or the others.
-class SplitLists {
- public:
-  SplitLists() = default;
-  SplitLists(const ListArrays& lists, const std::uint8_t* about, bool far) {
-    const auto& [all_starts, all_ids, all_values] = lists;
-    for (std::size_t t = 0; t + 1 < all_starts.size(); ++t) {
-      for (std::int64_t i = all_starts(t); i < all_starts(t + 1); ++i) {
-        if ((about[all_ids(i)] >= trellis::kFar) != far) continue;
-        ids_.push_back(all_ids(i));
-        if (all_values.size()) values_.push_back(all_values(i));
-      }
-      starts_.push_back(static_cast<std::int64_t>(ids_.size()));
-    }
-  }
-  trellis::Sites sites() const { return {starts_.data(), ids_.data(), values_.empty() ? nullptr : values_.data()}; }
-  bool empty() const { return ids_.empty(); }
-
- private:
-  std::vector<std::int64_t> starts_{0};
-  std::vector<std::int32_t> ids_;
-  std::vector<float> values_;
-};
+inline trellis::TokenLists some_of(const ListArrays& lists, span<const std::uint8_t> about, bool far) {
+  std::vector<std::int32_t> rank(about.size());
+  for (std::size_t a = 0; a < rank.size(); ++a)
+    rank[a] = (about[a] >= trellis::kFar) == far ? static_cast<std::int32_t>(a) : -1;
+  return trellis::renumber(lists.starts, lists.ids, lists.values, rank);
+}
+inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
+  return {lists.starts.data(), lists.ids.data(), lists.values.empty() ? nullptr : lists.values.data()};
+}
 
 // What attributes are about, each once, of those further back.
 inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {

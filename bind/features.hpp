@@ -32,9 +32,8 @@ struct CodedColumn {
   FIELDS(codes, view_ids)
 };
 std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& arrays, std::size_t n_tokens);
-// A plan over tokens of n_columns columns, or one over places from kMeasure or kBetween to last_place.
-trellis::Plan plan_from(const PlanArrays& arrays, std::size_t n_columns);
-trellis::Plan placed_plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t last_place);
+// A plan over tokens, or one over places from kMeasure or kBetween to last_place. Its views are checked apart, with columns.
+trellis::Plan plan_from(const PlanArrays& arrays, std::int32_t first_place = 0, std::int32_t last_place = 0);
 // That columns have the views that a plan asks for, and that ids fit into the bits that atoms have for them.
 void check_views(const trellis::Plan& plan, span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
 // The calls of a view with their numbers, the innermost first.

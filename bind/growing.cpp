@@ -5,13 +5,9 @@
 using namespace trellis;
 
 Rule rule_from(const std::string& name, std::size_t k, double c) {
-  static const std::pair<const char*, Rule::Kind> kinds[] = {
-      {"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1}, {"PA-II", Rule::kPa2},
-      {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}};
   require(k >= 1 && c > 0, "k and c must be positive");
-  for (const auto& [known, kind] : kinds)
-    if (name == known) return {kind, k, c};
-  throw nb::value_error("no such rule");
+  return {named<Rule::Kind>(name, {{"perceptron", Rule::kPerceptron}, {"PA", Rule::kPa}, {"PA-I", Rule::kPa1},
+                                   {"PA-II", Rule::kPa2}, {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}}, "no such rule"), k, c};
 }
 
 void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const Ngrams* ngrams) {
@@ -75,6 +71,7 @@ ChainOut weights_of(const GrowingChain& chain, const Mean& mean, bool all_ngrams
 void table_fields(Archive& archive, const std::string& name, LearntTable& table) {
   const std::size_t n = table.weights.size(), n_variances = table.variances.size();
   archive(name + ".weights", table.weights), archive(name + ".sums", table.sums), archive(name + ".variances", table.variances);
+  if (table.variances.empty()) table.variances.assign(n_variances, 1);
   require(table.weights.size() == n && table.sums.size() == n && table.variances.size() == n_variances,
           "weights of another training");
 }

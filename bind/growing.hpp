@@ -47,7 +47,7 @@ ChainOut weights_of(const trellis::GrowingChain& chain, const Mean& mean, bool a
 
 // ------------------------------------------------------------ what later epochs depend on
 
-// A table of the same size as when it was written.
+// A table of the same size as when it was written; without variances, these are 1.
 void table_fields(Archive& archive, const std::string& name, trellis::LearntTable& table);
 // Rows of weights; those that training has not changed are left out.
 void row_fields(Archive& archive, trellis::GrowingRows& rows, const std::string& name = "rows",

@@ -101,8 +101,9 @@ struct RuleArrays {
 
 inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
   trellis::SpanPlan plan;
-  plan.plan = placed_plan_from(arrays.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = arrays.outline;
+  plan.plan = plan_from(arrays.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = arrays.outline;
   require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "a plan out of range");
+  ++plan.plan.n_folds;  // outlines
   for (const trellis::Template& shape : plan.plan.templates) {
     bool of_split = false;
     for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)

@@ -91,6 +91,12 @@ template <class T>
 concept Record = requires(const T& record) { record.fields(); } || requires(const T& record) { CoreRecord<T>::fields(record); };
 
 void read_fields(const Source& source, const FieldList& fields);
+// A record, which checks itself in begin() if it has one.
+template <class T>
+void read_record(const Source& source, T& record) {
+  read_fields(source, fields_of(record));
+  if constexpr (requires { record.begin(); }) record.begin();
+}
 nb::dict write_fields(const FieldList& fields);
 // Records that go both ways hold arrays of Python on the way in, vectors on the way out.
 template <class T>
@@ -149,7 +155,7 @@ template <class T>
 void read_field(const Source& source, const std::string& name, T& to) {
   if constexpr (requires { to.source; }) to.source = source[name];
   if constexpr (Record<T>) {
-    read_fields(source.under(name), fields_of(to));
+    read_record(source.under(name), to);
   } else if constexpr (requires { T::kRank; }) {
     if (!to.read(source[name])) source.refuse(name, wanted_array(nb::dtype<typename T::Element>(), T::kRank));
     if (source.keeps) to.make_read_only();
@@ -200,7 +206,7 @@ struct type_caster<T> {
 
   template <class Flags>
   bool from_python(handle source, Flags, cleanup_list*) {
-    read_fields(Source{borrow(source)}, fields_of(value));
+    read_record(Source{borrow(source)}, value);
     return true;
   }
   static handle from_cpp(T record, rv_policy, cleanup_list*) { return write_fields(fields_of(record)).release(); }

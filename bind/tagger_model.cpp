@@ -89,7 +89,7 @@ TaggerModel Features::model(const Weights& weights, const std::optional<FilterAr
 }
 
 void Features::add_templates(TaggerModel& model, const Weights& weights) const {
-  model.plan = plan_from(plan, columns.size());
+  model.plan = plan_from(plan);
   model.n_emission = n_emission, model.n_pair = n_pair, model.n_far = n_far;
   const std::size_t n_templates = model.plan.templates.size();
   require(n_emission <= n_templates && n_pair <= n_templates - n_emission && n_far <= n_templates - n_emission - n_pair,
@@ -128,7 +128,9 @@ std::size_t Features::add_sets(TaggerModel& model, std::size_t n_labels) const {
 // That templates look at views that columns have, and at vectors alone.
 void Features::check_looks(const TaggerModel& model) const {
   for (const auto& [column, view] : model.plan.slots)
-    require(static_cast<std::size_t>(view) < model.columns[column].views.size(), "an atom without a view");
+    require(column >= 0 && static_cast<std::size_t>(column) < model.columns.size() && view >= 0 &&
+                static_cast<std::size_t>(view) < model.columns[column].views.size(),
+            "an atom without a view");
   for (std::size_t k = 0; k < model.plan.templates.size(); ++k) {
     const Template& shape = model.plan.templates[k];
     for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a) {

@@ -14,7 +14,7 @@ struct PyArcPlan {
 
   void begin() {
     check_labels(n_labels);
-    core.places = placed_plan_from(plan, trellis::kBetween, static_cast<std::int32_t>(trellis::kSibling));
+    core.places = plan_from(plan, trellis::kBetween, static_cast<std::int32_t>(trellis::kSibling));
     const std::size_t n = core.places.templates.size();
     const auto& [n_arcs, n_labelled, n_siblings, n_filters] = counts;
     core.n_arcs = n_arcs, core.n_labelled = n_labelled, core.n_siblings = n_siblings, core.has_filter = n_filters > 0;

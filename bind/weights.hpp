@@ -21,7 +21,7 @@ struct Weights {
 
   std::size_t n_labels() const { return core.labels.n_labels; }
   void begin() {
-    core.labels = label_weights_from(edge, tri, end);
+    core.labels = label_tables_from(edge, tri, end);
     const std::size_t L = n_labels(), n_pairs = (L + 1) * core.labels.stride;
     require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
     if (ngrams) {

@@ -10,7 +10,7 @@ import pytest
 
 from trellis import _core
 from trellis._support.arrays import LabelSets, Lattice, Lists
-from trellis.engine.chain import Tables, TokenNgrams
+from trellis.engine.chain import BeamChains, Chains, Potentials, TokenNgrams
 from trellis.engine.weights import Ngrams, Rows
 
 
@@ -138,7 +138,7 @@ def test_lattices(lattice: tuple[list[int], ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encoded(sets=sets)
     with pytest.raises(ValueError, match=r"does not fit its sets|starts|no such|nowhere"):
-        _core.best_paths(Tables(np.zeros((3, 2)), np.zeros((1, 3, 2)), None, None), np.array([0, 2, 3]), sets, 1)
+        Chains.of(Potentials(np.zeros((3, 2)), np.zeros((3, 2))), [0, 2, 3], sets).best()
 
 
 def test_attribute_lists() -> None:
@@ -181,14 +181,15 @@ def test_n_grams_of_single_tokens_stand_once() -> None:
     # 0 1 is n-gram 4, 1 0 is 5, 0 1 0 is 6
     given = Ngrams(np.array([1, 2, 4], np.uint32), np.array([1, 0, 0], np.uint16), np.zeros(3, np.float32))
     ngrams = _core.Ngrams(2, 2, given, given.weights)
-    emit, edge = np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32)
+    tables = Potentials(np.zeros((3, 2), np.float32), np.zeros((3, 2))).tables._replace(ngrams=ngrams)
+    chains = Chains(tables, np.array([0, 3]))
     at, score = np.array([0, 0, 0, 2]), np.ones(2, np.float32)
     for nodes, message in (([6, 6], "stands twice"), ([6, 7], "out of range")):
         of_tokens = TokenNgrams(at, np.array(nodes, np.uint32), score)
         with pytest.raises(ValueError, match=message):
-            _core.best_paths(Tables(emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+            chains._replace(tables=tables._replace(token_ngrams=of_tokens)).best()
     of_tokens = TokenNgrams(np.array([0, 0, 1, 2]), np.array([6, 6], np.uint32), score)
-    path, best = _core.best_paths(Tables(emit, edge, None, None, ngrams, of_tokens), np.array([0, 3]), None, 1)
+    path, best = chains._replace(tables=tables._replace(token_ngrams=of_tokens)).best()
     assert (path.tolist(), best.tolist()) == ([0, 1, 0], [1.0])
 
 
@@ -198,9 +199,8 @@ def test_labels_of_n_grams_are_bounded_before_memory_is_taken() -> None:
 
 
 def beam_paths(rows: Any, k: int) -> Any:
-    tables = Tables(np.zeros((3, 2), np.float32), np.zeros((1, 3, 2), np.float32), None, None)
-    far = {"lists": lists(3), "rows": rows, "same": np.full(3, -1, np.int32)}
-    return _core.beam_paths(tables, np.array([0, 3]), None, far, 2, k, 1)
+    tables = Potentials(np.zeros((3, 2), np.float32), np.zeros((3, 2))).tables
+    return BeamChains(tables, np.array([0, 3]), None, 2, lists(3), rows, np.full(3, -1, np.int32)).kbest(k, 1)
 
 
 def test_beams_need_rows_and_a_number_of_paths() -> None:
@@ -232,7 +232,7 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
         edge_base=np.zeros((3, 8), np.float32),
         end_base=np.empty(0, np.float32),
     )
-    objective = _core.ChainObjective(layout, gold, None, local=False, single=False)
+    objective = _core.ChainObjective(layout, examples, local=False, single=False)
     x, squares = np.zeros(6), np.zeros(6)
     yield (
         "objective",

@@ -261,7 +261,7 @@ def write_hostile(tagger: Tagger, path: Path, change: Change) -> None:
     text = json.dumps(header)
     metadata = {
         "format": model_file.FORMAT,
-        "digest": tensor_file.Digest(text, tensors).result(),
+        "digest": tensor_file.digest(text, tensors),
         "text": text,
     }
     path.write_bytes(b"".join(tensor_file.safetensors_parts(tensors, metadata)))
@@ -583,11 +583,21 @@ def test_unchanged_is_not_hostile(rich: tuple[Kind, Tagger], tmp_path: Path) -> 
 
 
 def test_digests_are_the_same_everywhere() -> None:
-    """They stand in files; a round of the hash takes 64 bytes."""
-    for n, digest in ((0, 0xB4A9FD253E705AA2), (64, 0xC6CE2A076B617FC3), (200, 0x9F4171CF33B404DA)):
-        assert _core.Digests([np.arange(n, dtype=np.uint8)]).result() == [digest]
-    seen = _core.Digests([np.zeros(n, np.uint8) for n in range(200)]).result()
-    assert len(set(seen)) == 200
+    """They stand in files; a round takes 128 bytes."""
+    for n, digest in ((0, 0xF1EF9FBC926C5E8E), (128, 0x4AC74A464F9137B0), (300, 0x1ACAA5255A0E1A01)):
+        assert _core.digest([np.arange(n, dtype=np.uint64).astype(np.uint8)]) == digest, n
+    assert len({_core.digest([np.zeros(n, np.uint8)]) for n in range(400)}) == 400
+
+
+@pytest.mark.parametrize("n", [128, 1000])
+def test_one_wrong_bit_changes_a_digest(n: int) -> None:
+    content = np.random.default_rng(n).integers(0, 256, n).astype(np.uint8)
+    digests = {_core.digest([content])}
+    for at in range(8 * n):
+        content[at // 8] ^= 1 << at % 8
+        digests.add(_core.digest([content]))
+        content[at // 8] ^= 1 << at % 8
+    assert len(digests) == 8 * n + 1
 
 
 def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:

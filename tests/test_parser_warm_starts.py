@@ -187,3 +187,11 @@ def test_older_weights_help_on_few_phrases() -> None:
     )
     assert cold.training["history"][0]["mistakes"] > 0
     assert warm.training["history"][0]["mistakes"] == 0
+
+
+def test_variances_of_a_warm_start_without_a_filter() -> None:
+    """A new training has no attribute then, and its variances begin as one."""
+    corpus, learner = treebank(12, 3, longest=4), trellis.AROW(epochs=2, shuffle=False)
+    older = trellis.Parser.train(corpus, learner=learner, filter=None, **PARSING)
+    newer = trellis.Parser.train(corpus, learner=trellis.AROW(epochs=1), filter=None, init=older, **PARSING)
+    assert newer.training["history"][0]["updates"] <= older.training["history"][0]["updates"]

@@ -17,7 +17,7 @@ from trellis import _core
 from trellis._support.arrays import LabelSets, Lists
 from trellis._support.errors import ConstraintError, CorpusError, LearnerError, ModelError, TemplateError
 from trellis.corpus.schemes import SCHEMES, Span, check, labels_of, spans
-from trellis.engine.chain import Tables
+from trellis.engine.chain import Tables, with_stride
 from trellis.engine.weights import Rows, padded
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 from trellis.tasks.tagging.segments.weights import SegmentTypes, segments_of
@@ -77,7 +77,7 @@ class Case:
             weights.reshape(-1),
         )
         self.weights = weights
-        tables = Tables(self.emit, self.edge, None, self.end)
+        tables = Tables(*map(with_stride, (self.emit, self.edge, None, self.end)))
         lists = Lists(starts, ids, np.empty(0, np.float32))
         edge = np.zeros((L + 1, padded(L)), np.float32)
         native = _core.Weights(rows=rows, edge_rows=None, edge=edge, tri=None, end=None)

@@ -241,3 +241,12 @@ def test_a_stream_has_the_digest_of_the_corpus_in_memory(bag: bool) -> None:
     assert len(digests) == 1
     others = [corpus[1:], random_corpus(6, bag=bag), corpus.with_column("more", corpus.column("pos"))]
     assert {trellis.train(one, features=FEATURES).training["digest"] for one in others}.isdisjoint(digests)
+
+
+def test_a_stream_is_cut_after_its_last_blank_line() -> None:
+    from trellis.corpus.stream import UP_TO_BLANK_LINE
+
+    ends = {b"a\n\nb\n": 3, b"a\n\r\nb\n \t\nc\n": 9, b"\n": 1, b"\na\n": 1, b"": 0, b"a\nb\n": 0, b"a\n ": 0}
+    for text, end in ends.items():  # of "a\n " perhaps not a blank line yet
+        found = UP_TO_BLANK_LINE.match(text)
+        assert (found.end() if found else 0) == end

@@ -35,15 +35,14 @@ except MemoryError:
 
 LONG_SENTENCES = """
 import numpy as np
-from trellis import _core
-from trellis.engine.chain import Tables
+from trellis.engine.chain import Chains, Tables
 T, L = 60_000, 40
 emit = np.zeros((2 * T, L), np.float32)
 edge, tri = np.zeros((1, L + 1, L), np.float32), np.zeros((L + 1, L + 1, L), np.float32)
 starts = np.array([0, T] + [T] * 31 + [2 * T])  # one block of sentences for each of the two
 leave(500)
 try:
-    _core.best_paths(Tables(emit, edge, tri, None), starts, None, n_threads=2)
+    Chains(Tables(emit, edge, tri, None), starts).best(2)
 except MemoryError:
     print("MemoryError")
 """

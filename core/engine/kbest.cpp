@@ -84,7 +84,7 @@ template <class Real>
 std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>& work, std::int32_t* paths, Real* scores) {
   if (k == 0) return 0;
   std::size_t n = 0;
-  if (chain.n_tokens == 0) n = 0;  // best_path has the empty one
+  if (k == 1 || chain.n_tokens == 0) n = 0;  // best_path has it
   else if (on_lattice(chain)) n = search_lattice(chain, work.histories).k_best(k, work.lists, paths, scores);
   else if (chain.ngrams) n = k_best_histories(chain, k, work.histories, work.lists, paths, scores);
   else if (chain.allowed) n = find(chain, Allowed{*chain.allowed}, k, work, paths, scores);

@@ -24,7 +24,7 @@ PhraseParameters::PhraseParameters(const PhraseExamples& examples, const RuleCol
       pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     }
   }
-  starts.assign(static_cast<std::size_t>(examples.vocabulary->n_attributes()) + 1, 0);
+  starts.assign(static_cast<std::size_t>(examples.vocabulary.first_numbers().back()) + 1, 0);
   for (std::uint64_t pair : pairs) ++starts[(pair >> 32) + 1], columns.push_back(static_cast<std::uint32_t>(pair));
   for (std::size_t a = 1; a < starts.size(); ++a) starts[a] += starts[a - 1];
 }

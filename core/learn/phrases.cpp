@@ -62,34 +62,32 @@ bool PhraseExamples::build(std::size_t s, Remaining& scratch, PhraseForest& fore
 }
 
 void PhraseExamples::learn(const SpanPlan& plan, std::span<const ColumnCodes> columns, bool all) {
-  vocabulary.emplace(plan);
-  site_starts_.assign(1, 0), site_ids_.clear(), first_site_.clear();
-  n_edges = n_spans = 0;
+  vocabulary = empty_vocabulary(plan.plan);
   SpanPlaces x;
   PhraseForest forest(pruner.fine, pruner.coarse_of);
   Remaining remaining;
   const std::size_t first_tag = pruner.fine.n_binary() + pruner.fine.n_unary();
   for (std::size_t s = 0; s < size(); ++s) {
-    vocabulary->load(plan, columns, sentences.starts[s], sentences.starts[s + 1], x);
+    x.load(plan, columns, sentences.starts[s], sentences.starts[s + 1], vocabulary.made_folds());
     if (all) {
       build(s, remaining, forest);
-      for (const PhraseForest::Span& span : forest.spans()) vocabulary->learn(x, span.begin, span.end);
-      for (std::int32_t k = 1; k < static_cast<std::int32_t>(sentences.n_words(s)); ++k) vocabulary->learn(x, k, 0);
+      for (const PhraseForest::Span& span : forest.spans()) x.learn(vocabulary, span.begin, span.end);
+      for (std::int32_t k = 1; k < static_cast<std::int32_t>(sentences.n_words(s)); ++k) x.learn(vocabulary, k, 0);
       continue;
     }
     for (const ForestEdge& edge : right_of(s)) {
       if (static_cast<std::size_t>(edge.rule) >= first_tag) continue;
-      vocabulary->learn(x, edge.begin, edge.end);
-      if (edge.split) vocabulary->learn(x, edge.split, 0);
+      x.learn(vocabulary, edge.begin, edge.end);
+      if (edge.split) x.learn(vocabulary, edge.split, 0);
     }
   }
-  vocabulary->number();
+  const std::vector<std::int32_t> first = vocabulary.first_numbers();
   for (std::size_t s = 0; s < size(); ++s) {
-    vocabulary->load(plan, columns, sentences.starts[s], sentences.starts[s + 1], x);
+    x.load(plan, columns, sentences.starts[s], sentences.starts[s + 1], vocabulary.known_folds());
     build(s, remaining, forest);
     n_edges += forest.edges().size(), n_spans += forest.spans().size();
-    first_site_.push_back(static_cast<std::int64_t>(site_starts_.size() - 1));
-    find_attributes(*vocabulary, forest, x, site_starts_, site_ids_);
+    first_site_.push_back(static_cast<std::int64_t>(attributes_.starts.size() - 1));
+    find_attributes(vocabulary, first.data(), forest, x, attributes_);
   }
 }
 

@@ -42,12 +42,12 @@ class PhraseExamples {
   bool build(std::size_t s, Remaining& scratch, PhraseForest& forest) const;
   PhraseSites sites_of(std::size_t s, const PhraseForest& forest) const {
     const auto first = static_cast<std::size_t>(first_site_[s]);
-    return {{site_starts_.data(), site_ids_.data(), nullptr}, first, first + forest.spans().size()};
+    return {{attributes_.starts.data(), attributes_.ids.data(), nullptr}, first, first + forest.spans().size()};
   }
 
   const PhrasePruner& pruner;
   TaggedSentences sentences;
-  std::optional<GrowingSpans> vocabulary;
+  GrowingVocabulary vocabulary;
   std::size_t n_edges = 0, n_spans = 0;  // of all forests
 
  private:
@@ -56,9 +56,8 @@ class PhraseExamples {
   std::vector<std::int64_t> remaining_starts_{0};  // [n + 1]
   std::vector<std::uint32_t> remaining_;           // (cell · coarse symbols + symbol) · 2, and 1 for tops
   // Attributes: per sentence those of its spans, then those of its points.
-  std::vector<std::int64_t> first_site_;   // [n]
-  std::vector<std::int64_t> site_starts_;  // [n_sites + 1]
-  std::vector<std::int32_t> site_ids_;
+  std::vector<std::int64_t> first_site_;  // [n]
+  TokenLists attributes_;                 // [n_sites]
 };
 
 // Weights of attributes with columns.

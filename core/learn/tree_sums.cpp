@@ -8,10 +8,11 @@
 
 namespace trellis {
 
-FixedPlaces::FixedPlaces(const GrowingPlaces& given, const ArcPlan& plan) : attributes(given) {
-  for (std::size_t t = 0; t < attributes.tables().size(); ++t)
-    first.push_back(first.back() + static_cast<std::size_t>(attributes.tables()[t].size()) * attributes.columns()[t]);
-  n_weights = first[plan.n_templates()];
+std::vector<std::size_t> first_weights(const ArcPlan& plan, const GrowingPlaces& attributes) {
+  std::vector<std::size_t> first{0};
+  for (std::size_t t = 0; t < plan.n_templates(); ++t)
+    first.push_back(first.back() + static_cast<std::size_t>(attributes.tables[t].size()) * attributes.columns[t]);
+  return first;
 }
 
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to) {
@@ -27,10 +28,12 @@ void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, Gro
 
 namespace {
 
+using VectorPlaces = FixedPlaces<const GrowingVocabulary&, double>;
+
 // The losses of one thread.
 class TreeLosses {
  public:
-  TreeLosses(const ArcPlan& plan, const FixedPlaces& places, const TreeExamples& examples, bool projective)
+  TreeLosses(const ArcPlan& plan, const VectorPlaces& places, const TreeExamples& examples, bool projective)
       : plan_(plan), examples_(examples), projective_(projective), places_(places), scorer_(plan, places_, true),
         of_labels_(plan.n_labels) {}
   TreeLosses(const TreeLosses&) = delete;  // the scorer points into it
@@ -41,9 +44,9 @@ class TreeLosses {
   const ArcPlan& plan_;
   const TreeExamples& examples_;
   const bool projective_;
-  FixedPlaces places_;
+  VectorPlaces places_;
   PlacedSentence x_;
-  ArcScorer<FixedPlaces> scorer_;
+  ArcScorer<VectorPlaces> scorer_;
   TreeForest forest_;
   SpanningSums spanning_;
   std::vector<double> of_arcs_, of_siblings_, of_labels_;  // probabilities
@@ -51,7 +54,7 @@ class TreeLosses {
 };
 
 double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& to) {
-  places_.x = x;
+  places_.values = x;
   const std::int64_t begin = examples_.starts[i], end = examples_.starts[i + 1];
   const auto n = static_cast<std::size_t>(end - begin);
   if (n == 0) return 0;
@@ -111,8 +114,10 @@ double TreeLosses::loss_of(std::size_t i, const double* x, const GradientSink& t
 
 std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const GrowingPlaces& attributes,
                                                  const TreeExamples& examples, bool projective) {
-  const FixedPlaces places(attributes, plan);
-  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, places.n_weights, [places, &plan, &examples, projective] {
+  VectorPlaces places{attributes, attributes.columns, first_weights(plan, attributes)};
+  if (plan.has_filter) places.columns.back() = 0;
+  const std::size_t n_weights = places.first.back();
+  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, n_weights, [places, &plan, &examples, projective] {
     return [losses = std::make_shared<TreeLosses>(plan, places, examples, projective)](
                std::size_t i, const double* x, const GradientSink& to) { return losses->loss_of(i, x, to); };
   });

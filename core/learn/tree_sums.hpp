@@ -9,23 +9,9 @@
 
 namespace trellis {
 
-// Attributes with their places in a vector: attribute i of template t has x[first[t] + i · columns[t] ...]. The filter's, whose
-// template is the last one, have no weights: where they are only matters, not what they have.
-struct FixedPlaces {
-  const GrowingPlaces& attributes;
-  std::vector<std::size_t> first{0};  // [n_templates + 1]
-  std::size_t n_weights;
-  const double* x = nullptr;
-
-  FixedPlaces(const GrowingPlaces& attributes, const ArcPlan& plan);
-  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return attributes.fold(f, key); }
-  void prefetch(std::size_t t, std::uint64_t key) const { attributes.prefetch(t, key); }
-  const double* row(std::size_t t, std::uint64_t key) const {
-    const std::int32_t id = attributes.tables()[t].find(key);
-    if (id < 0) return nullptr;
-    return first[t] < n_weights ? x + first[t] + static_cast<std::size_t>(id) * attributes.columns()[t] : x;
-  }
-};
+// Where the weights of each template begin, and their number: [n_templates + 1]. Attributes of the filter have none: that they
+// are there is all that matters.
+std::vector<std::size_t> first_weights(const ArcPlan& plan, const GrowingPlaces& attributes);
 
 // Attributes of all right parts, and of the filter.
 void add_right_attributes(const ArcPlan& plan, const TreeExamples& examples, GrowingPlaces& to);

@@ -141,10 +141,9 @@ class Trees {
   }
   void add(std::size_t first, std::size_t last, std::size_t h, std::size_t s, std::size_t m, std::uint32_t label, double by, Changes& out) {
     const Anchor anchor = arc_anchor(h, s, m, x_.size());
-    const auto fold = [this](std::int32_t f, std::uint64_t key) { return weights_.make_fold(f, key); };
     for (std::size_t t = first; t < last; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x_, anchor, fold, [&](std::uint64_t key, std::int32_t) {
-        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns()[t] + label, by});
+      each_key(plan_.places, plan_.places.templates[t], x_, anchor, weights_.made_folds(), [&](std::uint64_t key, std::int32_t) {
+        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns[t] + label, by});
       });
   }
 

@@ -21,25 +21,23 @@ constexpr double kRounding = 3e-5;         // what rounding may have made of the
 }  // namespace
 
 Booster::Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step)
-    : layout_(layout), starts_(examples.starts), n_sentences_(examples.n_sentences), weights_(examples.weights),
-      bound_(bound), max_step_(max_step), at_(layout, examples), sums_(layout, examples, false, true),
-      losses_(n_sentences_), most_(n_sentences_), mass_(n_sentences_), pull_(n_sentences_), stale_(n_sentences_),
-      excess_(at_.n_cells()), down_(at_.n_features()), up_(at_.n_features()),
-      nearest_(at_.n_features()), gains_(at_.n_features()), steps_(at_.n_features()), solved_(at_.n_features()) {
-  for (std::size_t k = 0; k < at_.n_features(); ++k) {
-    nearest_[k] = 1;
+    : layout_(layout), examples_(examples), bound_(bound), max_step_(max_step), at_(layout, examples),
+      sums_(layout, examples, false, true), log_weights_(examples.n_sentences), losses_(examples.n_sentences),
+      most_(examples.n_sentences), mass_(examples.n_sentences), pull_(examples.n_sentences), stale_(examples.n_sentences),
+      excess_(at_.low.size()), down_(at_.n_features()), up_(at_.n_features()), nearest_(at_.n_features(), 1),
+      steps_(at_.n_features()), solved_(at_.n_features()) {
+  for (std::size_t s = 0; s < examples.n_sentences && examples.weights; ++s) log_weights_[s] = log(examples.weights[s]);
+  for (std::size_t k = 0; k < at_.n_features(); ++k)
     for (const double x : at_.exponents(k))
       if (x != 0) nearest_[k] = std::min(nearest_[k], std::fabs(x));
-  }
 }
 
 void Booster::begin(std::span<const double> parameters, double scale, std::size_t n_threads) {
   parameters_.assign(parameters.begin(), parameters.end());
   sums_.set(parameters_.data());
-  std::vector<std::uint32_t> all(n_sentences_);
-  std::iota(all.begin(), all.end(), 0);
+  std::fill(stale_.begin(), stale_.end(), 1);
+  refresh(n_threads);
   scale_ = kForbidden<double>;
-  run(all, n_threads);
   scale_ = std::isnan(scale) ? log_risk() : scale;
   if (!std::isfinite(scale_)) scale_ = 0;
   tally_all(n_threads);
@@ -47,7 +45,7 @@ void Booster::begin(std::span<const double> parameters, double scale, std::size_
 
 // The loss of a sentence; its expectations are in the scratch.
 double Booster::run_one(std::size_t s, Scratch& scratch) const {
-  scratch.residual.resize((starts_[s + 1] - starts_[s]) * padded(layout_.n_labels));
+  scratch.residual.resize((examples_.starts[s + 1] - examples_.starts[s]) * padded(layout_.n_labels));
   scratch.piece.edge_slots.resize(sums_.n_edge_slots());
   sums_.begin_piece(scratch.chain, scratch.piece);
   const double loss = sums_.run(s, 1.0, scratch.chain, scratch.residual.data());
@@ -61,34 +59,36 @@ void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_thread
     const std::uint32_t s = sentences[i];
     losses_[s] = most_[s] = run_one(s, scratch);
     stale_[s] = 0;
-    at_.clear(s, excess_.data());
+    for (const std::uint32_t m : at_.meetings_of_sentence(s))
+      std::fill(excess_.begin() + at_.meetings[m].first_cell, excess_.begin() + at_.meetings[m + 1].first_cell, 0.0);
     at_.each_excess(s, scratch.residual, scratch.piece, [&](std::size_t cell, double by) { excess_[cell] += by; });
   });
 }
 
-bool Booster::counts(std::size_t s, double loss) const {
-  return log(weights_ ? weights_[s] : 1.0) + loss - scale_ > kVanishes;
-}
+bool Booster::counts(std::size_t s) const { return log_weights_[s] + most_[s] - scale_ > kVanishes; }
 
 void Booster::weigh(std::size_t s) {
-  pull_[s] = counts(s, most_[s]) ? exp(log(weights_ ? weights_[s] : 1.0) + losses_[s] - scale_) : 0;
+  pull_[s] = counts(s) ? exp(log_weights_[s] + losses_[s] - scale_) : 0;
   mass_[s] = pull_[s] * -expm1(-losses_[s]);
 }
 
-void Booster::refresh(std::size_t n_threads) {
-  std::vector<std::uint32_t> sentences;
-  for (std::size_t s = 0; s < n_sentences_; ++s)
-    if (stale_[s]) sentences.push_back(static_cast<std::uint32_t>(s));
-  run(sentences, n_threads);
+// The sentences that changed since they were run, or those of them that count.
+std::vector<std::uint32_t> Booster::waiting(bool all) const {
+  std::vector<std::uint32_t> out;
+  for (std::size_t s = 0; s < stale_.size(); ++s)
+    if (stale_[s] && (all || counts(s))) out.push_back(static_cast<std::uint32_t>(s));
+  return out;
 }
+
+void Booster::refresh(std::size_t n_threads) { run(waiting(true), n_threads); }
 
 // log sum_i weight_i (1 / p_i - 1), of logarithms: log(1 / p - 1) = loss + log(1 - exp(-loss))
 double Booster::log_risk() const {
   double top = kForbidden<double>;
   std::vector<double> logs;
-  for (std::size_t s = 0; s < n_sentences_; ++s) {
-    if (!counts(s, most_[s]) || losses_[s] <= 0) continue;
-    logs.push_back(log(weights_ ? weights_[s] : 1.0) + losses_[s] + log(-expm1(-losses_[s])));
+  for (std::size_t s = 0; s < losses_.size(); ++s) {
+    if (!counts(s) || losses_[s] <= 0) continue;
+    logs.push_back(log_weights_[s] + losses_[s] + log(-expm1(-losses_[s])));
     top = std::max(top, logs.back());
   }
   if (!std::isfinite(top)) return top;
@@ -101,36 +101,24 @@ double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(
 
 // D(i) s_i at L_i and D(i) (1 - s_i) at U_i; D(i) E_i[u] = pull_i · excess, all times R / exp(scale)
 TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
-  const std::uint32_t low = at_.low_number(cell), high = at_.high_number(cell);
-  if (low == high) return {0, 0, 0, 0, low, high};  // it occurs as often on every path
-  const double L = at_.exponents(k)[low], U = at_.exponents(k)[high];
+  if (at_.low[cell] == at_.high[cell]) return {0, 0, 0, 0};  // it occurs as often on every path
+  const double L = at_.exponents(k)[at_.low[cell]], U = at_.exponents(k)[at_.high[cell]];
   const double share = std::clamp((mass_[s] * U - pull_[s] * excess_[cell]) / (U - L), 0.0, mass_[s]);
-  return {L, U, share, mass_[s] - share, low, high};
+  return {L, U, share, mass_[s] - share};
 }
 
-// All meetings of these sentences, group by group.
-std::vector<std::uint32_t> Booster::meetings_of(std::span<const std::uint32_t> sentences) const {
-  std::vector<std::uint32_t> out;
-  for (std::uint32_t s : sentences) {
-    const auto met = at_.meetings_of_sentence(s);
-    out.insert(out.end(), met.begin(), met.end());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-// A += sign · mass at L · |L|, B += sign · mass at U · U; one thread has all meetings of a group.
+// A += sign · mass at L · |L|, B += sign · mass at U · U, of meetings group by group; one thread has all of a group.
 void Booster::tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads) {
   std::vector<std::size_t> firsts;  // where another group begins
   for (std::size_t i = 0; i < meetings.size(); ++i)
-    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1])) firsts.push_back(i);
+    if (i == 0 || at_.meetings[meetings[i]].group != at_.meetings[meetings[i - 1]].group) firsts.push_back(i);
   firsts.push_back(meetings.size());
   parallel_blocks(firsts.size() - 1, 16, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
     for (std::size_t i = firsts[begin]; i < firsts[end]; ++i) {
-      const std::size_t g = at_.group_of_meeting(meetings[i]), s = at_.sentence_of(meetings[i]);
+      const auto& [group, s, place, first_cell] = at_.meetings[meetings[i]];
       if (mass_[s] == 0) continue;
-      const std::size_t first = at_.first_feature(g), first_cell = at_.first_cell(meetings[i]);
-      for (std::size_t j = 0; j < at_.n_features_of(g); ++j) {
+      const std::size_t first = at_.first_features[group];
+      for (std::size_t j = 0; j < at_.n_features_of(group); ++j) {
         const Cell c = cell(first + j, first_cell + j, s);
         down_[first + j] -= sign * c.at_low * c.low;
         up_[first + j] += sign * c.at_high * c.high;
@@ -141,11 +129,11 @@ void Booster::tally(std::span<const std::uint32_t> meetings, double sign, std::s
 }
 
 void Booster::tally_all(std::size_t n_threads) {
-  for (std::size_t s = 0; s < n_sentences_; ++s) weigh(s);
+  for (std::size_t s = 0; s < mass_.size(); ++s) weigh(s);
   std::fill(down_.begin(), down_.end(), 0.0);
   std::fill(up_.begin(), up_.end(), 0.0);
   std::fill(solved_.begin(), solved_.end(), 0);
-  std::vector<std::uint32_t> all(at_.n_meetings());
+  std::vector<std::uint32_t> all(at_.first_meetings.back());
   std::iota(all.begin(), all.end(), 0);
   tally(all, 1, n_threads);
 }
@@ -153,9 +141,9 @@ void Booster::tally_all(std::size_t n_threads) {
 // Calls visit(sentence, cell) for the sentences that a feature can occur in.
 template <class Visit>
 TRELLIS_INLINE void Booster::each_meeting(std::size_t k, Visit visit) const {
-  const std::size_t g = at_.group_of_feature(k), n = at_.n_features_of(g);
-  std::size_t cell = at_.first_cell(at_.first_meeting(g)) + k - at_.first_feature(g);
-  for (std::size_t m = at_.first_meeting(g); m < at_.first_meeting(g + 1); ++m, cell += n) visit(at_.sentence_of(m), cell);
+  const std::size_t g = at_.group_of_feature(k);
+  for (std::size_t m = at_.first_meetings[g]; m < at_.first_meetings[g + 1]; ++m)
+    visit(at_.meetings[m].sentence, at_.meetings[m].first_cell + k - at_.first_features[g]);
 }
 
 // sum_i D(i) E_i[u], summed anew
@@ -171,10 +159,10 @@ LineStep Booster::tight_step(std::size_t k) {
   each_meeting(k, [&](std::size_t s, std::size_t place) {
     if (mass_[s] == 0) return;
     const Cell c = cell(k, place, s);
-    coefficients_[c.low_number] += c.at_low;
-    coefficients_[c.high_number] += c.at_high;
+    coefficients_[at_.low[place]] += c.at_low;
+    coefficients_[at_.high[place]] += c.at_high;
   });
-  return least({coefficients_, at_.exponents(k)}, max_step_);
+  return least(coefficients_, at_.exponents(k), max_step_);
 }
 
 // w = log(-L s / (U (1 - s))) / (U - L), within max_step                                                         (9)
@@ -185,98 +173,62 @@ LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
   if (up == down) return {0, 0};
   const double step = down <= 0 ? -max_step_ : up <= 0 ? max_step_ : log(down / up) / (high - low);
   const double size = std::clamp(step, -max_step_, max_step_);
-  return {size, s * expm1(size * low) + (1 - s) * expm1(size * high)};
+  return {size, risk * (s * expm1(size * low) + (1 - s) * expm1(size * high))};
 }
 
+// The feature that promises most is solved for first, then all that promise more than the best found so far. By the loose bound
+// a feature promises the gain of its sums, but for rounding.
 Chosen Booster::choose(std::size_t n_threads) {
   const double risk = total();
   if (!(risk > 0) || !std::isfinite(risk)) return {};
-  Chosen chosen = bound_ == Bound::loose ? choose_loose() : choose_tight();
-  if (chosen.feature < 0) return chosen;
-  if (bound_ == Bound::exact) {
-    const LineStep exact = exact_step(chosen.feature, n_threads);
-    if (exact.gain < 0) {  // where it is not known, the step of the tight bound stands
-      chosen.step = exact.size;
-      chosen.log_bound = log1p(std::max(exact.gain, -1.0));
-    }
-  }
-  return chosen;
-}
-
-Chosen Booster::choose_loose() {
-  const double risk = total();
-  double best = 0;
-  for (std::size_t k = 0; k < at_.n_features(); ++k) {
-    gains_[k] = loose_step(k, up_[k] - down_[k], risk).gain;
-    best = std::min(best, gains_[k]);
-  }
-  // Those that rounding could have kept from being the best are summed anew.
-  const double slack = kRounding * kRounding / risk + 1e-9 * std::fabs(best);
-  Chosen chosen;
-  double least = -kNothing;
-  for (std::size_t k = 0; k < at_.n_features(); ++k) {
-    if (gains_[k] > best + slack) continue;
-    const LineStep step = loose_step(k, pulled(k), risk);
-    if (step.gain < least) {
-      least = step.gain;
-      chosen = {static_cast<std::int64_t>(k), step.size, log1p(step.gain)};
-    }
-  }
-  return chosen;
-}
-
-// The feature that promises most is solved for first, then all that promise more than the best found so far.
-Chosen Booster::choose_tight() {
-  const double risk = total();
-  const std::size_t n = at_.n_features();
-  const auto promise = [&](std::size_t k) {
+  const bool loose = bound_ == Bound::loose;
+  std::vector<double> promises(at_.n_features());
+  for (std::size_t k = 0; k < promises.size(); ++k) {
     const double root = std::fabs(std::sqrt(std::max(down_[k], 0.0)) - std::sqrt(std::max(up_[k], 0.0))) + kRounding;
-    return -root * root / nearest_[k];
-  };
+    promises[k] = loose ? loose_step(k, up_[k] - down_[k], risk).gain * (1 + 1e-9) - kRounding * kRounding
+                        : -root * root / nearest_[k];
+  }
   double best = -kNothing * risk;
   const auto solve = [&](std::size_t k) {
-    if (!solved_[k]) {
-      const LineStep step = tight_step(k);
-      gains_[k] = step.gain;
-      steps_[k] = step.size;
-      solved_[k] = 1;
-    }
-    best = std::min(best, gains_[k]);
+    if (loose) steps_[k] = loose_step(k, pulled(k), risk);
+    else if (!solved_[k]) steps_[k] = tight_step(k), solved_[k] = 1;
+    best = std::min(best, steps_[k].gain);
   };
-  std::vector<double> promises(n);
-  for (std::size_t k = 0; k < n; ++k) promises[k] = promise(k);
-  if (n) solve(std::min_element(promises.begin(), promises.end()) - promises.begin());
-  for (std::size_t k = 0; k < n; ++k)
+  if (!promises.empty()) solve(std::min_element(promises.begin(), promises.end()) - promises.begin());
+  for (std::size_t k = 0; k < promises.size(); ++k)
     if (promises[k] <= best) solve(k);
-  for (std::size_t k = 0; k < n; ++k)
-    if (promises[k] <= best && solved_[k] && gains_[k] == best)
-      return {static_cast<std::int64_t>(k), steps_[k], log1p(std::max(best / risk, -1.0))};
-  return {};
+  std::size_t k = 0;
+  while (k < promises.size() && !(promises[k] <= best && steps_[k].gain == best)) ++k;
+  if (k == promises.size()) return {};
+  LineStep step = steps_[k];
+  if (bound_ == Bound::exact)
+    if (const LineStep exact = least(pulled(k), step.size, max_step_, [&](double w) { return exact_at(k, w, n_threads); });
+        exact.gain < 0)  // where it is not known, the step of the tight bound stands
+      step = exact;
+  return {static_cast<std::int64_t>(k), step.size, log1p(std::max(step.gain / risk, -1.0))};
 }
 
 Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   parameters_[feature] += size;
   sums_.change(feature, parameters_[feature]);
-  std::vector<std::uint32_t> sentences;
+  std::vector<std::uint32_t> sentences, meetings;
   Touched touched;
   each_meeting(feature, [&](std::size_t s, std::size_t cell) {
     // |change of the loss| <= |w| (U_i - L_i): a sentence that counts for nothing even so can wait.
-    const double range = at_.exponents(feature)[at_.high_number(cell)] - at_.exponents(feature)[at_.low_number(cell)];
-    most_[s] += std::fabs(size) * range;
+    most_[s] += std::fabs(size) * (at_.exponents(feature)[at_.high[cell]] - at_.exponents(feature)[at_.low[cell]]);
     stale_[s] = 1;
-    if (!counts(s, most_[s])) return;
+    if (!counts(s)) return;
     sentences.push_back(static_cast<std::uint32_t>(s));
-    touched.tokens += starts_[s + 1] - starts_[s];
+    const auto met = at_.meetings_of_sentence(s);
+    meetings.insert(meetings.end(), met.begin(), met.end());
+    touched.tokens += examples_.starts[s + 1] - examples_.starts[s];
   });
   touched.sentences = sentences.size();
-  const std::vector<std::uint32_t> meetings = meetings_of(sentences);
+  std::sort(meetings.begin(), meetings.end());
   tally(meetings, -1, n_threads);
   run(sentences, n_threads);
   for (std::uint32_t s : sentences) weigh(s);
   tally(meetings, 1, n_threads);
-  for (std::size_t i = 0; i < meetings.size(); ++i)
-    if (i == 0 || at_.group_of_meeting(meetings[i]) != at_.group_of_meeting(meetings[i - 1]))
-      touched.features += at_.n_features_of(at_.group_of_meeting(meetings[i]));
   rescale(n_threads);
   return touched;
 }
@@ -289,38 +241,24 @@ void Booster::rescale(std::size_t n_threads) {
   for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
     constexpr double kStage = -(kVanishes + kRescale);
     double until = risk + kRescale;  // the scale is near enough, or someone joins
-    for (std::size_t s = 0; s < n_sentences_; ++s)
-      if (stale_[s]) until = std::max(until, log(weights_ ? weights_[s] : 1.0) + most_[s] - kVanishes);
+    for (const std::uint32_t s : waiting(true)) until = std::max(until, log_weights_[s] + most_[s] - kVanishes);
     const double n_stages = std::ceil((scale_ - until) / kStage);
     scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
-    std::vector<std::uint32_t> waiting;
-    for (std::size_t s = 0; s < n_sentences_; ++s)
-      if (stale_[s] && counts(s, most_[s])) waiting.push_back(static_cast<std::uint32_t>(s));
-    run(waiting, n_threads);
+    run(waiting(false), n_threads);
     changed = true;
   }
   if (changed) tally_all(n_threads);
 }
 
-std::vector<Booster::Meeting> Booster::meetings(std::size_t k) const {
-  std::vector<Meeting> out;
-  each_meeting(k, [&](std::size_t s, std::size_t cell) {
-    const double low = at_.exponents(k)[at_.low_number(cell)], high = at_.exponents(k)[at_.high_number(cell)];
-    const double expected = mass_[s] > 0 ? excess_[cell] / -expm1(-losses_[s]) : 0;
-    out.push_back({s, low, high, low < high ? (high - expected) / (high - low) : 0});
-  });
-  return out;
-}
-
 // R(w) = sum_i weight_i (exp(loss_i(w)) - 1), and its slope sum_i weight_i exp(loss_i(w)) (E_w[Phi_k] - Phi_k(gold))
-Booster::Slope Booster::slope_at(std::size_t k, double w, std::size_t n_threads) {
+LinePoint Booster::exact_at(std::size_t k, double w, std::size_t n_threads) {
   constexpr double kMostLog = 600;  // what is more is as bad, and no number
   struct Run {
     std::size_t sentence, cell;
     double value = 0, slope = 0, weight = 0;
   };
   std::vector<Run> runs;
-  Slope out{0, 0, 0};
+  LinePoint out{0, 0};
   each_meeting(k, [&](std::size_t s, std::size_t place) {
     if (mass_[s] == 0) return;
     const Cell c = cell(k, place, s);
@@ -336,7 +274,7 @@ Booster::Slope Booster::slope_at(std::size_t k, double w, std::size_t n_threads)
   parallel_blocks(runs.size(), 1, n_threads, [] { return Scratch{}; }, [&](Scratch& scratch, std::size_t i, std::size_t) {
     Run& run = runs[i];
     const double loss = run_one(run.sentence, scratch);
-    run.weight = exp(std::min(kMostLog, log(weights_ ? weights_[run.sentence] : 1.0) + loss - scale_));
+    run.weight = exp(std::min(kMostLog, log_weights_[run.sentence] + loss - scale_));
     run.value = run.weight * -expm1(-loss) - mass_[run.sentence];
     at_.each_excess(run.sentence, scratch.residual, scratch.piece, [&](std::size_t cell, double by) {
       if (cell == run.cell) run.slope += run.weight * by;
@@ -345,34 +283,6 @@ Booster::Slope Booster::slope_at(std::size_t k, double w, std::size_t n_threads)
   sums_.change(k, parameters_[k]);
   for (const Run& run : runs) out.value += run.value, out.slope += run.slope, out.rounding += kRoundingOfSlope * run.weight;
   return out;
-}
-
-double Booster::exact(std::size_t k, double step, std::size_t n_threads) {
-  return 1 + slope_at(k, step, n_threads).value / total();
-}
-
-// R is convex in w: from the tight step on by secants of the slope, within what is known to hold its root.
-LineStep Booster::exact_step(std::size_t k, std::size_t n_threads) {
-  constexpr int kMost = 60;
-  const double slope = pulled(k), end = slope < 0 ? max_step_ : -max_step_;
-  double before = 0, slope_before = slope, low = 0, high = end, w = tight_step(k).size;
-  Slope at = slope_at(k, w, n_threads);
-  bool within = false;  // whether the slope at `high` is known to have changed its sign
-  for (int i = 0; i < kMost && w != 0 && std::fabs(at.slope) > at.rounding; ++i) {
-    if ((at.slope < 0) == (slope < 0)) {
-      if (w == end) break;
-      low = w;
-    } else {
-      high = w, within = true;
-    }
-    double next = w - at.slope * (w - before) / (at.slope - slope_before);
-    const double least = std::min(low, high), most = std::max(low, high);
-    if (!(next > least && next < most)) next = within ? low + (high - low) / 2 : end;
-    if (std::fabs(next - w) <= kNothing * (1 + std::fabs(w))) break;
-    before = w, slope_before = at.slope, w = next;
-    at = slope_at(k, w, n_threads);
-  }
-  return {w, at.value / total()};
 }
 
 }  // namespace trellis

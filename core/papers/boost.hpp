@@ -44,7 +44,7 @@ struct Chosen {
 };
 
 struct Touched {
-  std::size_t sentences = 0, tokens = 0, features = 0;  // run again; summed again
+  std::size_t sentences = 0, tokens = 0;  // run again
 };
 
 class Booster {
@@ -65,16 +65,6 @@ class Booster {
   const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i, after refresh()
   void refresh(std::size_t n_threads);                           // run the sentences that were left waiting
 
-  // What is known of one feature: every sentence it can occur in, with L_i, U_i and s_i.
-  struct Meeting {
-    std::size_t sentence;
-    double low, high, s;
-  };
-  std::vector<Meeting> meetings(std::size_t feature) const;
-  // The truth about a step: what it multiplies R by; and the best one.
-  double exact(std::size_t feature, double step, std::size_t n_threads);
-  LineStep exact_step(std::size_t feature, std::size_t n_threads);
-
  private:
   struct Scratch {
     SentenceSums<double>::Scratch chain;
@@ -83,50 +73,42 @@ class Booster {
   };
   double run_one(std::size_t s, Scratch& scratch) const;
   void run(std::span<const std::uint32_t> sentences, std::size_t n_threads);
-  bool counts(std::size_t s, double loss) const;
+  bool counts(std::size_t s) const;
+  std::vector<std::uint32_t> waiting(bool all) const;
   void weigh(std::size_t s);
   void rescale(std::size_t n_threads);
   struct Cell {  // what one sentence gives to the tight bound of one feature: masses at exponents L and U
     double low, high, at_low, at_high;
-    std::uint32_t low_number, high_number;
   };
   Cell cell(std::size_t k, std::size_t cell, std::size_t s) const;
   template <class Visit>
   void each_meeting(std::size_t k, Visit visit) const;
-  std::vector<std::uint32_t> meetings_of(std::span<const std::uint32_t> sentences) const;
   void tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads);
   void tally_all(std::size_t n_threads);
   double total() const;
   double pulled(std::size_t k) const;
   LineStep tight_step(std::size_t k);
   LineStep loose_step(std::size_t k, double drawn, double risk) const;
-  Chosen choose_loose();
-  Chosen choose_tight();
-  struct Slope {  // (Z(w) - 1) R / exp(scale) along one feature, its slope, and what rounding may have made of the slope
-    double value, slope, rounding;
-  };
-  Slope slope_at(std::size_t k, double w, std::size_t n_threads);
+  LinePoint exact_at(std::size_t k, double w, std::size_t n_threads);
 
   const Layout layout_;
-  const std::int64_t* starts_;
-  const std::size_t n_sentences_;
-  const double* weights_;
+  const Examples examples_;
   const Bound bound_;
   const double max_step_;
   Occurrences at_;
   SentenceSums<double> sums_;
   std::vector<double> parameters_;
   double scale_ = 0;
-  std::vector<double> losses_;      // [n_sentences] as last run
-  std::vector<double> most_;        // [n_sentences] what the loss is at most by now
-  std::vector<double> mass_;        // [n_sentences] weight_i (1 / p_i - 1) / exp(scale)
-  std::vector<double> pull_;        // [n_sentences] weight_i / p_i / exp(scale)
+  std::vector<double> log_weights_;  // [n_sentences]
+  std::vector<double> losses_;       // [n_sentences] as last run
+  std::vector<double> most_;         // [n_sentences] what the loss is at most by now
+  std::vector<double> mass_;         // [n_sentences] weight_i (1 / p_i - 1) / exp(scale)
+  std::vector<double> pull_;         // [n_sentences] weight_i / p_i / exp(scale)
   std::vector<std::uint8_t> stale_;  // [n_sentences] changed since it was run, and known to count for nothing
-  std::vector<double> excess_;      // [n_cells] E_p[Phi_k] - Phi_k(gold)
+  std::vector<double> excess_;       // [n_cells] E_p[Phi_k] - Phi_k(gold)
   std::vector<double> down_, up_;     // [n_features] A and B, but for rounding
   std::vector<double> nearest_;       // [n_features] the exponent nearest to 0, but 0 itself
-  std::vector<double> gains_;         // [n_features] where solved_, the least value of the tight bound less 1, times R
-  std::vector<double> steps_;         // [n_features] and where it is
+  std::vector<LineStep> steps_;       // [n_features] where solved_: the least value of the bound less 1, times R, and its step
   std::vector<std::uint8_t> solved_;  // [n_features]
   std::vector<double> coefficients_;  // of the feature being solved for
 };

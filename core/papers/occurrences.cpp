@@ -4,231 +4,133 @@
 #include <numeric>
 
 namespace trellis {
-namespace {
-
-// How many tokens later a run of labels can occur again at the earliest.
-int period_of(const std::size_t* labels, int n) {
-  for (int shift = 1; shift < n; ++shift)
-    if (std::equal(labels + shift, labels + n, labels)) return shift;
-  return n;
-}
-
-}  // namespace
 
 Occurrences::Occurrences(const Layout& layout, const Examples& examples)
-    : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences), gold_(examples.gold),
-      L_(layout.n_labels), stride_(padded(layout.n_labels)),
-      n_edge_groups_(data_.edge_attributes.starts ? layout.n_edge_attributes : 0),
-      label_group_(layout.n_attributes + n_edge_groups_) {
+    : layout_(layout), examples_(examples), data_(examples.data), L_(layout.n_labels), stride_(padded(layout.n_labels)),
+      label_group_(layout.n_attributes + (data_.edge_attributes.starts ? layout.n_edge_attributes : 0)) {
   const std::size_t n_slots = layout.row_labels.size();
-  for (std::size_t a = 0; a < layout.n_attributes; ++a) first_features_.push_back(layout.row_starts[a]);
-  for (std::size_t a = 0; a < n_edge_groups_; ++a) first_features_.push_back(n_slots + layout.edge_row_starts[a]);
-  first_features_.push_back(n_slots + layout.edge_row_labels.size());
-  first_features_.push_back(layout.n_parameters());
+  for (std::size_t a = 0; a < layout.n_attributes; ++a) first_features.push_back(layout.row_starts[a]);
+  for (std::size_t g = layout.n_attributes; g < label_group_; ++g)
+    first_features.push_back(n_slots + layout.edge_row_starts[g - layout.n_attributes]);
+  first_features.push_back(n_slots + layout.edge_row_labels.size());
+  first_features.push_back(layout.n_parameters());
   list_meetings();
   set_ranges();
 }
 
 std::size_t Occurrences::group_of_feature(std::size_t k) const {
-  return std::upper_bound(first_features_.begin(), first_features_.end(), k) - first_features_.begin() - 1;
+  return std::upper_bound(first_features.begin(), first_features.end(), k) - first_features.begin() - 1;
 }
 
 void Occurrences::list_meetings() {
-  const std::size_t n_tokens = n_sentences_ ? starts_[n_sentences_] : 0;
-  // First how many meetings each group has, then which; the sentence last met tells a new one.
-  std::vector<std::size_t> counts(n_groups() + 1, 0), next;
-  std::vector<std::uint32_t> last(n_groups(), kNoMeeting);
-  item_meeting_.assign(n_tokens ? data_.attributes.starts[n_tokens] : 0, kNoMeeting);
-  edge_item_meeting_.assign(n_edge_groups_ && n_tokens ? data_.edge_attributes.starts[n_tokens] : 0, kNoMeeting);
-  const auto visit = [&](auto&& met) {
-    std::fill(last.begin(), last.end(), kNoMeeting);
-    for (std::size_t s = 0; s < n_sentences_; ++s) {
-      const auto meet = [&](std::size_t g, std::uint32_t* item) {
-        if (n_features_of(g) == 0) return;
-        met(g, s, last[g] != s, item);
-        last[g] = static_cast<std::uint32_t>(s);
-      };
-      for (std::int64_t t = starts_[s]; t < starts_[s + 1]; ++t) {
-        const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
-        for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i) meet(at.ids[i], &item_meeting_[i]);
-        if (n_edge_groups_)
-          for (std::int64_t i = edge_at.starts[t]; i < edge_at.starts[t + 1]; ++i)
-            meet(layout_.n_attributes + edge_at.ids[i], &edge_item_meeting_[i]);
-        meet(label_group_, nullptr);
+  // Calls visit(group, place) for what stands at all tokens, in their order.
+  const auto each_place = [&](auto visit) {
+    for (std::size_t s = 0; s < examples_.n_sentences; ++s)
+      for (std::int64_t t = examples_.starts[s]; t < examples_.starts[s + 1]; ++t) {
+        const auto stand = [&](std::size_t group, float value) {
+          const Place place{static_cast<std::uint32_t>(s), static_cast<std::int32_t>(t - examples_.starts[s]), value};
+          if (n_features_of(group)) visit(group, place);
+        };
+        data_.attributes.each(t, [&](std::int32_t a, float value) { stand(a, value); });
+        if (data_.edge_attributes.starts)
+          data_.edge_attributes.each(t, [&](std::int32_t a, float value) { stand(layout_.n_attributes + a, value); });
+        stand(label_group_, 1);
       }
-    }
   };
-  visit([&](std::size_t g, std::size_t, bool is_new, std::uint32_t*) { counts[g + 1] += is_new; });
-  std::partial_sum(counts.begin(), counts.end(), counts.begin());
-  first_meetings_ = counts;
-  next = counts;
-  sentence_of_.resize(counts.back());
-  group_of_.resize(counts.back());
-  sentence_starts_.assign(n_sentences_ + 1, 0);
-  label_meeting_.assign(n_sentences_, kNoMeeting);
-  visit([&](std::size_t g, std::size_t s, bool is_new, std::uint32_t* item) {
-    if (is_new) {
-      sentence_of_[next[g]] = static_cast<std::uint32_t>(s);
-      group_of_[next[g]++] = static_cast<std::uint32_t>(g);
-      meetings_.push_back(static_cast<std::uint32_t>(next[g] - 1));
+  std::vector<std::size_t> next(n_groups() + 1);
+  each_place([&](std::size_t g, const Place&) { ++next[g + 1]; });
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  places_.resize(next.back());
+  each_place([&](std::size_t g, const Place& place) { places_[next[g]++] = place; });  // then next[g] is where g ends
+
+  sentence_starts_.assign(examples_.n_sentences + 1, 0);
+  std::size_t place = 0, cell = 0;
+  for (std::size_t g = 0; g < n_groups(); ++g) {
+    first_meetings.push_back(meetings.size());
+    for (; place < next[g]; ++place) {
+      const std::uint32_t s = places_[place].sentence;
+      if (meetings.size() > first_meetings.back() && meetings.back().sentence == s) continue;
+      meetings.push_back({static_cast<std::uint32_t>(g), s, place, cell});
+      cell += n_features_of(g);
       ++sentence_starts_[s + 1];
     }
-    if (item) *item = static_cast<std::uint32_t>(next[g] - 1);
-    else label_meeting_[s] = static_cast<std::uint32_t>(next[g] - 1);
-  });
+  }
+  first_meetings.push_back(meetings.size());
   std::partial_sum(sentence_starts_.begin(), sentence_starts_.end(), sentence_starts_.begin());
-  first_cells_.assign(1, 0);
-  for (std::size_t g = 0; g < n_groups(); ++g)
-    first_cells_.push_back(first_cells_[g] + (first_meetings_[g + 1] - first_meetings_[g]) * n_features_of(g));
+  of_sentences_.resize(meetings.size());
+  next.assign(sentence_starts_.begin(), sentence_starts_.end());
+  for (std::size_t m = 0; m < meetings.size(); ++m) of_sentences_[next[meetings[m].sentence]++] = static_cast<std::uint32_t>(m);
+  meetings.push_back({static_cast<std::uint32_t>(n_groups()), 0, place, cell});
 }
 
-// Every token at which a group meets sentence s, once, with the sum of its values there; by meeting, then by token.
-void Occurrences::list_places(std::size_t s, std::vector<Place>& places) const {
-  places.clear();
-  const auto begin = starts_[s];
-  for (std::int64_t t = begin; t < starts_[s + 1]; ++t) {
-    const auto token = static_cast<std::int32_t>(t - begin);
-    const Sites &at = data_.attributes, &edge_at = data_.edge_attributes;
-    for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
-      if (item_meeting_[i] != kNoMeeting) places.push_back({item_meeting_[i], token, at.value(i)});
-    if (n_edge_groups_)
-      for (std::int64_t i = edge_at.starts[t]; i < edge_at.starts[t + 1]; ++i)
-        if (edge_item_meeting_[i] != kNoMeeting) places.push_back({edge_item_meeting_[i], token, edge_at.value(i)});
-  }
-  std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return a.meeting != b.meeting ? a.meeting < b.meeting : a.token < b.token;
-  });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (kept && places[kept - 1].meeting == places[i].meeting && places[kept - 1].token == places[i].token)
-      places[kept - 1].value += places[i].value;
-    else
-      places[kept++] = places[i];
-  }
-  places.resize(kept);
+// The labels of feature k, which end at its token.
+Occurrences::Run Occurrences::run_of(std::size_t k) const {
+  if (k < layout_.row_labels.size()) return {{layout_.row_labels[k]}, 1};
+  k -= layout_.row_labels.size();
+  const std::size_t n_edges = layout_.edge_row_labels.size(), n_pairs = layout_.edge_places.size();
+  const bool triple = k >= n_edges + n_pairs;
+  const std::size_t cell = k < n_edges ? layout_.edge_row_labels[k]
+                           : triple    ? layout_.tri_places[k - n_edges - n_pairs]
+                                       : layout_.edge_places[k - n_edges];
+  const std::size_t before = cell / stride_, z = cell % stride_;
+  if (triple) return {{before / (L_ + 1), before % (L_ + 1), z}, 3};
+  return {{before, z}, 2};
 }
 
-bool Occurrences::may_have(std::size_t token, std::size_t label) const {
-  return !data_.sets.starts || allows(data_.sets, token, label);
-}
-
-bool Occurrences::forces(std::size_t token) const {
-  return L_ == 1 || (data_.sets.starts && labels_of(data_.sets, token).size() == 1);
-}
-
-void Occurrences::range_of_attribute(std::size_t s, std::span<const Place> places, std::size_t label, double& low,
-                                     double& high) const {
-  low = high = 0;
+// L and U of a run of labels, NULL standing before the sentence only: as many as fit beside each other.
+//   most[i] = max(most[i - 1], value + most[the places `period` before]),    least[i] likewise
+std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std::vector<Reach>& reached) const {
+  const std::size_t* end = run.labels + run.length;
+  std::int32_t period = 1;
+  while (period < run.length && !std::equal(run.labels + period, end, run.labels)) ++period;
+  const std::int64_t begin = examples_.starts[meetings[m].sentence];
   double gold = 0;
-  for (const Place& p : places) {
-    const std::size_t token = starts_[s] + p.token;
-    if (gold_label(s, p.token) == label) gold += p.value;
-    if (!may_have(token, label)) continue;
-    const bool forced = forces(token);
-    high += forced ? p.value : std::max(p.value, 0.0);
-    low += forced ? p.value : std::min(p.value, 0.0);
-  }
-  low -= gold;
-  high -= gold;
-}
-
-// A run of labels that ends at each place, NULL standing before the sentence only: as many as fit beside each other.
-void Occurrences::range_of_run(std::size_t s, std::span<const Place> places, const std::size_t* labels, int n_labels,
-                               double& low, double& high) const {
-  const int period = period_of(labels, n_labels);
-  low = high = 0;
-  double gold = 0;
-  // best[i]: the most that the first i places can hold, = max(best[i-1], value + best[those `period` before]); least
-  // likewise
-  std::vector<double> best{0}, least{0};
-  std::vector<std::int32_t> tokens;
-  for (const Place& p : places) {
+  reached.assign(1, {0, 0, -run.length});
+  const Place* last = places_.data() + meetings[m + 1].first_place;
+  for (const Place* p = places_.data() + meetings[m].first_place; p < last;) {
+    const std::int32_t token = p->token;
+    double value = 0;
+    for (; p < last && p->token == token; ++p) value += p->value;
     bool possible = true, is_gold = true, forced = true;
-    for (int back = 0; back < n_labels; ++back) {
-      const std::size_t label = labels[n_labels - 1 - back];
-      const std::ptrdiff_t t = p.token - back;
-      is_gold = is_gold && gold_label(s, t) == label;
-      if (t < 0) {
-        possible = possible && label == L_;
-      } else {
-        possible = possible && label != L_ && may_have(starts_[s] + t, label);
-        forced = forced && forces(starts_[s] + t);
+    for (std::int32_t back = 0; back < run.length; ++back) {
+      const std::size_t label = end[-1 - back];
+      const bool is_null = label == L_;
+      if (token < back) {
+        possible = possible && is_null, is_gold = is_gold && is_null;
+        continue;
       }
+      const std::size_t t = begin + token - back;
+      is_gold = is_gold && static_cast<std::size_t>(examples_.gold[t]) == label;
+      possible = possible && !is_null && (!data_.sets.starts || allows(data_.sets, t, label));
+      forced = forced && (L_ == 1 || (data_.sets.starts && labels_of(data_.sets, t).size() == 1));
     }
-    if (is_gold) gold += p.value;
+    if (is_gold) gold += value;
     if (!possible) continue;
-    if (forced) low += std::max(p.value, 0.0);
-    std::size_t before = tokens.size();
-    while (before > 0 && p.token - tokens[before - 1] < period) --before;
-    tokens.push_back(p.token);
-    best.push_back(std::max(best.back(), p.value + best[before]));
-    least.push_back(std::min(least.back(), p.value + least[before]));
+    const Reach* before = &reached.back();
+    while (token - before->token < period) --before;
+    const Reach with{before->least + value, before->most + value, token};
+    const Reach free{std::min(reached.back().least, with.least), std::max(reached.back().most, with.most), token};
+    reached.push_back(forced ? with : free);
   }
-  high = best.back() - gold;
-  low += least.back() - gold;
+  return {reached.back().least - gold, reached.back().most - gold};
 }
 
-// Which labels a place in the matrix of label pairs, or of triples, stands for: x, y, z.
-std::array<std::size_t, 3> Occurrences::labels_at(std::size_t place) const {
-  const std::size_t before = place / stride_;
-  return {before / (L_ + 1), before % (L_ + 1), place % stride_};
-}
-
-void Occurrences::set_label_ranges(std::size_t s, double* lows, double* highs) const {
-  const std::size_t n_pairs = layout_.edge_places.size();
-  const std::int64_t n = starts_[s + 1] - starts_[s];
-  const bool free = !data_.sets.starts && L_ > 1;
-  std::vector<Place> places;
-  for (std::int64_t t = 0; t < n && !free; ++t) places.push_back({0, static_cast<std::int32_t>(t), 1.0});
-  for (std::size_t j = 0; j < n_features_of(label_group_); ++j) {
-    const bool triple = j >= n_pairs;
-    const auto labels = labels_at(triple ? layout_.tri_places[j - n_pairs] : layout_.edge_places[j]);
-    const int length = triple ? 3 : 2;
-    const std::size_t* run = labels.data() + 3 - length;
-    if (!free) {
-      range_of_run(s, places, run, length, lows[j], highs[j]);
-      continue;
-    }
-    // Every label is free: a run fits once after NULL, else once every `period` tokens.
-    const std::int64_t inside = length - std::count(run, run + length, L_), period = period_of(run, length);
-    lows[j] = 0;
-    highs[j] = n < inside ? 0 : inside < length ? 1 : static_cast<double>((n - inside + period) / period);
-  }
-  if (free) each_gold_run(s, [&](std::size_t j) { lows[j] -= 1, highs[j] -= 1; });
-}
-
+// The distinct values of every feature, and which of them each cell has.
 void Occurrences::set_ranges() {
-  std::vector<double> lows(first_cells_.back()), highs(first_cells_.back());
-  std::vector<Place> places;
-  for (std::size_t s = 0; s < n_sentences_; ++s) {
-    list_places(s, places);
-    for (std::size_t i = 0, end = 0; i < places.size(); i = end) {
-      while (end < places.size() && places[end].meeting == places[i].meeting) ++end;
-      const std::span<const Place> here(places.data() + i, end - i);
-      const std::size_t g = group_of_[places[i].meeting], cell = first_cell(places[i].meeting), first = first_features_[g];
-      for (std::size_t j = 0; j < n_features_of(g); ++j) {
-        if (g < layout_.n_attributes) {
-          range_of_attribute(s, here, layout_.row_labels[first + j], lows[cell + j], highs[cell + j]);
-        } else {
-          const auto labels = labels_at(layout_.edge_row_labels[first - layout_.row_labels.size() + j]);
-          range_of_run(s, here, labels.data() + 1, 2, lows[cell + j], highs[cell + j]);
-        }
-      }
-    }
-    if (label_meeting_[s] == kNoMeeting) continue;
-    const std::size_t cell = first_cell(label_meeting_[s]);
-    set_label_ranges(s, lows.data() + cell, highs.data() + cell);
-  }
-  // The distinct values of every feature, and which of them each cell has.
-  low_.resize(lows.size());
-  high_.resize(lows.size());
+  low.resize(meetings.back().first_cell);
+  high.resize(low.size());
   exponent_starts_.assign(1, 0);
+  std::vector<Reach> reached;
+  std::vector<std::pair<double, double>> ranges;
   std::vector<double> seen;
   for (std::size_t g = 0; g < n_groups(); ++g)
-    for (std::size_t j = 0, step = n_features_of(g); j < step; ++j) {
-      seen.assign(1, 0.0);
-      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step)
-        seen.insert(seen.end(), {lows[cell], highs[cell]});
+    for (std::size_t k = first_features[g]; k < first_features[g + 1]; ++k) {
+      const Run run = run_of(k);
+      ranges.clear(), seen.assign(1, 0.0);
+      for (std::size_t m = first_meetings[g]; m < first_meetings[g + 1]; ++m) {
+        ranges.push_back(range(m, run, reached));
+        seen.insert(seen.end(), {ranges.back().first, ranges.back().second});
+      }
       std::sort(seen.begin(), seen.end());
       seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
       exponents_.insert(exponents_.end(), seen.begin(), seen.end());
@@ -236,27 +138,12 @@ void Occurrences::set_ranges() {
       const auto number = [&](double x) {
         return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin());
       };
-      for (std::size_t cell = first_cells_[g] + j; cell < first_cells_[g + 1]; cell += step)
-        low_[cell] = number(lows[cell]), high_[cell] = number(highs[cell]);
+      std::size_t cell = meetings[first_meetings[g]].first_cell + k - first_features[g];
+      for (const auto& [least, most] : ranges) {
+        low[cell] = number(least), high[cell] = number(most);
+        cell += n_features_of(g);
+      }
     }
-}
-
-void Occurrences::clear(std::size_t s, double* cells) const {
-  for (std::uint32_t meeting : meetings_of_sentence(s))
-    std::fill_n(cells + first_cell(meeting), n_features_of(group_of_[meeting]), 0.0);
-}
-
-// Calls found(j) for every label pair and triple j of the gold path that has a weight.
-template <class Found>
-void Occurrences::each_gold_run(std::size_t s, Found found) const {
-  const auto look_up = [&](std::span<const std::int32_t> places, std::size_t place, std::size_t first) {
-    const auto at = std::lower_bound(places.begin(), places.end(), static_cast<std::int32_t>(place));
-    if (at != places.end() && *at == static_cast<std::int32_t>(place)) found(first + (at - places.begin()));
-  };
-  each_part(gold_ + starts_[s], static_cast<std::size_t>(starts_[s + 1] - starts_[s]), L_, [&](const Part& part) {
-    look_up(layout_.edge_places, part.cell(1, L_, stride_), 0);
-    look_up(layout_.tri_places, part.cell(2, L_, stride_), layout_.edge_places.size());
-  });
 }
 
 }  // namespace trellis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "engine/chain_passes.hpp"
@@ -12,17 +13,13 @@
 namespace trellis {
 namespace {
 
-// One change of one potential, and all changes of one sentence by update.
+// One change of one potential.
 struct Event {
   std::uint32_t cell;
   double by;
 };
-struct Events {
-  std::vector<std::size_t> starts;  // [n_updates + 1]
-  std::vector<Event> list;
-};
 
-// Where the potentials of a sentence lie in one array: label pairs and triples or n-grams, which all sentences share; then
+// Where the potentials of a sentence lie in one array: label pairs and triples or n-grams, which all tokens share; then
 // emit [n, stride]; then, where there are edge templates, edge [n, n_labels + 1, stride], and the shared pairs are not
 // used.
 struct Cells {
@@ -35,12 +32,9 @@ struct Cells {
     if (has_tri) shared += (n_labels + 1) * pairs;
     if (votes.ngrams) shared += votes.ngrams->size();
   }
-  std::size_t size(std::size_t n) const { return shared + n * token(); }
-  std::size_t token() const { return stride + (per_token ? pairs : 0); }
+  std::size_t size(std::size_t n) const { return per_token ? edge(n, n) : emit(n); }
   std::size_t emit(std::size_t t) const { return shared + t * stride; }
-  std::size_t edge(std::size_t n, std::size_t t, std::size_t y) const {
-    return per_token ? shared + n * stride + t * pairs + y * stride : y * stride;
-  }
+  std::size_t edge(std::size_t n, std::size_t t) const { return per_token ? emit(n) + t * pairs : 0; }
 };
 
 // The potentials of one sentence now, and their range over the moments that are being tried.
@@ -72,104 +66,67 @@ struct PotentialRanges {
   }
 };
 
-// Where a row stands in a block of sentences: at a token, whose potentials begin at that cell of all that are the sentences' own.
-struct Occurrence {
-  std::uint32_t cell;
-  float value;
-  std::int32_t next;  // another of the same row, or -1
-};
-
 struct VoteScratch {
   PotentialRanges potentials;
-  Events shared;
-  std::vector<Events> own;              // of each sentence of the block
-  std::vector<std::int32_t> first;      // [n_rows] first occurrence in the block, -1 for none
-  std::vector<Occurrence> occurrences;  // of rows in the block
-  std::vector<std::size_t> starts;      // where the own potentials of each sentence begin in those of the block
-  std::vector<double> sums;             // one update's changes of these potentials
-  std::vector<std::uint8_t> is_summed;  // whether a potential has any
-  std::vector<std::uint32_t> summed;    // those that have
+  std::vector<std::size_t> starts, ends;  // [n_updates + 1] of the events of each
+  std::vector<Event> events;              // of a sentence
   std::vector<double> delta, grown;
   std::vector<std::uint32_t> changed;  // n-grams
   std::vector<std::int32_t> path, next_path;
   Workspace<double> viterbi;
 };
 
-// Replays all updates over some sentences.
-struct Replay {
-  const Votes& votes;
-  const LabelWeights& labels;
-  const ChainData& data;
-  const std::int64_t* starts;
-  Cells cells;
-  VoteScratch& scratch;
-
-  std::size_t pair_row() const { return votes.n_attributes + votes.n_edge_attributes; }
-
-  // The changes of label pairs and triples that all sentences share.
-  void gather_shared() {
-    Events& events = scratch.shared;
-    if (!events.starts.empty()) return;  // by an earlier block
-    events.starts.push_back(0);
-    for (std::size_t u = 0; u < votes.n_updates; ++u) {
-      for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i) {
-        if (votes.rows[i] > pair_row())
-          events.list.push_back({static_cast<std::uint32_t>(cells.pairs + votes.places[i]), votes.changes[i]});
-        else if (votes.rows[i] == pair_row() && !cells.per_token)
-          events.list.push_back({votes.places[i], votes.changes[i]});
-      }
-      events.starts.push_back(events.list.size());
-    }
-  }
-
-  // Where rows stand in sentences [first, last), that of label pairs among them where they differ by token.
-  void index(std::size_t first, std::size_t last) {
-    scratch.first.assign(pair_row() + 1, -1);
-    scratch.occurrences.clear(), scratch.starts.assign(1, 0);
-    const auto stand = [&](std::size_t row, std::size_t cell, float value) {
-      const auto own = static_cast<std::uint32_t>(scratch.starts.back() + cell - cells.shared);
-      scratch.occurrences.push_back({own, value, scratch.first[row]});
-      scratch.first[row] = static_cast<std::int32_t>(scratch.occurrences.size() - 1);
-    };
-    for (std::size_t s = first; s < last; ++s) {
-      const std::size_t begin = starts[s], n = starts[s + 1] - begin;
-      for (std::size_t t = 0; t < n; ++t) {
-        data.attributes.each(begin + t, [&](std::int32_t a, float value) { stand(a, cells.emit(t), value); });
-        if (!cells.per_token) continue;
-        const std::size_t edge = cells.edge(n, t, 0);
-        data.edge_attributes.each(begin + t, [&](std::int32_t a, float value) { stand(votes.n_attributes + a, edge, value); });
-        stand(pair_row(), edge, 1);
-      }
-      scratch.starts.push_back(scratch.starts.back() + n * cells.token());
-    }
-  }
-
-  // The changes of each sentence's own potentials, by sentences [first, last).
-  void gather(std::size_t first, std::size_t last) {
-    index(first, last);
-    scratch.sums.assign(scratch.starts.back(), 0);
-    scratch.is_summed.assign(scratch.starts.back(), 0);
-    scratch.own.resize(last - first);
-    for (Events& events : scratch.own) events.list.clear(), events.starts.assign(1, 0);
-    for (std::size_t u = 0; u < votes.n_updates; ++u) {
+// All updates, to be replayed on the potentials of sentences.
+class Replay {
+ public:
+  Replay(const Votes& votes, const LabelWeights& labels, const ChainData& data, const std::int64_t* starts)
+      : votes_(votes), labels_(labels), data_(data), starts_(starts), cells_(labels, votes, data.edge_attributes.starts),
+        pair_row_(votes.n_attributes + votes.n_edge_attributes), row_starts_(pair_row_ + 3) {
+    const auto row_of = [&](std::int64_t i) { return std::min<std::size_t>(votes.rows[i], pair_row_ + 1); };
+    const std::int64_t n = votes.starts[votes.n_updates];
+    for (std::int64_t i = 0; i < n; ++i) ++row_starts_[row_of(i) + 1];
+    std::partial_sum(row_starts_.begin(), row_starts_.end(), row_starts_.begin());
+    std::vector<std::size_t> next(row_starts_);
+    changes_.resize(static_cast<std::size_t>(n));
+    for (std::uint32_t u = 0; u < votes.n_updates; ++u)
       for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i)
-        for (std::int32_t o = votes.rows[i] > pair_row() ? -1 : scratch.first[votes.rows[i]]; o >= 0;
-             o = scratch.occurrences[o].next) {
-          const std::uint32_t cell = scratch.occurrences[o].cell + votes.places[i];
-          if (!scratch.is_summed[cell]) scratch.is_summed[cell] = 1, scratch.summed.push_back(cell);
-          scratch.sums[cell] += static_cast<double>(scratch.occurrences[o].value) * votes.changes[i];
-        }
-      for (std::uint32_t cell : scratch.summed) {
-        const auto end = std::upper_bound(scratch.starts.begin(), scratch.starts.end(), cell);
-        const std::size_t s = end - scratch.starts.begin() - 1;
-        const auto place = static_cast<std::uint32_t>(cells.shared + cell - scratch.starts[s]);
-        if (scratch.sums[cell] != 0) scratch.own[s].list.push_back({place, scratch.sums[cell]});
-        scratch.sums[cell] = 0, scratch.is_summed[cell] = 0;
-      }
-      scratch.summed.clear();
-      for (Events& events : scratch.own) events.starts.push_back(events.list.size());
-    }
+        changes_[next[row_of(i)]++] = {u, votes.places[i], votes.changes[i]};
   }
+
+  void vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path) const;
+
+ private:
+  struct RowChange {
+    std::uint32_t update, place;
+    float by;
+  };
+
+  // Calls visit(update, cell, by) for all changes of the potentials of a sentence.
+  template <class Visit>
+  void each_change(std::size_t sentence, Visit visit) const {
+    const std::size_t begin = starts_[sentence], n = starts_[sentence + 1] - begin;
+    const auto stand = [&](std::size_t row, std::size_t cell, float value) {
+      for (std::size_t i = row_starts_[row]; i < row_starts_[row + 1]; ++i)
+        visit(changes_[i].update, cell + changes_[i].place, static_cast<double>(value) * changes_[i].by);
+    };
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::size_t edge = cells_.edge(n, t);
+      data_.attributes.each(begin + t, [&](std::int32_t a, float value) { stand(a, cells_.emit(t), value); });
+      if (cells_.per_token)
+        data_.edge_attributes.each(begin + t, [&](std::int32_t a, float value) { stand(votes_.n_attributes + a, edge, value); });
+      if (cells_.per_token || t == 0) stand(pair_row_, edge, 1);
+    }
+    stand(pair_row_ + 1, cells_.pairs, 1);
+  }
+
+  const Votes& votes_;
+  const LabelWeights& labels_;
+  const ChainData& data_;
+  const std::int64_t* starts_;
+  const Cells cells_;
+  const std::size_t pair_row_;           // of label pairs; the next one is that of triples or n-grams
+  std::vector<std::size_t> row_starts_;  // [n_rows + 1]
+  std::vector<RowChange> changes_;       // by rows, then by updates
 };
 
 // One sentence in the range of its potentials.
@@ -227,46 +184,32 @@ TRELLIS_CLONES bool stays_best(const Range& range, std::vector<double>& delta, s
   return range.stays_best(delta, grown);
 }
 
-// The votes of one sentence.
-struct Ballot {
-  struct Share {
-    std::int64_t votes = 0;
-    std::size_t first = 0;  // the moment of the first vote
-  };
-  std::map<std::vector<std::int32_t>, Share> shares;
-
-  void add(const std::vector<std::int32_t>& path, std::int64_t votes, std::size_t moment) {
-    if (votes == 0) return;
-    auto [at, is_new] = shares.try_emplace(path);
-    if (is_new) at->second.first = moment;
-    at->second.votes += votes;
-  }
-  const std::vector<std::int32_t>* winner() const {
-    const std::vector<std::int32_t>* best = nullptr;
-    Share most;
-    for (const auto& [path, share] : shares)
-      if (!best || share.votes > most.votes || (share.votes == most.votes && share.first < most.first))
-        best = &path, most = share;
-    return best;
-  }
-};
-
-void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std::int32_t* path) {
-  const Cells& cells = replay.cells;
-  VoteScratch& scratch = replay.scratch;
-  const std::size_t n = replay.starts[sentence + 1] - replay.starts[sentence];
+void Replay::vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path) const {
+  const Cells& cells = cells_;
+  const Votes& votes = votes_;
+  const std::size_t n = starts_[sentence + 1] - starts_[sentence];
   if (n == 0) return;
+  scratch.starts.assign(votes.n_updates + 1, 0);
+  each_change(sentence, [&](std::size_t u, std::size_t, double) { ++scratch.starts[u + 1]; });
+  std::partial_sum(scratch.starts.begin(), scratch.starts.end(), scratch.starts.begin());
+  scratch.ends = scratch.starts;
+  scratch.events.resize(scratch.starts.back());
+  each_change(sentence, [&](std::size_t u, std::size_t cell, double by) {
+    const auto begin = scratch.events.begin() + scratch.starts[u], end = scratch.events.begin() + scratch.ends[u];
+    for (auto event = end; event != begin && end - event < 4;)  // attributes of one token change the same few potentials
+      if ((--event)->cell == cell) return void(event->by += by);
+    *end = {static_cast<std::uint32_t>(cell), by}, ++scratch.ends[u];
+  });
   PotentialRanges& potentials = scratch.potentials;
   potentials.reset(cells.size(n));
   for (std::size_t t = 0; t < (cells.per_token ? n : 1); ++t)
     for (std::size_t s = 0; s < cells.pairs; ++s)
-      if (replay.labels.edge[s] != 0) potentials.fix(cells.edge(n, t, 0) + s, replay.labels.edge[s]);
-  LabelSets sets = replay.data.sets;
-  if (sets.starts) sets.set_of_token += replay.starts[sentence];
+      if (labels_.edge[s] != 0) potentials.fix(cells.edge(n, t) + s, labels_.edge[s]);
+  LabelSets sets = data_.sets;
+  if (sets.starts) sets.set_of_token += starts_[sentence];
 
   std::vector<double> end;
-  if (replay.labels.end) end.assign(replay.labels.end, replay.labels.end + cells.stride);
-  const Votes& votes = replay.votes;
+  if (labels_.end) end.assign(labels_.end, labels_.end + cells.stride);
   NgramScores<double> now{votes.ngrams, potentials.now.data() + cells.pairs};
   std::optional<NgramBounds<double>> bounds;
   if (votes.ngrams) {
@@ -274,7 +217,7 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
     now.relaxed = bounds->relaxed();
   }
   const auto view = [&](const std::vector<double>& scores) {
-    const double* edge = scores.data() + cells.edge(n, 0, 0);
+    const double* edge = scores.data() + cells.edge(n, 0);
     const LabelTables<double> labels{cells.n_labels, cells.stride, edge,
                                      cells.has_tri ? scores.data() + cells.pairs : nullptr,
                                      end.empty() ? nullptr : end.data(), votes.ngrams ? &now : nullptr};
@@ -286,17 +229,18 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
   std::vector<std::int32_t>&best = scratch.path, &next = scratch.next_path;
   best.resize(n);
   best_path(chain, scratch.viterbi, best.data());
-  Ballot ballot;
+  // Votes of each path, and the moment of the first one, negative: the greatest wins.
+  std::map<std::vector<std::int32_t>, std::pair<std::int64_t, std::int64_t>> ballot;
   std::int64_t count = votes.counts[0];  // votes of the path since it was decoded, at moment `since`
   std::size_t since = 0, moment = 0, stretch = 1;
+  const auto cast = [&] {
+    if (count) ballot.try_emplace(best, 0, -static_cast<std::int64_t>(since)).first->second.first += count;
+  };
   Range range{view(potentials.low), view(potentials.high), nullptr};
   while (moment < votes.n_updates) {
     const std::size_t last = std::min(votes.n_updates, moment + stretch);
-    for (std::size_t u = moment; u < last; ++u) {
-      for (std::size_t i = scratch.shared.starts[u]; i < scratch.shared.starts[u + 1]; ++i)
-        potentials.add(scratch.shared.list[i]);
-      for (std::size_t i = own.starts[u]; i < own.starts[u + 1]; ++i) potentials.add(own.list[i]);
-    }
+    for (std::size_t u = moment; u < last; ++u)
+      for (std::size_t i = scratch.starts[u]; i < scratch.ends[u]; ++i) potentials.add(scratch.events[i]);
     range.path = best.data();
     bool same = potentials.touched.empty();
     if (!same && last > moment + 1) {
@@ -318,7 +262,7 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
       best_path(chain, scratch.viterbi, next.data());
       same = next == best;
       if (!same) {
-        ballot.add(best, count, since);
+        cast();
         std::swap(best, next);
         since = moment + 1;
         count = 0;
@@ -328,23 +272,19 @@ void vote_one(const Replay& replay, const Events& own, std::size_t sentence, std
     moment = last;
     stretch = same && !votes.ngrams ? 2 * stretch : 1;
   }
-  ballot.add(best, count, since);
-  const std::vector<std::int32_t>* winner = ballot.winner();
-  std::copy_n(winner ? winner->data() : best.data(), n, path);
+  cast();
+  const auto winner = std::ranges::max_element(ballot, {}, [](const auto& one) { return one.second; });
+  std::ranges::copy(winner == ballot.end() ? best : winner->first, path);
 }
 
 }  // namespace
 
 void vote_all(const Votes& votes, const LabelWeights& labels, const ChainData& data, const std::int64_t* starts,
               std::size_t n_sentences, std::size_t n_threads, std::int32_t* paths) {
-  parallel_blocks(
-      n_sentences, 16, n_threads, [] { return VoteScratch{}; },
-      [&](VoteScratch& scratch, std::size_t first, std::size_t last) {
-        Replay replay{votes, labels, data, starts, Cells(labels, votes, data.edge_attributes.starts), scratch};
-        replay.gather_shared();
-        replay.gather(first, last);
-        for (std::size_t s = first; s < last; ++s) vote_one(replay, scratch.own[s - first], s, paths + starts[s]);
-      });
+  const Replay replay(votes, labels, data, starts);
+  parallel_blocks(n_sentences, 1, n_threads, [] { return VoteScratch{}; }, [&](VoteScratch& scratch, std::size_t s, std::size_t) {
+    replay.vote(s, scratch, paths + starts[s]);
+  });
 }
 
 }  // namespace trellis

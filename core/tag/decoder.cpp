@@ -55,18 +55,6 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
   constexpr std::size_t kMostOutside = std::size_t{1} << 26;  // floats; a small file can ask for any number of them
   if (n_outside * looks_.size() > kMostOutside / row_stride_)
     throw std::length_error("templates that look too far for so many labels");
-  for (std::size_t c = 0; c < model_.columns.size(); ++c) {
-    const std::size_t n_views = model_.columns[c].views.size();
-    Outside& outside = outside_.emplace_back();
-    for (std::size_t id = 0; id < n_outside; ++id) outside.views.insert(outside.views.end(), n_views, id);
-    outside.vectors.assign(n_outside * n_slots_[c] * row_stride_, 0);
-  }
-  for (const Look& look : looks_)
-    for (std::size_t id = 0; id < n_outside; ++id)
-      for (std::int32_t k : look.templates)
-        if (dimensions_[k].empty())
-          add_row(attribute_of(model_.plan.templates[k], [&](const Atom&) { return static_cast<std::int32_t>(id); }), 1,
-                  outside_[look.column].vectors.data() + (id * n_slots_[look.column] + look.slot) * row_stride_);
 }
 
 Decoder::~Decoder() { delete state_.load(); }
@@ -114,8 +102,14 @@ Batch Decoder::begin() {
     for (const auto& lexicon : *lexicons) bytes += lexicon->bytes();
   if (!lexicons || bytes > cache_bytes_) {
     auto fresh = std::make_shared<Lexicons>();  // takes the place of the others when it is whole: memory may run out
-    for (std::size_t c = 0; c < model_.columns.size(); ++c)
-      fresh->push_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_));
+    const std::int32_t n_outside = 2 * model_.plan.reach;
+    for (std::size_t c = 0; c < model_.columns.size(); ++c) {
+      Lexicon& lexicon = *fresh->emplace_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_, n_outside));
+      for (std::int32_t id = 0; id < n_outside; ++id) {
+        std::fill_n(lexicon.views(Lexicon::outside(id)), lexicon.n_views(), id);
+        sum_vectors(lexicon, static_cast<std::int32_t>(c), Lexicon::outside(id));
+      }
+    }
     for (std::size_t c = n_given(); c < model_.columns.size(); ++c)  // types are values, by the same numbers
       for (std::int32_t value = 0; value < static_cast<std::int32_t>(model_.columns[c].values.size()); ++value)
         (*fresh)[c]->intern(model_.columns[c].values.at(value));

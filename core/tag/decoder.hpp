@@ -172,11 +172,6 @@ class Decoder {
     std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
     HeavyRows<float> rows;
   };
-  // What records are for types, for the 2 * reach positions outside a sentence.
-  struct Outside {
-    std::vector<std::int32_t> views;  // [2 * reach, n_views]
-    std::vector<float> vectors;       // [2 * reach, n_slots, stride]
-  };
   bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
   std::int32_t guess_set(std::string_view word) const;
   void set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type, std::span<const std::string_view> said) const;
@@ -212,7 +207,6 @@ class Decoder {
   LocalNormalizer normalizer_;
   std::vector<Look> looks_;
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
-  std::vector<Outside> outside_;            // [n_columns]
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
   std::vector<std::vector<std::int32_t>> dimensions_;  // [n_templates] of those of vectors the attribute of each dimension
   const std::size_t heavy_stride_;          // padded columns of rows, more than labels if those have parts
@@ -224,8 +218,7 @@ class Decoder {
 
 template <class IdOf>
 std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
-  const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
-  return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, fold));
+  return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, model_.vocabulary.known_folds()));
 }
 
 // The attributes and the numbers of the vector that a template of vectors gives of the string behind a view id.

@@ -17,7 +17,12 @@ class Lexicon {
  public:
   static constexpr std::size_t kBlock = 512;  // records of the first block
 
-  Lexicon(std::size_t n_views, std::size_t vector_size) : n_views_(n_views), vector_size_(vector_size) {}
+  // Before the types come records of the `n_outside` positions outside a sentence.
+  Lexicon(std::size_t n_views, std::size_t vector_size, std::int32_t n_outside)
+      : n_views_(n_views), vector_size_(vector_size), n_outside_(n_outside) {
+    while (room_ < n_outside_) add_block();
+  }
+  static constexpr std::int32_t outside(std::int32_t id) { return -1 - id; }
   std::size_t n_views() const { return n_views_; }
   std::int32_t size() const { return names_.size(); }
   std::string_view name(std::int32_t type) const { return names_[type]; }
@@ -35,7 +40,7 @@ class Lexicon {
   const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
   std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64) + names_.bytes(); }
   std::int32_t intern(std::string_view name) {
-    if (names_.size() == room_) add_block();
+    if (names_.size() + n_outside_ == room_) add_block();
     return names_.intern(name);
   }
 
@@ -47,24 +52,26 @@ class Lexicon {
     std::unique_ptr<std::int32_t[]> ints;  // [kBlock · 2^b, n_views + 2]: view ids, label set, whether defined
     std::unique_ptr<float[]> floats;       // [kBlock · 2^b, n_slots, stride]
   };
-  // Block b holds the types from kBlock · (2^b - 1) on.
+  // Block b holds the records from kBlock · (2^b - 1) on.
   struct Place {
     std::size_t block, record;
   };
-  static Place place(std::int32_t type) {
-    const std::size_t b = std::bit_width(static_cast<std::size_t>(type) / kBlock + 1) - 1;
-    return {b, type - kBlock * ((std::size_t{1} << b) - 1)};
+  Place place(std::int32_t type) const {
+    const auto record = static_cast<std::size_t>(std::int64_t{n_outside_} + type);
+    const std::size_t b = std::bit_width(record / kBlock + 1) - 1;
+    return {b, record - kBlock * ((std::size_t{1} << b) - 1)};
   }
   // Before a number is given: where memory runs out no type is without a record.
   void add_block() {
-    Block& block = blocks_[place(room_).block];
-    const std::size_t n = kBlock << place(room_).block;
+    const std::size_t b = place(room_ - n_outside_).block, n = kBlock << b;
+    Block& block = blocks_[b];
     block.floats = std::make_unique_for_overwrite<float[]>(n * vector_size_);  // written when defined
     block.ints = std::make_unique<std::int32_t[]>(n * (n_views_ + 2));
     room_ += static_cast<std::int32_t>(n);
   }
   std::size_t n_views_, vector_size_;
-  std::int32_t room_ = 0;  // for how many types there are records
+  std::int32_t n_outside_;
+  std::int32_t room_ = 0;  // how many records there are
   Interner names_;
   std::array<Block, 24> blocks_;  // room for all numbers a type can have
 };

@@ -57,20 +57,17 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
   for (std::size_t c = 0; c < model_.columns.size(); ++c) {
     const std::int32_t** views = buffers.views.data() + c * width;
     const float** vectors = buffers.vectors.data() + c * width;
-    const Outside& outside = outside_[c];
-    const std::size_t n_views = model_.columns[c].views.size(), vector_size = n_slots_[c] * row_stride_;
-    for (std::size_t d = 1; d <= reach; ++d) {  // distance d before the sentence is id d - 1, after it reach + d - 1
-      views[reach - d] = outside.views.data() + (d - 1) * n_views;
-      vectors[reach - d] = outside.vectors.data() + (d - 1) * vector_size;
-      views[reach + n + d - 1] = outside.views.data() + (reach + d - 1) * n_views;
-      vectors[reach + n + d - 1] = outside.vectors.data() + (reach + d - 1) * vector_size;
-    }
     const Lexicon& lexicon = *(*batch.lexicons)[c];
+    const std::size_t vector_size = n_slots_[c] * row_stride_;
+    const auto put = [&](std::size_t at, std::int32_t type) { views[at] = lexicon.views(type), vectors[at] = lexicon.vectors(type); };
+    for (std::size_t d = 0; d < reach; ++d) {  // distance d + 1 before the sentence is id d, after it reach + d
+      put(reach - d - 1, Lexicon::outside(static_cast<std::int32_t>(d)));
+      put(reach + n + d, Lexicon::outside(static_cast<std::int32_t>(reach + d)));
+    }
     if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
     const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : derived_codes(c, n, buffers);
     for (std::size_t t = 0; t < n; ++t) {
-      views[reach + t] = lexicon.views(codes[t]);
-      vectors[reach + t] = lexicon.vectors(codes[t]);
+      put(reach + t, codes[t]);
       for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line
     }
   }
@@ -97,8 +94,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
     const Atom atom = model_.plan.atoms[a];
     const auto [column, view] = model_.plan.view_of(atom);
     const std::int32_t* const* views = buffers.views.data() + place_of(column, n, atom.offset);
-    const auto fold = [&](std::int32_t f, std::uint64_t key) { return model_.vocabulary.fold(f, key); };
-    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], fold);
+    for (std::size_t t = 0; t < n; ++t) keys[t] = pack_id(keys[t], atom, views[t][view], model_.vocabulary.known_folds());
   }
 }
 

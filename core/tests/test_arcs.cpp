@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "learn/tree_sums.hpp"
+#include "weights/folded_arcs.hpp"
 
 using namespace trellis;
 
@@ -20,9 +21,10 @@ ArcPlan small_plan(bool second_order, bool filter) {
   plan.places.slots = {{0, 0}, {1, 0}};
   const auto add = [&](std::vector<Atom> atoms) {
     const auto first = static_cast<std::int32_t>(plan.places.atoms.size());
-    const bool ranges = std::any_of(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.place == kBetween; });
+    const auto between = std::find_if(atoms.begin(), atoms.end(), [](const Atom& atom) { return atom.place == kBetween; });
+    const std::int32_t slot = between == atoms.end() ? -1 : between->slot;
     plan.places.atoms.insert(plan.places.atoms.end(), atoms.begin(), atoms.end());
-    plan.places.templates.push_back({first, static_cast<std::int32_t>(plan.places.atoms.size()), plan.places.n_tables++, ranges});
+    plan.places.templates.push_back({first, static_cast<std::int32_t>(plan.places.atoms.size()), plan.places.n_tables++, slot});
   };
   const Atom direction{kDirection, kMeasure, 0, 1, -1}, distance{kDistance, kMeasure, 0, 4, -1};
   const auto head = [](std::int32_t slot, std::int32_t offset, std::int32_t fold = -1) { return Atom{slot, kHead, offset, 4, fold}; };
@@ -109,21 +111,21 @@ TEST(folded_arcs_score_as_single_templates) {
     learn(plan, bank, weights, {Rule::kMira, 1, 0.1}, 2, true);
     // The same weights, frozen.
     const auto same = [](std::int32_t id, std::int32_t) { return id; };
-    const FrozenArrays tables = freeze_tables(std::span(weights.tables()), same), folds = freeze_tables(std::span(weights.folds()), same);
+    const FrozenArrays tables = freeze_tables(std::span(weights.tables), same), folds = freeze_tables(std::span(weights.folds), same);
     FrozenPlaces frozen;
     std::vector<float> values;
     frozen.columns = columns_of(plan);
     for (std::size_t t = 0; t < plan.places.templates.size(); ++t) {
-      frozen.tables.push_back({tables.keys.data() + tables.starts[t], tables.ids.data() + tables.starts[t],
+      frozen.keys.tables.push_back({tables.keys.data() + tables.starts[t], tables.ids.data() + tables.starts[t],
                                static_cast<std::uint64_t>(tables.starts[t + 1] - tables.starts[t] - 1)});
       frozen.first.push_back(values.size());
-      values.insert(values.end(), weights.values()[t].weights.begin(), weights.values()[t].weights.end());
+      values.insert(values.end(), weights.values[t].weights.begin(), weights.values[t].weights.end());
     }
     frozen.values = values.data();
-    frozen.folds.push_back({folds.keys.data(), folds.ids.data(), folds.keys.size() - 1});
+    frozen.keys.folds.push_back({folds.keys.data(), folds.ids.data(), folds.keys.size() - 1});
     const FoldedArcs folded(plan, frozen);
     ArcScorer<GrowingPlaces> one_by_one(plan, weights);
-    ArcScorer<FrozenPlaces> at_once(plan, frozen, false, &folded);
+    ArcScorer<FoldedArcs> at_once(folded.arc_plan, folded);
     PlacedSentence x;
     for (std::size_t i = 0; i + 1 < bank.starts.size(); ++i) {
       x.load(plan.places, bank.columns, bank.starts[i], bank.starts[i + 1]);
@@ -151,7 +153,7 @@ TEST(trees_are_learnt_by_every_rule) {
       if (!rule.augmented()) CHECK(last.mistakes == 0);
       GrowingPlaces one(plan.places, columns_of(plan), rule.has_variances()), two(plan.places, columns_of(plan), rule.has_variances());
       learn(plan, bank, one, rule, 3, projective, 4, 1), learn(plan, bank, two, rule, 3, projective, 4, 3);
-      for (std::size_t t = 0; t < plan.places.templates.size(); ++t) CHECK(one.values()[t].weights == two.values()[t].weights);
+      for (std::size_t t = 0; t < plan.places.templates.size(); ++t) CHECK(one.values[t].weights == two.values[t].weights);
     }
 }
 

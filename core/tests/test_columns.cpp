@@ -3,7 +3,6 @@
 
 #include "check.hpp"
 #include "text/columns.hpp"
-#include "text/utf8.hpp"
 
 using namespace trellis;
 
@@ -152,21 +151,11 @@ TEST(one_more_column_and_nothing_else_changes) {
   std::vector<std::int64_t> starts{0, 1, 3};
   std::vector<char> out;
   auto text = std::string("\xEF\xBB\xBF# note\na b\r\nc\td\n\n-DOCSTART- O\n\ne f");
-  CHECK(append_column(text, {.comments = true}, codes, data, starts, out));
+  CHECK(write_column(text, {.comments = true}, {}, codes, data, starts, out));
   CHECK(std::string(out.begin(), out.end()) ==
         "\xEF\xBB\xBF# note\na b YZ\r\nc\td\tX\n\n-DOCSTART- O\n\ne f YZ");
-  CHECK(!append_column("a\n", {}, codes, data, starts, out));
-  CHECK(!append_column("a\nb\nc\nd\n", {}, codes, data, starts, out));
-}
-
-TEST(a_stream_is_cut_after_its_last_blank_line) {
-  CHECK(last_sentence_end("") == 0);
-  CHECK(last_sentence_end("a\nb\n") == 0);
-  CHECK(last_sentence_end("a\n\nb\n") == 3);
-  CHECK(last_sentence_end("a\n\r\nb\n \t\nc\n") == 9);
-  CHECK(last_sentence_end("\n") == 1);
-  CHECK(last_sentence_end("\na\n") == 1);
-  CHECK(last_sentence_end("a\n ") == 0);  // perhaps not a blank line yet
+  CHECK(!write_column("a\n", {}, {}, codes, data, starts, out));
+  CHECK(!write_column("a\nb\nc\nd\n", {}, {}, codes, data, starts, out));
 }
 
 // For the sanitizers: nothing is read beyond a buffer of just the right size, whatever stands in it.
@@ -179,13 +168,12 @@ TEST(random_bytes_are_never_overrun) {
     std::string_view text(bytes.data(), bytes.size());
     ColumnFormat format{.tabs = random() % 2 == 0, .comments = random() % 2 == 0, .ids = random() % 2 == 0};
     auto parsed = parse_columns(text, format);
-    CHECK(last_sentence_end(text) <= text.size());
     if (parsed.trouble != Trouble::none) continue;
     std::vector<std::int32_t> codes(parsed.lines.size(), 0);
     std::vector<std::uint8_t> data{'X'};
     std::vector<std::int64_t> starts{0, 1};
     std::vector<char> out;
-    CHECK(append_column(text, format, codes, data, starts, out));
+    CHECK(write_column(text, format, {}, codes, data, starts, out));
     CHECK(out.size() == text.size() + 2 * codes.size());
   }
 }

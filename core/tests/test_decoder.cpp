@@ -30,13 +30,12 @@ struct Table {
   std::vector<std::int32_t> ids = std::vector<std::int32_t>(16, -1);
   Table(std::initializer_list<std::pair<std::uint64_t, std::int32_t>> entries) {
     for (auto [key, id] : entries) {
-      std::uint64_t i = mix(key) & 15;
-      while (ids[i] >= 0) i = (i + 1) & 15;
+      const std::uint64_t i = frozen().slot_of(key);
       keys[i] = key;
       ids[i] = id;
     }
   }
-  FrozenTable frozen() const { return {keys.data(), ids.data(), 15}; }
+  FrozenTable frozen() const { return {keys.data(), ids.data(), 16}; }
 };
 
 // Words a, b and their last letters; templates word[0], word[-1], suffix[0] & suffix[1], bias, and label[-1] & word[0].

@@ -11,7 +11,7 @@ namespace {
 using namespace trellis;
 
 struct Frozen : FrozenArrays {
-  FrozenTable table() const { return {keys.data(), ids.data(), keys.size() - 1}; }
+  FrozenTable table() const { return {keys.data(), ids.data(), keys.size()}; }
 };
 
 Frozen freeze(const GrowingTable& table) {
@@ -64,18 +64,17 @@ TEST(extraction_tells_every_conjunction_apart) {
   plan.n_tables = 4;
   plan.n_folds = 1;
 
-  GrowingVocabulary vocabulary(plan);
-  const TokenLists lists = vocabulary.extract(plan, columns, starts, 2);
+  GrowingVocabulary vocabulary = empty_vocabulary(plan);
+  const TokenLists lists = extract(vocabulary, plan, columns, starts, 2);
   std::vector<Frozen> tables, folds;
   FrozenVocabulary frozen;
   std::vector<std::int32_t> base{0};
-  for (const auto& table : vocabulary.tables()) tables.push_back(freeze(table)), base.push_back(base.back() + table.size());
-  for (const auto& table : vocabulary.folds()) folds.push_back(freeze(table));
+  for (const auto& table : vocabulary.tables) tables.push_back(freeze(table)), base.push_back(base.back() + table.size());
+  for (const auto& table : vocabulary.folds) folds.push_back(freeze(table));
   for (std::size_t k = 0; k < tables.size(); ++k)
     for (auto& id : tables[k].ids) id = id < 0 ? -1 : id + base[k];
   for (const auto& table : tables) frozen.tables.push_back(table.table());
   for (const auto& table : folds) frozen.folds.push_back(table.table());
-  const auto fold = [&](std::int32_t f, std::uint64_t part) { return frozen.folds[f].find(part); };
   std::vector<std::int32_t> known;
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
     for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t)
@@ -86,7 +85,7 @@ TEST(extraction_tells_every_conjunction_apart) {
           if (at >= starts[s + 1]) return static_cast<std::int32_t>(kReach + at - starts[s + 1]);
           return views[2 * codes[at] + plan.view_of(atom).view];
         };
-        const std::uint64_t key = pack_key(plan, shape, id_of, fold);
+        const std::uint64_t key = pack_key(plan, shape, id_of, frozen.known_folds());
         if (key != kSilent) known.push_back(frozen.tables[shape.table].find(key));
       }
   CHECK(known == lists.ids);
@@ -110,7 +109,7 @@ TEST(extraction_tells_every_conjunction_apart) {
       CHECK(lists.starts[t + 1] == static_cast<std::int64_t>(i));
     }
   CHECK(i == lists.ids.size());
-  CHECK(number.size() == static_cast<std::size_t>(vocabulary.n_attributes()));
+  CHECK(number.size() == static_cast<std::size_t>(vocabulary.first_numbers().back()));
 }
 
 // The plain hash undone: the string of 8 bytes that has a given hash.

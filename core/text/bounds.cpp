@@ -81,24 +81,24 @@ bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64
   return all == Sums{n, sum, sum % 3 ? sum * (odd / 3) : sum / 3 * odd};
 }
 
-std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes) {
-  constexpr std::uint64_t K = 0x9E3779B97F4A7C15;
-  constexpr std::size_t kWide = 8, kRound = kWide * sizeof(std::uint64_t);
-  std::uint64_t lane[kWide], word[kWide];
-  for (std::size_t i = 0; i < kWide; ++i) lane[i] = (i + 1) * K;
+TRELLIS_CLONES std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes) {
+  using Words = Vector<std::uint64_t>;
+  constexpr std::size_t kVectors = 4, kRound = kVectors * sizeof(Words);
+  Words lane[kVectors];
+  for (std::size_t i = 0; i < kVectors; ++i) lane[i] = Words{1, 2, 3, 4} + 4 * i;
   const std::uint8_t* p = bytes.data();
   std::size_t left = bytes.size();
-  for (; left >= kRound; left -= kRound, p += kRound) {
-    std::memcpy(word, p, kRound);
-    for (std::size_t i = 0; i < kWide; ++i) {
-      lane[i] = (lane[i] ^ word[i]) * K;
-      lane[i] ^= lane[i] >> 32;
+  // x = lane ^ word; x is multiplied by 2^21 + 1; lane = x ^ floor(x / 2^29)
+  for (; left >= kRound; left -= kRound, p += kRound)
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      Words x = lane[i] ^ lanes(reinterpret_cast<const std::uint64_t*>(p + i * sizeof(Words)));
+      x += x << 21;
+      lane[i] = x ^ (x >> 29);
     }
-  }
-  std::uint64_t end[kWide + 2];
-  std::copy_n(lane, kWide, end);
-  end[kWide] = hash_bytes({reinterpret_cast<const char*>(p), left});
-  end[kWide + 1] = bytes.size();
+  std::uint64_t end[kRound / sizeof(std::uint64_t) + 2];
+  std::memcpy(end, lane, kRound);
+  end[std::size(end) - 2] = hash_bytes({reinterpret_cast<const char*>(p), left});
+  end[std::size(end) - 1] = bytes.size();
   return hash_bytes({reinterpret_cast<const char*>(end), sizeof end});
 }
 

@@ -26,9 +26,9 @@ bool view_ids_fit(std::span<const std::int32_t> ids, std::span<const std::uint32
 // their sum and the sum of their squares are right. One or two wrong numbers are always noticed. n is below 2^31.
 bool each_once(std::span<const std::span<const std::int32_t>> lists, std::uint64_t n);
 
-// A digest of bytes, the same on every machine, for it is stored in files. Eight lanes, so that no multiplication waits
-// for the one before: lane i takes the words i, i + 8, ... of 8 bytes as hash_bytes does; what is left over, shorter
-// than a round, is hashed by itself; the lanes, that hash and the length are hashed into one.
+// A digest of bytes, the same on every machine, for it is stored in files. Sixteen lanes take 8 bytes each in turn, mixed in
+// steps that can be undone, so that one wrong word is always noticed; what is left over, shorter than a round, is hashed by itself; the lanes, that hash and
+// the length are hashed into one.
 std::uint64_t digest_bytes(std::span<const std::uint8_t> bytes);
 
 }  // namespace trellis

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "text/utf8.hpp"
-
 namespace trellis {
 
 namespace {
@@ -36,7 +34,7 @@ std::size_t bom_length(std::string_view text, const ColumnFormat& format) {
 
 // Also where tabs separate fields: spreadsheets write an empty row as tabs alone.
 bool all_blank(std::string_view line) {
-  return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
+  return std::all_of(line.begin(), line.end(), is_blank);
 }
 
 // The high bit of each byte of word that equals c; above the lowest one there may be false ones.
@@ -73,26 +71,6 @@ inline void split(std::string_view line, const char* limit, bool tabs, Take take
     if (stop == end) return;
     p = stop + 1;
   }
-}
-
-// Copies the text but for the lines of tokens, which write(line, token) puts into out, without their line ending.
-template <class Write>
-bool rewrite_tokens(std::string_view text, const ColumnFormat& format, std::size_t n_tokens, std::vector<char>& out,
-                    Write write) {
-  out.clear();
-  out.reserve(text.size() + n_tokens * 8);
-  std::size_t bom = bom_length(text, format), token = 0;
-  out.insert(out.end(), text.begin(), text.begin() + bom);
-  LineReader reader{text, bom, {}, {}};
-  while (reader.next()) {
-    std::string_view line = reader.content;
-    if (kind_of(line, format) != LineKind::token)
-      out.insert(out.end(), line.begin(), line.end());
-    else if (token == n_tokens || !write(line, token++))
-      return false;
-    out.insert(out.end(), line.data() + line.size(), reader.whole.data() + reader.whole.size());
-  }
-  return token == n_tokens;
 }
 
 // Most lines are seen to be tokens by their first byte: one above all that kind_of looks for.
@@ -196,48 +174,35 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   return out;
 }
 
-bool append_column(std::string_view text, const ColumnFormat& format, std::span<const std::int32_t> codes,
-                   std::span<const std::uint8_t> data, std::span<const std::int64_t> starts, std::vector<char>& out) {
-  return rewrite_tokens(text, format, codes.size(), out, [&](std::string_view line, std::size_t token) {
-    out.insert(out.end(), line.begin(), line.end());
-    out.push_back(format.tabs || line.find('\t') != line.npos ? '\t' : ' ');
-    std::int32_t code = codes[token];
-    out.insert(out.end(), data.begin() + starts[code], data.begin() + starts[code + 1]);
-    return true;
-  });
-}
-
-bool replace_column(std::string_view text, const ColumnFormat& format, std::size_t column,
-                    std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
-                    std::span<const std::int64_t> starts, std::vector<char>& out) {
-  return rewrite_tokens(text, format, codes.size(), out, [&](std::string_view line, std::size_t token) {
-    std::string_view old;
-    std::size_t n_fields = 0;
-    split(line, text.data() + text.size(), format.tabs, [&](std::string_view field) {
-      if (n_fields++ == column) old = field;
-    });
-    if (n_fields <= column) return false;
-    std::int32_t code = codes[token];
-    out.insert(out.end(), line.data(), old.data());
-    out.insert(out.end(), data.begin() + starts[code], data.begin() + starts[code + 1]);
-    out.insert(out.end(), old.data() + old.size(), line.data() + line.size());
-    return true;
-  });
-}
-
-std::size_t last_sentence_end(std::string_view text) {
-  // Backwards over whole lines: [begin, end) is a line with its newline.
-  std::size_t end = text.rfind('\n');
-  if (end == text.npos) return 0;
-  for (++end; end > 0;) {
-    std::size_t before = end >= 2 ? text.rfind('\n', end - 2) : text.npos;
-    std::size_t begin = before == text.npos ? 0 : before + 1;
-    std::string_view line = text.substr(begin, end - 1 - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (all_blank(line)) return end;
-    end = begin;
+bool write_column(std::string_view text, const ColumnFormat& format, std::optional<std::size_t> column,
+                  std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
+                  std::span<const std::int64_t> starts, std::vector<char>& out) {
+  out.clear();
+  out.reserve(text.size() + codes.size() * 8);
+  std::size_t token = 0;
+  LineReader reader{text, bom_length(text, format), {}, {}};
+  const auto copy = [&out](const char* begin, const char* end) { out.insert(out.end(), begin, end); };
+  copy(text.data(), text.data() + reader.at);
+  while (reader.next()) {
+    const std::string_view line = reader.content;
+    const char* rest = line.data();
+    if (kind_of(line, format) == LineKind::token) {
+      std::string_view old = line.substr(line.size());
+      std::size_t n_fields = 0;
+      if (column)
+        split(line, text.data() + text.size(), format.tabs, [&](std::string_view field) {
+          if (n_fields++ == *column) old = field;
+        });
+      if (token == codes.size() || (column && n_fields <= *column)) return false;
+      copy(line.data(), old.data());
+      if (!column) out.push_back(format.tabs || line.find('\t') != line.npos ? '\t' : ' ');
+      const std::int32_t code = codes[token++];
+      out.insert(out.end(), data.begin() + starts[code], data.begin() + starts[code + 1]);
+      rest = old.data() + old.size();
+    }
+    copy(rest, reader.whole.data() + reader.whole.size());
   }
-  return 0;
+  return token == codes.size();
 }
 
 }  // namespace trellis

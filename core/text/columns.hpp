@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -53,18 +54,11 @@ struct ParsedColumns {
 
 ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format);
 
-// The file with one more field at the end of every token's line: values[codes[t]] for token t. The field is set off
-// by a tab where tabs separate or the line has one, else by a blank; line endings and all other lines stay. False if
-// the number of tokens is not that of codes.
-bool append_column(std::string_view text, const ColumnFormat& format, std::span<const std::int32_t> codes,
-                   std::span<const std::uint8_t> data, std::span<const std::int64_t> starts, std::vector<char>& out);
-
-// The same with one field of every token's line replaced; false also if a line has no such field.
-bool replace_column(std::string_view text, const ColumnFormat& format, std::size_t column,
-                    std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
-                    std::span<const std::int64_t> starts, std::vector<char>& out);
-
-// The offset after the last blank line, or 0: where a stream may be cut.
-std::size_t last_sentence_end(std::string_view text);
+// The file with one field of every token's line replaced by values[codes[t]] for token t, or with one more at its end. That is
+// set off by a tab where tabs separate or the line has one, else by a blank; line endings and all other lines stay. False if
+// the number of tokens is not that of codes, or a line has no such field.
+bool write_column(std::string_view text, const ColumnFormat& format, std::optional<std::size_t> column,
+                  std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,
+                  std::span<const std::int64_t> starts, std::vector<char>& out);
 
 }  // namespace trellis

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "text/strings.hpp"
-#include "text/utf8.hpp"
 
 namespace trellis {
 
@@ -61,14 +60,8 @@ CrfsuiteModel::Strings read_strings(std::string_view file, std::uint64_t at, std
   }
   out.data.resize(total);
   out.starts[n] = static_cast<std::int64_t>(total);
-  const std::string_view text(reinterpret_cast<const char*>(out.data.data()), total);
-  if (const std::size_t invalid = find_invalid_utf8(text); invalid < total) {
-    const auto after = std::upper_bound(out.starts.begin(), out.starts.end(), static_cast<std::int64_t>(invalid));
-    refuse(what + " " + std::to_string(after - out.starts.begin() - 1) + of_file + "is not UTF-8; train again on UTF-8 text");
-  }
-  for (std::size_t i = 0; i < n; ++i)  // a character cut in two
-    if (static_cast<std::size_t>(out.starts[i]) < total && (out.data[out.starts[i]] & 0xC0) == 0x80)
-      refuse(what + " " + std::to_string(i) + of_file + "is not UTF-8; train again on UTF-8 text");
+  if (const std::size_t i = find_invalid_string(out.data, out.starts); i < n)
+    refuse(what + " " + std::to_string(i) + of_file + "is not UTF-8; train again on UTF-8 text");
   return out;
 }
 
@@ -133,11 +126,11 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
   if (no_kind) refuse("the CRFsuite model has features of an unknown kind");
   if (no_source) refuse("the CRFsuite model has a feature of an unknown attribute or label");
 
-  out.row_starts.assign(n + 1, 0), out.row_labels.resize(n_features), out.row_weights.resize(n_features);
+  out.rows.starts.assign(n + 1, 0), out.rows.labels.resize(n_features), out.rows.weights.resize(n_features);
   std::size_t n_slots = 0;
   const auto add_slot = [&](std::uint64_t key, float weight) {
-    ++out.row_starts[(key >> 32) + 1];
-    out.row_labels[n_slots] = static_cast<std::uint16_t>(key), out.row_weights[n_slots++] = weight;
+    ++out.rows.starts[(key >> 32) + 1];
+    out.rows.labels[n_slots] = static_cast<std::uint16_t>(key), out.rows.weights[n_slots++] = weight;
   };
   std::vector<std::pair<std::uint64_t, float>> unsorted;  // of another writer than CRFsuite, or with `first` and `last`
   for (std::size_t i = 0; i < n_features; ++i) {
@@ -156,8 +149,8 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
   }
   std::stable_sort(unsorted.begin(), unsorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   for (const auto& [key, weight] : unsorted) add_slot(key, weight);
-  out.row_labels.resize(n_slots), out.row_weights.resize(n_slots);
-  std::partial_sum(out.row_starts.begin(), out.row_starts.end(), out.row_starts.begin());
+  out.rows.labels.resize(n_slots), out.rows.weights.resize(n_slots);
+  std::partial_sum(out.rows.starts.begin(), out.rows.starts.end(), out.rows.starts.begin());
   return out;
 }
 

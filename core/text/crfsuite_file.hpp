@@ -13,10 +13,12 @@ struct CrfsuiteModel {
   };
   Strings labels, attributes;
   std::vector<std::int32_t> slots;  // of the attributes, as build_slots gives them
-  // Attribute a has row_weights[s] for row_labels[s], s from row_starts[a] to row_starts[a + 1]; labels ascend.
-  std::vector<std::uint32_t> row_starts;   // [n_attributes + 1]
-  std::vector<std::uint16_t> row_labels;
-  std::vector<float> row_weights;
+  // Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]; labels ascend.
+  struct {
+    std::vector<std::uint32_t> starts;  // [n_attributes + 1]
+    std::vector<std::uint16_t> labels;
+    std::vector<float> weights;
+  } rows;
   // Pairs of labels, as they come; the same of the two attributes that stand for the first and the last token, which have no
   // rows: n_labels and n_labels + 1 in place of the label before.
   std::vector<std::int32_t> previous, next;

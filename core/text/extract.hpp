@@ -23,13 +23,14 @@ struct Atom {
   std::int32_t offset;  // from there
   std::int32_t bits;    // room its ids take in the key
   std::int32_t fold;    // the fold that compresses the key before this atom is added, or -1
+  bool operator==(const Atom&) const = default;
 };
 constexpr std::int32_t kMeasure = -1, kBetween = -2;
 
 struct Template {
   std::int32_t first_atom, last_atom;  // atoms[first_atom .. last_atom)
   std::int32_t table;                  // templates of one table share their attributes
-  bool ranges = false;  // whether one of its atoms is about all places between the first two of an anchor
+  std::int32_t between = -1;  // the slot of the atom that is about all places between the first two of an anchor; -1: none
 };
 
 struct ColumnView {
@@ -61,36 +62,33 @@ struct ColumnCodes {
 // A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
 constexpr std::uint64_t kSilent = ~std::uint64_t{0};
 
-// The vocabulary frozen: one table per template table, one per fold.
-struct FrozenVocabulary {
-  std::vector<FrozenTable> tables, folds;
+// The attributes of tokens, arcs or spans by their keys: one table per template table, one per fold.
+template <class Table>
+struct Vocabulary {
+  std::vector<Table> tables, folds;
 
-  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds[static_cast<std::size_t>(f)].find(key); }
   std::int32_t find(const Template& shape, std::uint64_t key) const {
     return key == kSilent ? -1 : tables[static_cast<std::size_t>(shape.table)].find(key);
   }
-};
-
-// The same while it grows.
-class GrowingTables {
- public:
-  explicit GrowingTables(const Plan& plan) : tables_(static_cast<std::size_t>(plan.n_tables)), folds_(static_cast<std::size_t>(plan.n_folds)) {}
-
-  std::int32_t make_fold(std::int32_t f, std::uint64_t key) { return folds_[static_cast<std::size_t>(f)].find_or_add(key); }
-  std::int32_t fold(std::int32_t f, std::uint64_t key) const { return folds_[static_cast<std::size_t>(f)].find(key); }
+  // What packing asks for: the number of a key in a fold, -1 where it has none; or made where it has none.
+  auto known_folds() const {
+    return [this](std::int32_t f, std::uint64_t key) { return folds[static_cast<std::size_t>(f)].find(key); };
+  }
+  auto made_folds() {
+    return [this](std::int32_t f, std::uint64_t key) { return folds[static_cast<std::size_t>(f)].find_or_add(key); };
+  }
   // Where the numbers of each table begin when tables follow one another, and how many there are: [n_tables + 1].
   std::vector<std::int32_t> first_numbers() const {
     std::vector<std::int32_t> first{0};
-    for (const GrowingTable& table : tables_) first.push_back(first.back() + table.size());
+    for (const Table& table : tables) first.push_back(first.back() + table.size());
     return first;
   }
-  std::int32_t n_attributes() const { return first_numbers().back(); }
-  const std::vector<GrowingTable>& tables() const { return tables_; }
-  const std::vector<GrowingTable>& folds() const { return folds_; }
-
- protected:
-  std::vector<GrowingTable> tables_, folds_;
 };
+using FrozenVocabulary = Vocabulary<FrozenTable>;
+using GrowingVocabulary = Vocabulary<GrowingTable>;
+inline GrowingVocabulary empty_vocabulary(const Plan& plan) {
+  return {std::vector<GrowingTable>(static_cast<std::size_t>(plan.n_tables)), std::vector<GrowingTable>(static_cast<std::size_t>(plan.n_folds))};
+}
 
 // The view id at a position that may lie outside [begin, end).
 inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::int64_t at, std::int64_t begin,
@@ -100,8 +98,7 @@ inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::i
   return column.views.ids[static_cast<std::size_t>(column.codes[at]) * column.views.n_views + view];
 }
 
-// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold(f, key) is the
-// number of a key in fold f, -1 where it has none.
+// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold: as vocabularies have it.
 template <class Fold>
 inline std::uint64_t pack_id(std::uint64_t key, const Atom& atom, std::int32_t id, Fold fold) {
   if (atom.fold >= 0 && id >= 0 && key != kSilent) {
@@ -118,16 +115,8 @@ inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_o
   return key;
 }
 
-class GrowingVocabulary : public GrowingTables {
- public:
-  using GrowingTables::GrowingTables;
-
-  // Numbers every attribute of the corpus: ids are table by table, in order of first appearance.
-  TokenLists extract(const Plan& plan, std::span<const ColumnCodes> columns, std::span<const std::int64_t> starts,
-                         std::size_t n_threads);
-
-  // Attributes of one template by the view ids [n, n_atoms] they stand for; gives their numbers within the table.
-  std::vector<std::int32_t> add(const Plan& plan, std::size_t number, const std::int32_t* ids, std::size_t n);
-};
+// Numbers every attribute of the corpus: ids are table by table, in order of first appearance.
+TokenLists extract(GrowingVocabulary& vocabulary, const Plan& plan, std::span<const ColumnCodes> columns,
+                   std::span<const std::int64_t> starts, std::size_t n_threads);
 
 }  // namespace trellis

@@ -59,33 +59,22 @@ class PlacedSentence {
 };
 
 // Calls emit(key, between) for the keys of a template at a site: one, none, or where it ranges over the places between the
-// first two of the anchor one for each distinct id there, with the first such place. fold(f, key) as of pack_key.
+// first two of the anchor one for each distinct id there, with the first such place.
 template <class Fold, class Emit>
 inline void each_key(const Plan& plan, const Template& shape, PlacedSentence& x, const Anchor& anchor, Fold fold,
                      Emit emit) {
-  const Atom* const atoms = plan.atoms.data();
-  const auto key_at = [&](std::int32_t between) {
-    std::uint64_t key = 0;
-    for (std::int32_t a = shape.first_atom; a < shape.last_atom && key != kSilent; ++a) {
-      const Atom& atom = atoms[a];
-      const std::int32_t id = atom.place >= 0          ? x.id(atom.slot, anchor.at[static_cast<std::size_t>(atom.place)] + atom.offset)
-                              : atom.place == kMeasure ? anchor.measures[static_cast<std::size_t>(atom.slot)]
-                                                       : x.id(atom.slot, between);
-      key = pack_id(key, atom, id, fold);
-    }
-    return key;
+  const auto emit_at = [&](std::int32_t between) {
+    const auto id_of = [&](const Atom& atom) {
+      return atom.place >= 0          ? x.id(atom.slot, anchor.at[static_cast<std::size_t>(atom.place)] + atom.offset)
+             : atom.place == kMeasure ? anchor.measures[static_cast<std::size_t>(atom.slot)]
+                                      : x.id(atom.slot, between);
+    };
+    if (const std::uint64_t key = pack_key(plan, shape, id_of, fold); key != kSilent) emit(key, between);
   };
-  if (!shape.ranges) {
-    if (const std::uint64_t key = key_at(0); key != kSilent) emit(key, -1);
-    return;
-  }
-  std::int32_t slot = 0;
-  for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)
-    if (atoms[a].place == kBetween) slot = atoms[a].slot;
+  if (shape.between < 0) return emit_at(-1);
   const std::int32_t low = std::min(anchor.at[0], anchor.at[1]), high = std::max(anchor.at[0], anchor.at[1]);
   for (std::int32_t t = low + 1; t < high; ++t)
-    if (x.before(slot, t) <= low)
-      if (const std::uint64_t key = key_at(t); key != kSilent) emit(key, t);
+    if (x.before(shape.between, t) <= low) emit_at(t);
 }
 
 }  // namespace trellis

@@ -25,14 +25,23 @@ void SegmentVocabulary::add_entry(std::size_t look, std::span<const std::int32_t
   if (!text.empty()) attributes_[static_cast<std::size_t>(node)] = 0;
 }
 
-bool SegmentVocabulary::has_text(std::size_t k) const {
-  return starts_[k] < starts_[k + 1] && looks_[static_cast<std::size_t>(starts_[k])].kind >= SegmentLook::kText;
+const SegmentLook* SegmentVocabulary::text_of(std::size_t k) const {
+  const SegmentLook* const first = looks_.data() + starts_[k];
+  return starts_[k] < starts_[k + 1] && first->kind >= SegmentLook::kText ? first : nullptr;
+}
+
+std::int32_t SegmentVocabulary::text_root(std::size_t k) const {
+  const std::int32_t list = text_of(k) ? list_roots_[static_cast<std::size_t>(starts_[k])] : -1;
+  return list < 0 ? static_cast<std::int32_t>(k) : list;
 }
 
 template <class Step>
-std::int32_t SegmentVocabulary::walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t node, std::int64_t first,
+std::int32_t SegmentVocabulary::walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t text, std::int64_t first,
                                      std::int64_t last, std::int64_t begin, std::int64_t length, Step step) const {
-  for (std::int64_t i = starts_[k] + has_text(k); i < starts_[k + 1] && node >= 0; ++i) {
+  std::int32_t node = text;
+  if (text >= 0 && text_root(k) >= static_cast<std::int32_t>(n_templates()))  // whether it is an entry of the list
+    node = attributes_[static_cast<std::size_t>(text)] < 0 ? -1 : step(static_cast<std::int32_t>(k), 0);
+  for (std::int64_t i = starts_[k] + (text_of(k) != nullptr); i < starts_[k + 1] && node >= 0; ++i) {
     const SegmentLook& look = looks_[static_cast<std::size_t>(i)];
     if (look.kind == SegmentLook::kLength) {
       node = step(node, static_cast<std::int32_t>(length));
@@ -53,15 +62,11 @@ void SegmentVocabulary::learn(const SegmentSymbols& symbols, std::span<const std
     const std::int64_t begin = begins[i], length = lengths[i];
     while (begin >= symbols.starts[s + 1]) ++s;
     for (std::size_t k = 0; k < n_templates(); ++k) {
-      auto node = static_cast<std::int32_t>(k);
-      if (has_text(k)) {
-        const auto first = static_cast<std::size_t>(starts_[k]);
-        const bool listed = looks_[first].kind == SegmentLook::kListed;
-        const std::int32_t* view = symbols.views[static_cast<std::size_t>(looks_[first].view)];
-        std::int32_t at = listed ? list_roots_[first] : node;
-        for (std::int64_t t = begin; t < begin + length && at >= 0; ++t)
-          at = view[t] < 0 ? -1 : listed ? find(at, view[t]) : make(at, view[t]);
-        node = !listed ? at : at >= 0 && attributes_[static_cast<std::size_t>(at)] >= 0 ? make(node, 0) : -1;
+      std::int32_t node = text_root(k);
+      const SegmentLook* const text = text_of(k);
+      for (std::int64_t t = begin; text && t < begin + length && node >= 0; ++t) {
+        const std::int32_t symbol = symbols.views[static_cast<std::size_t>(text->view)][t];
+        node = symbol < 0 ? -1 : text->kind == SegmentLook::kListed ? find(node, symbol) : make(node, symbol);
       }
       node = walk(symbols, k, node, symbols.starts[s], symbols.starts[s + 1], begin, length,
                   [&](std::int32_t from, std::int32_t symbol) { return make(from, symbol); });
@@ -87,25 +92,16 @@ void SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longe
     for (std::size_t s = first_sentence; s < last_sentence; ++s) {
       const std::int64_t first = symbols.starts[s], last = symbols.starts[s + 1];
       for (std::int64_t t = first; t < last; ++t) {
-        for (std::size_t k = 0; k < n_templates(); ++k) {
-          const std::int32_t list = has_text(k) ? list_roots_[static_cast<std::size_t>(starts_[k])] : -1;
-          runs[k] = list < 0 ? static_cast<std::int32_t>(k) : list;
-        }
+        for (std::size_t k = 0; k < n_templates(); ++k) runs[k] = text_root(k);
         for (std::size_t length = 1; length <= longest && t + static_cast<std::int64_t>(length) <= last; ++length) {
           const std::size_t before = out.size();
           for (std::size_t k = 0; k < n_templates(); ++k) {
             if (runs[k] < 0) continue;  // no longer text is known
-            auto node = static_cast<std::int32_t>(k);
-            if (has_text(k)) {
-              const SegmentLook& look = looks_[static_cast<std::size_t>(starts_[k])];
-              const std::int32_t symbol = symbols.views[static_cast<std::size_t>(look.view)][t + static_cast<std::int64_t>(length) - 1];
+            if (const SegmentLook* const text = text_of(k)) {
+              const std::int32_t symbol = symbols.views[static_cast<std::size_t>(text->view)][t + static_cast<std::int64_t>(length) - 1];
               runs[k] = symbol < 0 ? -1 : find(runs[k], symbol);
-              if (runs[k] < 0) continue;
-              if (look.kind == SegmentLook::kText) node = runs[k];
-              else if (attributes_[static_cast<std::size_t>(runs[k])] >= 0) node = find(node, 0);
-              else continue;
             }
-            node = walk(symbols, k, node, first, last, t, static_cast<std::int64_t>(length), step);
+            const std::int32_t node = walk(symbols, k, runs[k], first, last, t, static_cast<std::int64_t>(length), step);
             if (node >= 0 && attributes_[static_cast<std::size_t>(node)] >= 0) out.push_back(attributes_[static_cast<std::size_t>(node)]);
           }
           list_starts[static_cast<std::size_t>(t) * longest + length] = static_cast<std::int64_t>(out.size() - before);
@@ -177,15 +173,14 @@ bool SegmentVocabulary::known_symbol(const SegmentLook& look, std::int32_t symbo
 }
 
 bool SegmentVocabulary::is_path(std::size_t v, std::size_t k, std::span<const std::int32_t> n_symbols) const {
+  const SegmentLook* const text = text_of(k);
   const auto up = [&] { v = static_cast<std::size_t>(parents_[v]); };
-  for (std::int64_t i = starts_[k + 1]; i-- > starts_[k] + has_text(k); up())
+  for (std::int64_t i = starts_[k + 1]; i-- > starts_[k] + (text != nullptr); up())
     if (v == k || !known_symbol(looks_[static_cast<std::size_t>(i)], symbols_[v], n_symbols)) return false;
-  if (!has_text(k)) return v == k;
-  if (v == k) return false;
-  const SegmentLook& text = looks_[static_cast<std::size_t>(starts_[k])];
-  if (text.kind == SegmentLook::kListed) return symbols_[v] == 0 && parents_[v] == static_cast<std::int32_t>(k);
+  if (!text || v == k) return !text && v == k;
+  if (text->kind == SegmentLook::kListed) return symbols_[v] == 0 && parents_[v] == static_cast<std::int32_t>(k);
   for (; v != k; up())
-    if (!known_symbol(text, symbols_[v], n_symbols)) return false;
+    if (!known_symbol(*text, symbols_[v], n_symbols)) return false;
   return true;
 }
 

@@ -64,11 +64,12 @@ class SegmentVocabulary {
     return child < 0 ? -1 : child + n_roots_;
   }
   std::int32_t make(std::int32_t node, std::int32_t symbol);
-  // From a node over all looks of template k but a text; step(node, symbol) gives the next, -1 where there is none.
+  // From the node of a segment's text over the other looks of template k; step(node, symbol) gives the next, -1 where there is none.
   template <class Step>
-  std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t node, std::int64_t first, std::int64_t last,
+  std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t text, std::int64_t first, std::int64_t last,
                     std::int64_t begin, std::int64_t length, Step step) const;
-  bool has_text(std::size_t k) const;
+  const SegmentLook* text_of(std::size_t k) const;  // null where a template has none
+  std::int32_t text_root(std::size_t k) const;      // where texts begin: in the list, or at the template itself
   static bool known_symbol(const SegmentLook& look, std::int32_t symbol, std::span<const std::int32_t> n_symbols);
   // Whether the symbols from the root of template k to a node are what its looks say.
   bool is_path(std::size_t node, std::size_t k, std::span<const std::int32_t> n_symbols) const;

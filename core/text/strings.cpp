@@ -6,9 +6,50 @@
 #include <utility>
 
 #include "text/bounds.hpp"
-#include "text/utf8.hpp"
 
 namespace trellis {
+
+// The bytes of the well-formed sequence at p, or 0 (Unicode, table 3-7: no overlong forms, no surrogates, nothing
+// above U+10FFFF).
+static std::size_t sequence_length(const unsigned char* p, std::size_t left) {
+  auto follows = [p](std::size_t i) { return (p[i] & 0xC0) == 0x80; };
+  unsigned char lead = p[0];
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2) return 0;
+  if (lead < 0xE0) return left >= 2 && follows(1) ? 2 : 0;
+  if (lead < 0xF0) {
+    if (left < 3 || !follows(1) || !follows(2)) return 0;
+    return (lead == 0xE0 && p[1] < 0xA0) || (lead == 0xED && p[1] > 0x9F) ? 0 : 3;
+  }
+  if (lead > 0xF4 || left < 4 || !follows(1) || !follows(2) || !follows(3)) return 0;
+  return (lead == 0xF0 && p[1] < 0x90) || (lead == 0xF4 && p[1] > 0x8F) ? 0 : 4;
+}
+
+std::size_t find_invalid_utf8(std::string_view text) {
+  auto* p = reinterpret_cast<const unsigned char*>(text.data());
+  std::size_t i = 0, n = text.size();
+  while (i < n) {
+    // 32 bytes of ASCII at a time.
+    for (std::uint64_t w[4]; i + 32 <= n; i += 32) {
+      std::memcpy(w, p + i, 32);
+      if ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080) break;
+    }
+    for (std::size_t stop = i + 32; i < n && i < stop;) {
+      std::size_t length = sequence_length(p + i, n - i);
+      if (length == 0) return i;
+      i += length;
+    }
+  }
+  return n;
+}
+
+std::size_t find_invalid_string(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {
+  const std::size_t invalid = find_invalid_utf8({reinterpret_cast<const char*>(data.data()), data.size()});
+  const auto begins_within = [&](std::int64_t at) { return static_cast<std::size_t>(at) < data.size() && (data[at] & 0xC0) == 0x80; };
+  const auto found = invalid < data.size() ? std::upper_bound(starts.begin(), starts.end(), static_cast<std::int64_t>(invalid)) - 1
+                                           : std::find_if(starts.begin(), starts.end() - 1, begins_within);
+  return static_cast<std::size_t>(found - starts.begin());
+}
 
 std::uint64_t keyed_hash(std::string_view s) {
   static const std::array<std::uint64_t, 2> key = [] {
@@ -77,12 +118,7 @@ bool FrozenStrings::valid() const {
   // An empty slot ends every search, so there must be one.
   const Bounds ids = bounds_of(slots);
   if (ids.least != -1 || ids.greatest >= static_cast<std::int64_t>(size())) return false;
-  const std::string_view text{reinterpret_cast<const char*>(data.data()), data.size()};
-  if (find_invalid_utf8(text) < text.size()) return false;
-  bool cuts = false;  // a string that begins within a character
-  for (std::size_t i = 0; i < size(); ++i)
-    cuts |= static_cast<std::size_t>(starts[i]) < data.size() && (data[starts[i]] & 0xC0) == 0x80;
-  return !cuts;
+  return find_invalid_string(data, starts) == size();
 }
 
 std::int32_t FrozenStrings::lookup_long(std::string_view s) const {

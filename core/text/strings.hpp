@@ -15,6 +15,11 @@ namespace trellis {
 
 static_assert(std::endian::native == std::endian::little, "hashes are stored in files: read words little-endian");
 
+// The offset of the first byte that is not part of valid UTF-8, or the size.
+std::size_t find_invalid_utf8(std::string_view text);
+// The first string that is not valid UTF-8, or how many there are; string i is data[starts[i] .. starts[i + 1]).
+std::size_t find_invalid_string(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts);
+
 // The bytes of a string of n < 8 bytes as one word, the rest zeros; overlapping loads instead of a loop over bytes.
 inline std::uint64_t short_word(const char* p, std::size_t n) {
   if (n >= 4) {

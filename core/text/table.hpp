@@ -21,34 +21,26 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Open addressing with linear probing over 2^k slots; an id of -1 marks an empty slot.
+// Open addressing with linear probing; an id of -1 marks an empty slot. Any number of slots below 2^32 will do: the search for a
+// key begins at its share of them, n_slots times the upper half of its hash as a fraction.
 struct FrozenTable {
   const std::uint64_t* keys = nullptr;  // [n_slots]
   const std::int32_t* ids = nullptr;    // [n_slots]
-  std::uint64_t mask = 0;               // n_slots - 1
+  std::uint64_t n_slots = 0;
 
-  std::int32_t find(std::uint64_t key) const {
-    for (std::uint64_t i = mix(key) & mask;; i = (i + 1) & mask) {
-      if (ids[i] < 0) return -1;
-      if (keys[i] == key) return ids[i];
-    }
+  std::uint64_t first_slot(std::uint64_t key) const { return (mix(key) >> 32) * n_slots >> 32; }
+  // Where the key stands, or the empty slot that ends its search.
+  std::uint64_t slot_of(std::uint64_t key) const {
+    std::uint64_t i = first_slot(key);
+    while (keys[i] != key && ids[i] >= 0) i = i + 1 < n_slots ? i + 1 : 0;
+    return i;
   }
+  std::int32_t find(std::uint64_t key) const { return ids[slot_of(key)]; }
   void prefetch(std::uint64_t key) const {
-    __builtin_prefetch(keys + (mix(key) & mask));
-    __builtin_prefetch(ids + (mix(key) & mask));
+    __builtin_prefetch(keys + first_slot(key));
+    __builtin_prefetch(ids + first_slot(key));
   }
 };
-
-// How many slots hold n entries: at most half of them are taken, so a probe is short and always ends.
-inline std::size_t slots_for(std::size_t n) { return std::bit_ceil(std::max<std::size_t>(2, 2 * n + 1)); }
-
-// Puts an entry into the first free slot of its search.
-inline void insert(std::uint64_t key, std::int32_t id, std::span<std::uint64_t> keys, std::span<std::int32_t> ids) {
-  std::uint64_t i = mix(key) & (keys.size() - 1);
-  while (ids[i] >= 0) i = (i + 1) & (keys.size() - 1);
-  keys[i] = key;
-  ids[i] = id;
-}
 
 class GrowingTable {
  public:
@@ -116,10 +108,15 @@ FrozenArrays freeze_tables(std::span<const GrowingTable> tables, Rank rank) {
       if (rank(id, base) >= 0) kept.emplace_back(rank(id, base), key);
     });
     std::sort(kept.begin(), kept.end());
-    const std::size_t n_slots = slots_for(kept.size()), first = out.keys.size();
+    // Less than half of the slots are taken, so a search is short and always ends.
+    const std::size_t n_slots = 2 * kept.size() + 1, first = out.keys.size();
     out.keys.resize(first + n_slots);
     out.ids.resize(first + n_slots, -1);
-    for (auto [id, key] : kept) insert(key, id, std::span(out.keys).subspan(first), std::span(out.ids).subspan(first));
+    const FrozenTable frozen{out.keys.data() + first, out.ids.data() + first, n_slots};
+    for (auto [id, key] : kept) {
+      const std::size_t at = first + frozen.slot_of(key);
+      out.keys[at] = key, out.ids[at] = id;
+    }
     out.starts.push_back(static_cast<std::int64_t>(out.keys.size()));
     base += table.size();
   }

@@ -7,7 +7,6 @@
 #pragma once
 #include "engine/elementary.hpp"
 #include "engine/trees.hpp"
-#include "weights/folded_arcs.hpp"
 #include "weights/placed_weights.hpp"
 
 namespace trellis {
@@ -31,6 +30,9 @@ enum ArcMeasure : std::size_t { kDirection, kDistance };
 constexpr std::int32_t kDistances = 7;
 inline std::int32_t distance_class(std::int32_t distance) { return distance <= 5 ? distance - 1 : distance <= 10 ? 5 : 6; }
 
+template <class Real>
+using DistanceRow = std::array<Real, 16>;  // to the left and to the right, padded to a cache line of floats
+
 // Words and heads count from 1 on, the root is 0; `sibling` is the head itself where there is none.
 inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word, std::int32_t n) {
   const auto h = static_cast<std::int32_t>(head), m = static_cast<std::int32_t>(word), s = static_cast<std::int32_t>(sibling);
@@ -38,13 +40,12 @@ inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word
   return {{h - 1, m - 1, s == h ? n : s - 1, 0}, {right, right * kDistances + distance_class(right ? m - h : h - m), 0, 0}};
 }
 
-// What a sentence's arcs and siblings score, by either kind of weights. Scratch of one thread.
+// What a sentence's arcs and siblings score, by weights of placed_weights.hpp or folded_arcs.hpp. Scratch of one thread.
 template <class Weights>
 class ArcScorer {
  public:
-  // `folded`: the same weights of arcs and siblings, for parsers; null: they are looked up one by one.
-  ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false, const FoldedArcs* folded = nullptr)
-      : plan_(plan), weights_(weights), sums_labels_(sums_labels), folded_(folded) {}
+  ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false)
+      : plan_(plan), weights_(weights), sums_labels_(sums_labels) {}
 
   // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
   void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
@@ -70,7 +71,7 @@ class ArcScorer {
   template <class Visit>
   void each_attribute(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, Visit visit) const {
     for (std::size_t t = first; t < last; ++t)
-      each_key(plan_.places, plan_.places.templates[t], x, anchor, fold(),
+      each_key(plan_.places, plan_.places.templates[t], x, anchor, weights_.known_folds(),
                [&](std::uint64_t key, std::int32_t between) { visit(t, key, between); });
   }
 
@@ -92,17 +93,18 @@ class ArcScorer {
     const auto n = static_cast<std::size_t>(x.size());
     scores.resize(n, plan_.second_order());
     labels.assign((n + 1) * (n + 1), 0);
+    if constexpr (kFolded) weights_.sum_words(x, of_heads_, of_dependents_);
     for (std::size_t h = 0; h <= n; ++h)
       for (std::size_t m = 1; m <= n; ++m) {
         if (h == m || !may_be(h, m)) continue;
+        const Anchor anchor = arc_anchor(h, h, m, x.size());
         scores.arc(h, m) = 0;
-        if (!folded_) ask(x, arc_anchor(h, h, m, x.size()), 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
+        if constexpr (kFolded) scores.arc(h, m) = of_heads_[h][column_of(anchor)] + of_dependents_[m][column_of(anchor)];
+        ask(x, anchor, 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
       }
-    if (folded_) folded_->add_arcs(x, scores);
     answer(scores.arcs);
     if (plan_.n_labels > 1) add_labels(x);
     if (!plan_.second_order()) return;
-    if (folded_) return folded_->add_siblings(x, scores);
     const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
     each_sibling(scores, [&](std::size_t h, std::size_t s, std::size_t m, std::size_t site) {
       ask(x, arc_anchor(h, s, m, x.size()), first, last, site, scores.siblings);
@@ -144,7 +146,7 @@ class ArcScorer {
         each_attribute(x, arc_anchor(h, h, m, x.size()), plan_.n_arcs, plan_.n_arcs + plan_.n_labelled,
                        [&](std::size_t t, std::uint64_t key, std::int32_t) {
           weights_.prefetch(t, key);
-          asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(arcs.size())});
+          asked_.push_back({key, static_cast<std::uint32_t>(arcs.size()), static_cast<std::uint32_t>(t), 0});
         });
         arcs.emplace_back(h, m);
         if (arcs.size() == kArcs) finish();
@@ -152,30 +154,45 @@ class ArcScorer {
     finish();
   }
 
-  auto fold() const {
-    return [this](std::int32_t f, std::uint64_t key) { return weights_.fold(f, key); };
+  // Rows of folded weights have a column per distance, others one.
+  static constexpr bool kFolded = requires(const Weights& weights) { weights.arc_plan; };
+  static std::uint32_t column_of(const Anchor& anchor) {
+    return kFolded ? static_cast<std::uint32_t>(anchor.measures[kDistance]) : 0;
   }
   // Keys of some sites are made, and asked for, before they are looked up.
   struct Asked {
     std::uint64_t key;
-    std::uint32_t t, site;
+    std::uint32_t site, t : 28, column : 4;
   };
   static constexpr std::size_t kAsked = 256;
   void ask(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, std::size_t site, std::vector<double>& out) {
     if (asked_.size() >= kAsked) answer(out);
     each_attribute(x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
       weights_.prefetch(t, key);
-      asked_.push_back({key, static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(site)});
+      asked_.push_back({key, static_cast<std::uint32_t>(site), static_cast<std::uint32_t>(t), column_of(anchor)});
     });
   }
+  // out[site] += what is found. Tables are too large to lie near: of some keys at a time first where the weights are, so that
+  // they are on their way, then what they are.
   void answer(std::vector<double>& out) {
-    trellis::answer(asked_, out, [this](const Asked& one) { return weights_.row(one.t, one.key); });
+    constexpr std::size_t kAtOnce = 32;
+    std::array<decltype(weights_.row(0, 0)), kAtOnce> found;
+    for (std::size_t first = 0; first < asked_.size(); first += kAtOnce) {
+      const std::size_t n = std::min(kAtOnce, asked_.size() - first);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto* row = weights_.row(asked_[first + i].t, asked_[first + i].key);
+        __builtin_prefetch(found[i] = row ? row + asked_[first + i].column : nullptr);
+      }
+      for (std::size_t i = 0; i < n; ++i)
+        if (found[i]) out[asked_[first + i].site] += *found[i];
+    }
+    asked_.clear();
   }
 
   const ArcPlan& plan_;
   const Weights& weights_;
   bool sums_labels_;
-  const FoldedArcs* folded_;
+  std::vector<DistanceRow<double>> of_heads_, of_dependents_;  // [n + 1] what folded weights give to words alone
   std::vector<double> several_;  // [some arcs, n_labels]
   std::vector<Asked> asked_;
 };

@@ -3,53 +3,50 @@
 // of what they give together at every distance, so that one look-up answers for all. What depends on the head alone, or on
 // the dependent alone, is summed once per word.
 #pragma once
-#include <array>
+#include <optional>
 
-#include "engine/trees.hpp"
 #include "large_pages.hpp"
-#include "weights/placed_weights.hpp"
+#include "weights/arcs.hpp"
 
 namespace trellis {
-
-struct ArcPlan;
 
 class FoldedArcs {
  public:
   FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights);
 
-  // Scores of arcs that are not forbidden are added to, and of their siblings.
-  void add_arcs(PlacedSentence& x, TreeScores& scores) const;
-  void add_siblings(PlacedSentence& x, TreeScores& scores) const;
+  // Groups of arcs and of siblings in place of their templates.
+  ArcPlan arc_plan;
+  // What scores ask for; rows of groups are by distance.
+  auto known_folds() const { return weights_.known_folds(); }
+  void prefetch(std::size_t t, std::uint64_t key) const {
+    groups_[t].single ? weights_.prefetch(*groups_[t].single, key) : groups_[t].table.prefetch(key);
+  }
+  const float* row(std::size_t t, std::uint64_t key) const {
+    return groups_[t].single ? weights_.row(*groups_[t].single, key) : groups_[t].find(key);
+  }
+  // What words give as heads and as dependents to arcs that do not depend on the other word: [n + 1] by distance.
+  void sum_words(PlacedSentence& x, std::vector<DistanceRow<double>>& heads, std::vector<DistanceRow<double>>& dependents) const;
 
  private:
-  static constexpr std::size_t kColumns = 16;  // distances to the left and to the right, padded to a cache line
-  using Row = std::array<float, kColumns>;
+  using Row = DistanceRow<float>;
   struct Group {
-    Template shape;
-    std::vector<Atom> atoms;  // without measures
-    GrowingTable table;       // of keys, by the number of their rows
-    std::vector<Row, LargePages<Row>> rows;
-    const Row* find(std::uint64_t key) const {
+    Template shape;                     // without measures
+    std::optional<std::size_t> single;  // a template that is as it was; it has no rows here
+    GrowingTable table{};               // of keys, by the number of their rows
+    std::vector<Row, LargePages<Row>> rows{};
+    const float* find(std::uint64_t key) const {
       const std::int32_t id = table.find(key);
-      return id < 0 ? nullptr : &rows[static_cast<std::size_t>(id)];
+      return id < 0 ? nullptr : rows[static_cast<std::size_t>(id)].data();
     }
-  };
-  struct Asked {
-    const Group* group;
-    std::uint64_t key;
-    std::uint32_t site, column;
   };
   using Groups = std::vector<Group>;
 
-  void build(const ArcPlan& plan, std::size_t first, std::size_t last, Groups& groups);
-  void add_entries(const ArcPlan& plan, std::size_t t, std::size_t n_measures, Group& group);
-  void ask(const Group& group, PlacedSentence& x, const Anchor& anchor, std::size_t site, std::vector<Asked>& asked) const;
-  static void answer(std::vector<Asked>& asked, std::vector<double>& out);
+  Groups folded(const ArcPlan& plan, std::size_t first, std::size_t last) const;
+  void add_entries(const ArcPlan& plan, std::size_t t, Group& group) const;
 
   const FrozenPlaces& weights_;
-  Plan plan_;                    // atoms of all groups
-  Groups heads_, dependents_, pairs_;  // of arcs: by the head alone, the dependent alone, others
-  Groups siblings_;
+  Groups heads_, dependents_;  // of arcs, by the head alone or the dependent alone
+  Groups groups_;              // by templates of the plan above
 };
 
 }  // namespace trellis

@@ -39,18 +39,16 @@ void each_site(const PhraseForest& forest, const PhraseSites& at, std::size_t ed
   if (const std::int32_t split = forest.edges()[edge].split) visit(at.first_split + static_cast<std::size_t>(split));
 }
 
-// The attributes of a forest's spans and of the points before its words, one list after the other. Vocabulary: find() of
-// text/span_attributes.hpp.
-template <class Vocabulary>
-void find_attributes(const Vocabulary& vocabulary, const PhraseForest& forest, SpanPlaces& x, std::vector<std::int64_t>& starts,
-                     std::vector<std::int32_t>& ids) {
-  for (const PhraseForest::Span& span : forest.spans()) {
-    vocabulary.find(x, span.begin, span.end, ids);
-    starts.push_back(static_cast<std::int64_t>(ids.size()));
-  }
+// The attributes of a forest's spans and of the points before its words, one list after the other. `first`: what the numbers of
+// each template begin with; null: they go over all templates already.
+template <class Table>
+void find_attributes(const Vocabulary<Table>& vocabulary, const std::int32_t* first, const PhraseForest& forest, SpanPlaces& x,
+                     TokenLists& to) {
+  const auto add = [&](std::size_t t, std::int32_t id) { to.ids.push_back(first ? first[t] + id : id); };
+  for (const PhraseForest::Span& span : forest.spans()) x.find(vocabulary, span.begin, span.end, add), to.end_token();
   for (std::int32_t k = 0; k < static_cast<std::int32_t>(forest.n_words()); ++k) {
-    if (k) vocabulary.find(x, k, 0, ids);
-    starts.push_back(static_cast<std::int64_t>(ids.size()));
+    if (k) x.find(vocabulary, k, 0, add);
+    to.end_token();
   }
 }
 

@@ -22,6 +22,7 @@ class SiteRows {
       : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
         n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
         weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0) {
+    listed_ = !few;
     if (few) return;
     heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
     list_sites(n_sites);
@@ -46,7 +47,6 @@ class SiteRows {
   // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; of labels that are not
   // listed it means nothing
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
-    if (few_) return walk_few(begin, end, emit);
     if (!listed_) return walk(begin, end, emit);
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
       const std::size_t first = heavy_starts_[t];
@@ -112,9 +112,11 @@ class SiteRows {
       if (light.size() < n) light.resize(n), numbers.resize(n), heavy_values.resize(n);
       std::size_t n_light = 0, n_heavy = 0;
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
-        if (i + kItemsAhead < n_items_) __builtin_prefetch(layout_.row_starts.data() + at_.ids[i + kItemsAhead]);
+        if (const std::int64_t ahead = i + kItemsAhead; ahead < n_items_)
+          few_ ? __builtin_prefetch(has_weight_.data() + at_.ids[ahead]) : __builtin_prefetch(layout_.row_starts.data() + at_.ids[ahead]);
         const std::int32_t a = at_.ids[i];
-        if (heavy.has(a)) {
+        if (few_ && !has_weight_[a]) continue;
+        if (!few_ && heavy.has(a)) {
           numbers[n_heavy] = static_cast<std::uint32_t>(heavy.number(a));
           heavy_values[n_heavy++] = at_.value(i);
         } else {
@@ -125,22 +127,9 @@ class SiteRows {
         }
       }
       set_heavy(t, numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
-      for (std::size_t i = 0; i < n_light; ++i) add_slots(light[i].first, light[i].last, light[i].value, emit);
+      const auto slot_at = [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA { return std::pair{layout_.row_labels[s], weights_[s]}; };
+      for (std::size_t i = 0; i < n_light; ++i) add_light(light[i].first, light[i].last, slot_at, light[i].value, emit);
     }
-  }
-  TRELLIS_INLINE void walk_few(std::size_t begin, std::size_t end, Real* emit) const {
-    std::fill_n(emit, (end - begin) * stride_, Real(0));
-    for (std::size_t t = begin; t < end; ++t, emit += stride_)
-      for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
-        if (i + kItemsAhead < n_items_) __builtin_prefetch(has_weight_.data() + at_.ids[i + kItemsAhead]);
-        if (const std::int32_t a = at_.ids[i]; has_weight_[a])
-          add_slots(layout_.row_starts[a], layout_.row_starts[a + 1], at_.value(i), emit);
-      }
-  }
-  TRELLIS_INLINE void add_slots(std::uint32_t first, std::uint32_t last, Real value, Real* emit) const {
-    add_light(first, last, [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
-      return std::pair{layout_.row_labels[s], weights_[s]};
-    }, value, emit);
   }
 
   void list_sites(std::size_t n_sites) {

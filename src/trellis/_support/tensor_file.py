@@ -63,7 +63,7 @@ def unpack_tensors(data: bytes, what: str) -> Opened:
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return safetensors_parts(arrays, {"format": format, "digest": Digest(text, arrays).result(), "text": text})
+    return safetensors_parts(arrays, {"format": format, "digest": digest(text, arrays), "text": text})
 
 
 def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) -> Opened:
@@ -89,12 +89,11 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
 
 
 class Opened:
-    """Arrays and text of a file, and a digest on its way: what is made of them stands if ``made`` comes back."""
+    """Arrays and text of a file, and the digest that it says they have."""
 
     def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
         self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
         self.format, self._digest = str(header.get("format")), str(header["digest"])
-        self._check = Digest(self.text, tensors)
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
@@ -107,15 +106,12 @@ class Opened:
         return self
 
     def made(self, make: Callable[[Tensors, str], T]) -> T:
-        """What ``make`` makes of arrays and text, while the digest is computed beside it; ModelError if damaged."""
-        try:
-            with rejecting_damage(self.path, self.what):
-                return make(self.tensors, self.text)
-        finally:
-            with rejecting_damage(self.path, self.what):
-                if self._digest != self._check.result():
-                    why = "its content does not match its digest; copy or make it again"
-                    raise ModelError(f"{self.path}: damaged: {why}")
+        """What ``make`` makes of arrays and text; ModelError if they are damaged."""
+        with rejecting_damage(self.path, self.what):
+            if self._digest != digest(self.text, self.tensors):
+                why = "its content does not match its digest; copy or make it again"
+                raise ModelError(f"{self.path}: damaged: {why}")
+            return make(self.tensors, self.text)
 
 
 @contextmanager
@@ -196,20 +192,12 @@ def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[by
         yield tensors[name].tobytes()
 
 
-class Digest:
-    """A hash of all content, the header's too, to tell a damaged file. It is computed beside other work."""
-
-    def __init__(self, text: str, tensors: Tensors) -> None:
-        self.text, self.tensors, self.names = text, tensors, sorted(tensors)
-        self.work = _core.Digests([_bytes_of(tensors[name]) for name in self.names])
-
-    def result(self) -> str:
-        """The hash as text."""
-        tensors = self.tensors
-        kinds = [f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in self.names]
-        heads = (np.frombuffer(text.encode(), np.uint8) for text in (self.text, "\n".join(kinds)))
-        parts = np.array([*map(_core.hash_array, heads), *self.work.result()], np.uint64)
-        return f"{_core.hash_array(_bytes_of(parts)):016x}"
+def digest(text: str, tensors: Tensors) -> str:
+    """A hash of all content, the header's too, to tell a damaged file."""
+    names = sorted(tensors)
+    kinds = "\n".join(f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names)
+    heads = [np.frombuffer(head.encode(), np.uint8) for head in (text, kinds)]
+    return f"{_core.digest([*heads, *(_bytes_of(tensors[name]) for name in names)]):016x}"
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

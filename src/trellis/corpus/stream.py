@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import select
 import stat
 from collections import deque
@@ -12,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
-from trellis import _core
 from trellis._support.arguments import file_path, whole_number
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import Layout, fix_names, parse_names, parse_text
@@ -117,6 +117,9 @@ def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int
         yield piece
 
 
+UP_TO_BLANK_LINE = re.compile(rb"(?:.*\n)?[ \t]*\r?\n", re.DOTALL)  # the last one; where a stream may be cut
+
+
 class _Text(NamedTuple):
     """The bytes of a piece."""
 
@@ -142,11 +145,11 @@ def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
         if size < wanted and not pauses:
             continue
         rest = b"".join(blocks)
-        cut = _core.last_sentence_end(rest)
+        cut = end.end() if (end := UP_TO_BLANK_LINE.match(rest)) else 0
         if cut:
             text = rest[:cut]
             yield _Text(text, line, pauses)
-            line += _core.count_lines(text)
+            line += text.count(b"\n")
             wanted = min(2 * wanted, piece_bytes)
         elif not pauses:
             wanted *= 2  # a sentence longer than a piece: read ever more, so that searching its end stays linear

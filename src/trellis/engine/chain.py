@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arrays import Bools, Bytes, Doubles, Floats, Ints, LabelSets, Lists, Longs, starts_of
+from trellis.engine.weights import LANES
 
 Scores = Doubles | Floats
 
@@ -64,13 +65,21 @@ class Potentials:
     @property
     def tables(self) -> Tables:
         """As the core takes them."""
-        return Tables(self.emit, self.edge if self.edge.ndim == 3 else self.edge[None], self.tri, self.end)
+        edge = self.edge if self.edge.ndim == 3 else self.edge[None]
+        return Tables(with_stride(self.emit), with_stride(edge), *map(with_stride, (self.tri, self.end)))
 
 
 def _check_shape(name: str, table: Scores, *shapes: tuple[int, ...]) -> None:
     if table.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
         raise ValueError(f"{name} must have shape {wanted}; it has {table.shape}")
+
+
+def with_stride(table: Any) -> Any:
+    """A table whose rows over labels are padded to the core's stride; None stays None."""
+    if table is None or table.shape[-1] % LANES == 0:
+        return table
+    return np.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % LANES)])
 
 
 class TokenNgrams(NamedTuple):
@@ -82,12 +91,12 @@ class TokenNgrams(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Potentials as the core takes them: arrays of one type; rows over labels may be padded to the core's stride."""
+    """Potentials as the core takes them: arrays of one type; rows over labels are padded to the core's stride."""
 
-    emit: npt.NDArray[Any]  # [T, L or stride]
-    edge: npt.NDArray[Any]  # [1 or T, L+1, L or stride]
-    tri: npt.NDArray[Any] | None  # [L+1, L+1, L or stride]
-    end: npt.NDArray[Any] | None  # [L or stride]
+    emit: npt.NDArray[Any]  # [T, stride]
+    edge: npt.NDArray[Any]  # [1 or T, L+1, stride]
+    tri: npt.NDArray[Any] | None  # [L+1, L+1, stride]
+    end: npt.NDArray[Any] | None  # [stride]
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
     token_ngrams: TokenNgrams | None = None  # what n-grams have at single tokens beside
 
@@ -112,19 +121,17 @@ class Tables(NamedTuple):
     @property
     def doubles(self) -> Tables:
         """The same in double precision, as sums need them."""
-        tables = (None if table is None else table.astype(np.float64, copy=False) for table in self[:4])
+        tables: Any = (table if table is None else table.astype(np.float64, copy=False) for table in self[:4])
         given = self.token_ngrams
         ngrams = None if given is None else given._replace(scores=given.scores.astype(np.float64, copy=False))
-        return Tables(*tables, self.ngrams, ngrams)  # type: ignore[arg-type]
+        return Tables(*tables, self.ngrams, ngrams)
 
     @property
     def potentials(self) -> Potentials:
         """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
-        tables = (self.emit, self.edge, self.tri, self.end)
-        emit, edge, tri, end = (None if table is None else table[..., :n].astype(np.float64) for table in tables)
-        assert emit is not None
-        assert edge is not None
+        tables: Any = (table if table is None else table[..., :n].astype(np.float64) for table in self[:4])
+        emit, edge, tri, end = tables
         return Potentials(emit, edge[0] if len(edge) == 1 else edge, tri, end)
 
 
@@ -164,7 +171,8 @@ class Chains(NamedTuple):
         its own set and its predecessors': a tag dictionary makes large label sets cheap. If all paths are
         forbidden the score is minus infinity; the path keeps to the allowed labels even then.
         """
-        return PathBatch(*_core.best_paths(*self, n_threads))
+        paths, scores, _ = self.kbest(1, n_threads)
+        return PathBatch(paths, scores[:, 0])
 
     def kbest(self, k: int, n_threads: int = 1) -> tuple[Ints, Doubles, Longs]:
         """The k best as arrays: sentence i's labels [k, T_i] from k * starts[i] on, scores [n_sentences, k], counts.
@@ -172,24 +180,25 @@ class Chains(NamedTuple):
         Best first; equal scores by the reversed path, lowest first. There may be fewer: forbidden paths (score minus
         infinity) are left out, except that the first path is always the one that `best` gives.
         """
-        return _core.k_best_paths(*self, k, n_threads)
+        return _core.best_paths(self, k, n_threads)
 
     def log_partition(self, n_threads: int = 1, temperature: float = 1) -> Doubles:
         """log Z of every sentence, the log of the sum over all paths of exp(score / temperature)."""
-        return _core.log_partitions(self.tables.doubles, *self[1:], temperature, n_threads)
+        return self._sums(0, n_threads, temperature)[0]
 
     def marginals(self, n_threads: int = 1, temperature: float = 1) -> tuple[Doubles, Doubles]:
         """log Z of every sentence and the probability of every label (forward-backward): [n_tokens, L].
 
         Probabilities are all 0 if all paths are forbidden.
         """
-        return _core.marginals(self.tables.doubles, *self[1:], temperature, n_threads, pairs=False)[:2]
+        return self._sums(1, n_threads, temperature)[:2]
 
     def pair_marginals(self, n_threads: int = 1, temperature: float = 1) -> MarginalsBatch:
         """The same with those of label pairs."""
-        log_z, node, edge = _core.marginals(self.tables.doubles, *self[1:], temperature, n_threads, pairs=True)
-        assert edge is not None
-        return MarginalsBatch(log_z, node, edge)
+        return MarginalsBatch(*self._sums(2, n_threads, temperature))
+
+    def _sums(self, reach: int, n_threads: int, temperature: float) -> tuple[Doubles, Doubles, Doubles]:
+        return _core.marginals(self._replace(tables=self.tables.doubles), temperature, reach, n_threads)
 
     def path_scores(self, paths: npt.ArrayLike, n_threads: int = 1) -> Doubles:
         """The scores of given paths [n_tokens], added from left to right as all other methods add."""
@@ -204,7 +213,8 @@ class Chains(NamedTuple):
         between two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their
         sentences.
         """
-        return _core.span_probabilities(self.tables.doubles, *self[1:], temperature, type_of, cut, spans, n_threads)
+        chains = self._replace(tables=self.tables.doubles)
+        return _core.span_probabilities(chains, temperature, type_of, cut, spans, n_threads)
 
 
 class BeamChains(NamedTuple):
@@ -225,7 +235,7 @@ class BeamChains(NamedTuple):
 
     def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
         """The k best as arrays, as `Chains.kbest` has them."""
-        return _core.beam_paths(self.tables, self.starts, self.allowed, self, self.width, k, n_threads)
+        return _core.beam_paths(self, k, n_threads)
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""

@@ -154,7 +154,7 @@ class _Rounds(VectorWork):
         feature, size, _ = native.choose(problem.n_threads)
         if feature < 0:
             return None
-        sentences, tokens, _ = native.step(feature, size, problem.n_threads)
+        sentences, tokens = native.step(feature, size, problem.n_threads)
         name, label = self.parameters.named(feature)
         look, rest = divmod(number, self.score_every)
         held_out = len(self.curve) > 0 and rest == 0

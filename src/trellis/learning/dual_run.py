@@ -49,14 +49,12 @@ class DualRun(Work):
         self.memory = min(int(given.get("memory", 0) * (1 << 20)), 1 << 62)
         self.epochs = given["epochs"]
         self.native = _core.DualChain(
-            problem.corpus,
-            problem.gold,
+            problem.examples(),
             self.kernel,
             order=problem.order,
             matrix=self._whole() if self.kernel.name == "callable" else None,
             memory=self.memory,
             weights=problem.sentence_weights,
-            costs=problem.label_costs,
             edge=problem.edge_base,
             end=problem.end_base,
         )

@@ -83,13 +83,13 @@ class Parameters:
 
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        problem = self.problem
-        return _core.ChainObjective(self._layout(), problem.gold, problem.partial, local=local, single=single)
+        return _core.ChainObjective(self._layout(), self.problem.examples(), local=local, single=single)
 
     def booster(self, bound: str, max_step: float) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
         problem = self.problem
-        return _core.Booster(self._layout(), problem.gold, problem.sentence_weights, bound=bound, max_step=max_step)
+        examples, weights = problem.examples(), problem.sentence_weights
+        return _core.Booster(self._layout(), examples, weights, bound=bound, max_step=max_step)
 
     def _layout(self) -> _core.Layout:
         """Which weights there are, as native code takes it."""

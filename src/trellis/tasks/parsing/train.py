@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import instance
-from trellis._support.arrays import Arrays, Doubles, Floats, Longs, starts_of
+from trellis._support.arrays import Arrays, Doubles, Floats, Longs
 from trellis._support.errors import LearnerError, TemplateError
 from trellis.corpus.corpus import Column, Corpus
 from trellis.evaluation.attachment import AttachmentReport
@@ -148,23 +148,15 @@ class ArcStart:
 
     def state(self, state: Mapping[str, Any]) -> Arrays:
         """The state of new native weights, with the older weights in it."""
-        tables, folds = (_split(state, kind) for kind in ("tables", "folds"))
-        columns = self._columns(len(self.labels))
-        sizes = [len(own) * n for own, n in zip(tables, columns, strict=True)]
-        rows = np.split(state["table.weights"], np.cumsum(sizes)[:-1])
+        tables, folds = ([state[name] for name in state if name.startswith(kind)] for kind in ("keys", "fold"))
+        columns, out = self._columns(len(self.labels)), dict(state)
         for t, numbers, carried in self._carried(tables, folds, grows=True):
-            old, rows[t] = rows[t], np.zeros(len(tables[t]) * columns[t], np.float32)
-            rows[t][: len(old)] = old
-            rows[t].reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
-        values = np.concatenate(rows)
-        return {
-            "clock": state["clock"],
-            **_joined(tables, "tables"),
-            **_joined(folds, "folds"),
-            "table.weights": values,
-            "table.sums": np.zeros(len(values)),
-            "table.variances": np.ones(len(values) if len(state["table.variances"]) else 0, np.float32),
-        }
+            old, rows = state[f"table{t}.weights"], np.zeros(len(tables[t]) * columns[t], np.float32)
+            rows[: len(old)] = old
+            rows.reshape(-1, columns[t])[numbers[:, None], self._label_map(t)] = carried
+            own = {"weights": rows, "sums": np.zeros(len(rows)), "variances": np.empty(0, np.float32)}
+            out |= {f"table{t}.{name}": array for name, array in own.items()} | {f"keys{t}": tables[t]}
+        return out | {f"fold{i}": keys for i, keys in enumerate(folds)}
 
     def vector(self, learnt: Any) -> Doubles:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
@@ -199,13 +191,3 @@ class ArcStart:
         arcs, labelled, *_ = self.vocabulary.templates.counts
         names = self.parser.labels if arcs <= t < arcs + labelled else ()
         return np.array([self.labels.index(name) for name in names] or [0], np.int64)
-
-
-def _split(state: Mapping[str, Any], kind: str) -> list[Keys]:
-    ends = state[f"{kind}.starts"]
-    return np.split(state[f"{kind}.keys"], ends[1:-1])[: len(ends) - 1]
-
-
-def _joined(tables: list[Keys], kind: str) -> Arrays:
-    keys = np.concatenate([np.empty(0, np.uint64), *tables])
-    return {f"{kind}.keys": keys, f"{kind}.starts": starts_of([len(own) for own in tables])}

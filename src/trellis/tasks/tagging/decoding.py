@@ -263,13 +263,13 @@ class ChainDecoder:
         What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
         together leave a sentence no path, dictionary and filter give way.
         """
-        from trellis.engine.chain import Chains, Tables
+        from trellis.engine.chain import Chains, Tables, with_stride
         from trellis.tasks.tagging.constraints import label_sets
 
         starts, expansion = batch.starts, self.model.weights.expansion
         tables = Tables(*self._potentials(batch, n_threads))
         if expansion is not None and self.expansion is not None:
-            emit = expansion.emit(self.expansion, self.attribute_lists(batch), n_threads)
+            emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
             tables = tables._replace(emit=emit).doubles
         known = self._known(batch, n_threads)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)

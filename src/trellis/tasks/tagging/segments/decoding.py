@@ -14,7 +14,7 @@ from trellis import _core
 from trellis._support.arrays import Doubles, Ints, LabelSets, Lists, Longs
 from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import belongs
-from trellis.engine.chain import MarginalsBatch, PathBatch, Tables
+from trellis.engine.chain import MarginalsBatch, PathBatch, Potentials, Tables
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.segments.features import SegmentSymbols
 
@@ -35,10 +35,6 @@ class SegmentChains(NamedTuple):
     weights: _core.Weights  # whose rows attributes of segments have
     lists: Lists  # attributes of segments: site token * longest + length - 1
 
-    @property
-    def _given(self) -> tuple[_core.SegmentRules, Any, Longs, LabelSets | None, _core.Weights, Lists]:
-        return self.rules, self.tables, self.starts, self.allowed, self.weights, self.lists
-
     def best(self, n_threads: int) -> PathBatch:
         """The best segmentation of every sentence."""
         paths, scores, _ = self.kbest(1, n_threads)
@@ -46,7 +42,7 @@ class SegmentChains(NamedTuple):
 
     def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
         """The k best as arrays: sentence i's labels [k, T_i] from k * starts[i] on, scores [n_sentences, k], counts."""
-        return _core.segment_paths(*self._given, k, n_threads)
+        return _core.segment_paths(self, k, n_threads)
 
     def log_partition(self, n_threads: int, temperature: float) -> Doubles:
         """log Z of every sentence."""
@@ -54,17 +50,15 @@ class SegmentChains(NamedTuple):
 
     def marginals(self, n_threads: int, temperature: float) -> tuple[Doubles, Doubles]:
         """log Z of every sentence and the probability of every label: [n_tokens, L]."""
-        return _core.segment_marginals(*self._given, temperature, False, NO_SPANS, n_threads)[:2]
+        return _core.segment_marginals(self, temperature, 1, NO_SPANS, n_threads)[0][:2]
 
     def pair_marginals(self, n_threads: int, temperature: float) -> MarginalsBatch:
         """The same with those of label pairs."""
-        log_z, node, edge, _ = _core.segment_marginals(*self._given, temperature, True, NO_SPANS, n_threads)
-        assert edge is not None
-        return MarginalsBatch(log_z, node, edge)
+        return MarginalsBatch(*_core.segment_marginals(self, temperature, 2, NO_SPANS, n_threads)[0])
 
     def span_probabilities(self, spans: Longs, n_threads: int, temperature: float) -> Doubles:
         """The probability of segments: rows of sentence, begin, end, column of the type, in the order of sentences."""
-        return _core.segment_marginals(*self._given, temperature, False, spans, n_threads)[3]
+        return _core.segment_marginals(self, temperature, 1, spans, n_threads)[1]
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given labels [n_tokens], minus infinity where they are no segmentation."""
@@ -73,7 +67,7 @@ class SegmentChains(NamedTuple):
     def best_labels(self, node: Doubles, n_threads: int) -> Ints:
         """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
         n = node.shape[1]
-        tables = Tables(node.astype(np.float32), np.zeros((1, n + 1, n), np.float32), None, None)
+        tables = Potentials(node.astype(np.float32), np.zeros((n + 1, n))).tables
         nothing = Lists(np.zeros_like(self.lists.starts), np.empty(0, np.int32), np.empty(0, np.float32))
         return self._replace(tables=tables, lists=nothing).best(n_threads).paths
 

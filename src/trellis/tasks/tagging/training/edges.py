@@ -50,14 +50,30 @@ def runs_seen(
         both = np.flatnonzero((before >= 0) & (gold >= 0))
         return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
     found = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
-    parents, labels = found["parents"], found["labels"]
+    ngrams = Ngrams(found["parents"], found["labels"], np.zeros(len(found["labels"]), np.float32))
     about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
     for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
-        columns = _core.label_runs(n_labels, order, found, gold, starts, history)
+        columns = label_columns(ngrams, gold, starts, n_labels, history)
         known = np.flatnonzero(columns >= 0)
         seen.append(Seen(own, known, columns[known]))
-    return seen, Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+    return seen, ngrams
+
+
+def label_columns(ngrams: Ngrams, gold: Ints, starts: Longs, n: int, history: int) -> Ints:
+    """The column of edge rows of the run of labels up to each token, ``history`` before its own; -1: there is none."""
+    keys = np.append(ngrams.parents.astype(np.int64) << 16 | ngrams.labels, 1 << 62)  # the last one is nowhere
+    order, tokens, pairs = np.argsort(keys), np.arange(len(gold)), (n + 1) * padded(n)
+    since = tokens - np.repeat(starts[:-1], np.diff(starts))
+    node = np.where(since < history, n + 1, 0)  # START before the sentence, else no label
+    for back in range(min(history, int(since.max(initial=0))), -1, -1):
+        label = gold[np.maximum(tokens - back, 0)].astype(np.int64)
+        at = order[np.searchsorted(keys, node << 16 | label, sorter=order)]
+        longer = np.where(keys[at] == node << 16 | label, at + n + 2, -1)
+        longer = np.where(label < 0, -1, np.where(node == 0, label + 1, longer))
+        node = np.where(back > since, node, longer)
+    pair = neighbours(gold, starts, n)[0] * padded(n) + gold
+    return np.where(node < 0, -1, np.where((since == 0) | (history == 1), pair, pairs + node)).astype(np.int32)
 
 
 def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints | None, n_labels: int) -> list[Seen]:
