@@ -144,7 +144,7 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
         if (x->token_pairs) lanes_at(x->token_pairs + t * cells + at) = p;
       }
   };
-  backward<SumProduct>(chain, {turned_edge, f.tri_transposed.data()}, w.beta.data(), w.turned.data(), w.after.data(), visit);
+  backward<SumProduct>(chain, turned_edge, f.tri_transposed.data(), w.beta.data(), w.turned.data(), w.after.data(), visit);
   // P(y, z at t) = alpha_{t-1}[y] E_t[y][z] after_t[z]
   for (std::size_t t = 0; t < n && !second && x->token_pairs; ++t)
     for (std::size_t y = t ? 0 : L; y < (t ? L : L + 1); ++y) {

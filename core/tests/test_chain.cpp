@@ -133,7 +133,7 @@ void check_semiring() {
     for (std::size_t y = 0; y < L && chain.tri; ++y)
       transpose(chain.tri_at(0, y), (L + 1) * stride, L, L, tris.data() + y * L * stride, stride);
     for (std::size_t row = 0; row < n_rows; ++row) std::copy_n(end, stride, beta.data() + row * stride);
-    backward<S>(chain, Transposed<double>{edges.data(), tris.data()}, beta.data(), turned.data(), after.data(), [](auto...) {});
+    backward<S>(chain, edges.data(), tris.data(), beta.data(), turned.data(), after.data(), [](auto...) {});
     double total = S::template zero<double>;
     const double* first = chain.tri ? chain.tri_at(L, L) : chain.edge_at(0, L);
     for (std::size_t z = 0; z < L; ++z) total = S::plus(total, S::times(first[z], after[z]));
