@@ -14,11 +14,9 @@ struct PyBooster {
   std::string bound;
   double max_step;
   ARGUMENTS(layout, examples, weights, bound, max_step)
-  std::size_t n_parameters = 0;
   std::unique_ptr<Booster> core;
 
   void begin() {
-    n_parameters = layout->core.n_parameters();
     require(examples->corpus == layout->corpus, "examples of another layout");
     require(max_step > 0, "max_step must be above 0");
     const auto kind = named<Bound>(bound, {{"loose", Bound::loose}, {"tight", Bound::tight}, {"exact", Bound::exact}},
@@ -27,7 +25,7 @@ struct PyBooster {
   }
 
   void start(const Doubles& parameters, std::optional<double> scale, std::size_t n_threads) {
-    require(parameters.size() == n_parameters, "one number per parameter");
+    require(parameters.size() == layout->core.n_parameters(), "one number per parameter");
     const WithoutGil released;
     core->begin(parameters, scale.value_or(std::numeric_limits<double>::quiet_NaN()), n_threads);
   }
@@ -39,20 +37,11 @@ struct PyBooster {
   }
 
   std::pair<std::size_t, std::size_t> step(std::size_t feature, double size, std::size_t n_threads) {
-    check_feature(feature);
+    if (feature >= layout->core.n_parameters()) throw nb::index_error("no such feature");
     require(std::isfinite(size), "a step must be a finite number");
     const WithoutGil released;
     const Touched touched = core->step(feature, size, n_threads);
     return {touched.sentences, touched.tokens};
-  }
-
-  std::vector<double> losses() {
-    core->refresh(1);
-    return core->losses();
-  }
-
-  void check_feature(std::size_t feature) const {
-    if (feature >= n_parameters) throw nb::index_error("no such feature");
   }
 };
 
@@ -61,11 +50,9 @@ struct PyBooster {
 void bind_boost(nb::module_& module) {
   nb::class_<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
       .def(by_name())
-      .def_ro("n_parameters", &PyBooster::n_parameters)
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
       .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return b.core->parameters(); }), "The weights as one vector.")
-      .def_prop_ro("losses", guarded(&PyBooster::losses), "-log p_i of every sentence.")
       .def("begin", guarded(&PyBooster::start), "parameters"_a, "scale"_a.none(), "n_threads"_a,
            "A full pass from these parameters.")
       .def("choose", guarded(&PyBooster::choose), "n_threads"_a,

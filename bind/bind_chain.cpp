@@ -77,7 +77,7 @@ struct PyFarRows {
     kinds = far_kinds(about);
     check_labels(n_labels);
     require(rows.starts.size() == about.size() + 1, "one kind per edge attribute");
-    core = run_rows_from(rows, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
+    core = rows_from(rows, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
     check_finite(rows.weights, "the weight of an edge attribute must be a finite number");
   }
 };

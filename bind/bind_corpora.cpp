@@ -99,22 +99,17 @@ void Encoded::begin() {
 
 namespace {
 
-struct CountedNgrams {
-  std::vector<std::uint32_t> parents;
-  std::vector<std::uint16_t> labels;
-  std::vector<double> counts;  // of all n-grams, those of no label and of one first
-  FIELDS(parents, labels, counts)
-};
-CountedNgrams seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& gold, const Longs& starts, bool null,
-                          const std::optional<Doubles>& weights, const std::optional<NgramArrays>& first) {
+// And the counts of all n-grams, those of no label and of one first.
+std::pair<NgramState, std::vector<double>> seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& gold,
+                                                       const Longs& starts, bool null, const std::optional<Doubles>& weights,
+                                                       const std::optional<NgramArrays>& first) {
   check_labels(n_labels);
   check_gold(gold, check_sentences(starts), n_labels, true);
   check_weights(weights, starts.size() - 1);
   Ngrams ngrams(n_labels, order);
   if (first) make_ngrams(first->parents, first->labels, ngrams);
   std::vector<double> counts = add_seen(ngrams, gold.data(), starts.data(), starts.size() - 1, null, data_of(weights));
-  auto [parents, labels] = ngram_state(ngrams);
-  return {std::move(parents), std::move(labels), std::move(counts)};
+  return {ngram_state(ngrams), std::move(counts)};
 }
 
 std::pair<NgramsOut, std::vector<std::uint32_t>> needed_ngrams(std::size_t n_labels, std::size_t order, const NgramArrays& arrays,

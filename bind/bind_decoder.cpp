@@ -140,33 +140,30 @@ struct PyDecoder {
     return nb::steal<nb::list>(out);
   }
 
-  struct CorpusColumn {
-    Ints codes;
-    PackedStrings values;
-    FIELDS(codes, values)
-  };
   struct CorpusBag {
     Longs starts;
     Ints ids;
     Floats values;
     PackedStrings names;
     FIELDS(starts, ids, values, names)
+
+    void begin() const {
+      require(ids.size() == values.size(), "attributes need one value each");
+      check_starts(starts, ids.size());
+      check_finite(values, "a value that is not a finite number");
+      check_numbers(ids, names.size(), "a code without a value");
+    }
   };
-  Batch encode_corpus(const std::vector<CorpusColumn>& columns, const std::optional<CorpusBag>& bag, const Longs& starts,
+  Batch encode_corpus(const std::vector<ColumnOfStrings>& columns, const std::optional<CorpusBag>& bag, const Longs& starts,
                       std::size_t n_threads) {
     require(columns.size() == core->n_given() && bag.has_value() == has_bag(), "other columns than the model reads");
     const std::size_t n_tokens = check_sentences(starts);
-    const auto check_codes = [](const Ints& codes, const PackedStrings& strings) {
-      check_strings(strings.data, strings.starts);
-      check_numbers(codes, strings.size(), "a code without a value");
-    };
     auto lock = locked();
     Batch batch = core->begin();
     batch.starts.assign(starts.begin(), starts.end());
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const auto& [codes, values] = columns[c];
       require(codes.size() == n_tokens, "a column of another length than the corpus");
-      check_codes(codes, values);
       std::vector<std::int32_t> type_of(values.size(), -1);  // each distinct value is looked up once
       for (std::int32_t code : codes) {
         std::int32_t& type = type_of[static_cast<std::size_t>(code)];
@@ -176,10 +173,7 @@ struct PyDecoder {
     }
     if (bag) {
       const auto& [first, codes, values, names] = *bag;
-      require(first.size() == n_tokens + 1 && codes.size() == values.size(), "attributes that do not fit the corpus");
-      check_starts(first, codes.size());
-      check_finite(values, "a value that is not a finite number");
-      check_codes(codes, names);
+      require(first.size() == n_tokens + 1, "attributes that do not fit the corpus");
       std::vector<std::int32_t> id_of;  // each distinct name is looked up once
       for (std::size_t i = 0; i < names.size(); ++i) id_of.push_back(core->bag().lookup(names[i]));
       for (std::size_t t = 0; t < n_tokens; ++t) {
@@ -231,8 +225,8 @@ struct PyDecoder {
   }
 
   using TokenNgramsOut = TokenNgramsOf<Out, float>;
-  std::tuple<Numpy<float>, std::optional<Numpy<float>>, std::optional<TokenNgramsOut>> potentials(
-      const Batch& batch, bool open, std::size_t n_threads) const {
+  std::tuple<Numpy<float>, Numpy<float>, std::optional<TokenNgramsOut>> potentials(const Batch& batch, bool open,
+                                                                                   std::size_t n_threads) const {
     check_defined(batch);
     const std::size_t n = batch.starts.back(), rows = core->labels().n_labels + 1, stride = core->labels().stride;
     std::vector<float> emit(n * stride), edges(core->edges_by_token() ? n * rows * stride : 0);
@@ -243,12 +237,11 @@ struct PyDecoder {
     if (!are_scores(emit.data(), n, rows - 1, stride) || !are_scores(edges.data(), edges.size() / stride, rows - 1, stride) ||
         !are_scores(ngrams.scores.data(), 1, ngrams.scores.size(), 0))
       throw std::overflow_error("the weights of the model give scores that are not finite; train it again");
-    std::optional<Numpy<float>> edge_array;
-    if (core->edges_by_token()) edge_array = to_numpy(std::move(edges), {n, rows, stride});
+    const std::size_t n_edges = edges.size() / (rows * stride);
     std::optional<TokenNgramsOut> token_ngrams;
     if (core->ngrams_by_token())
       token_ngrams = {{ngrams.starts.begin(), ngrams.starts.end()}, std::move(ngrams.nodes), std::move(ngrams.scores)};
-    return {to_numpy(std::move(emit), {n, stride}), edge_array, token_ngrams};
+    return {to_numpy(std::move(emit), {n, stride}), to_numpy(std::move(edges), {n_edges, rows, stride}), token_ngrams};
   }
 };
 
@@ -283,8 +276,8 @@ void bind_decoder(nb::module_& module) {
            nb::sig("def labels(self, batch: Batch, n_threads: int) -> list[list[str]] | None"),
            "The best path of every sentence as lists of strings; None if a sentence has none.")
       .def("potentials", &PyDecoder::potentials, "batch"_a, "open"_a, "n_threads"_a,
-           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or None, what n-grams have at single tokens or\n"
-           "None). open: a local model normalises over all labels, not over those of the tag dictionary.")
+           "(emit [n_tokens, stride], edge [n_tokens, n_labels + 1, stride] or empty, what n-grams have at single tokens\n"
+           "or None). open: a local model normalises over all labels, not over those of the tag dictionary.")
       .def("attribute_lists", [](const PyDecoder& self, const Batch& batch, bool on_edge) {
         self.check_defined(batch);
         return self.core->attribute_lists(batch, on_edge);

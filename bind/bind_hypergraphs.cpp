@@ -165,7 +165,7 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
   std::size_t n_features() const { return weights.table.weights.size(); }
   void check(const Examples& examples) const { require(examples.n_features == n_features(), "examples of other features"); }
   EpochResult pass(const Examples& examples, const Pass& pass) {
-    return pass_over([&] { return Derivations(weights, *examples.core); }, pass);
+    return pass_over([&] { return Derivations(&weights, *examples.core); }, pass);
   }
   std::vector<float> learnt(bool average) const { return means(weights.table, mean(average)); }
   void fields(Archive& archive, const Examples*) {
@@ -215,11 +215,11 @@ struct FeatureFrankWolfe {
     require(examples.n_features == weights.table.weights.size() && examples.size() == steps.mixtures.size(), "other examples");
   }
   MixtureResult pass(const Examples& examples, const Pass& pass) {
-    Derivations derivations(weights, *examples.core);
+    Derivations derivations(&weights, *examples.core);
     return steps.pass(derivations, weights, pass.order.data(), pass.order.size(), pass.scales, pass.go_on);
   }
   void renew(const Examples& examples, const double* scales) {
-    Derivations derivations(weights, *examples.core);
+    Derivations derivations(&weights, *examples.core);
     steps.renew(derivations, weights, scales);
   }
   std::vector<float> learnt(bool average) const { return means(weights.table, {average, steps.moments()}); }
@@ -240,7 +240,7 @@ Out<double> hinge_losses(const PyDerivationExamples& examples, const Floats& par
   without_gil([&] {
     FeatureWeights weights(parameters.size(), false);
     weights.table.weights.assign(parameters.begin(), parameters.end());
-    parallel_blocks(out.size(), 8, n_threads, [&] { return Derivations(weights, *examples.core); },
+    parallel_blocks(out.size(), 8, n_threads, [&] { return Derivations(&weights, *examples.core); },
                     [&](Derivations& derivations, std::size_t begin, std::size_t end) {
       for (std::size_t g = begin; g < end; ++g) {
         derivations.load(g);

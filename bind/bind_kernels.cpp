@@ -20,32 +20,25 @@ struct KernelFields {
   }
 };
 
-// Attribute lists of some tokens, checked.
-struct CheckedLists {
-  Sites lists;
-  std::size_t n;
-  CheckedLists(const ListArrays& arrays, std::size_t n_attributes)
-      : n(std::max<std::size_t>(1, arrays.starts.size()) - 1) {
-    lists = lists_from(arrays, n_attributes, n);
-  }
-};
+std::size_t n_tokens_of(const ListArrays& lists) { return std::max<std::size_t>(1, lists.starts.size()) - 1; }
 
 // [n_a, n_b]
 Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::size_t n_attributes,
                               std::size_t n_threads) {
-  const CheckedLists left(a, n_attributes), right(b, n_attributes);
-  std::vector<double> out(left.n * right.n);
+  const std::size_t n = n_tokens_of(a), n_columns = n_tokens_of(b);
+  const Sites left = lists_from(a, n_attributes, n), right = lists_from(b, n_attributes, n_columns);
+  std::vector<double> out(n * n_columns);
   without_gil([&] {
-    const Observations columns(right.lists, right.n, n_attributes);
-    parallel_blocks(left.n, 16, n_threads, [] { return std::vector<Item>(); },
+    const Observations columns(right, n_columns, n_attributes);
+    parallel_blocks(n, 16, n_threads, [] { return std::vector<Item>(); },
                     [&](std::vector<Item>& items, std::size_t first, std::size_t last) {
       for (std::size_t t = first; t < last; ++t) {
-        items_of(left.lists, t, items);
-        columns.products(items, out.data() + t * right.n);
+        items_of(left, t, items);
+        columns.products(items, out.data() + t * n_columns);
       }
     });
   });
-  return to_numpy(std::move(out), {left.n, right.n});
+  return to_numpy(std::move(out), {n, n_columns});
 }
 
 // ------------------------------------------------------------ a kernel model at work
@@ -71,26 +64,25 @@ struct PyExpansion {
   void begin() {
     const auto& [starts, labels, amounts] = coefs;
     function = kernel.checked();
-    const CheckedLists checked(observations, n_attributes);
-    require(starts.size() == checked.n + 1 && labels.size() == amounts.size(), "coefficients that do not fit the support");
+    const std::size_t n = n_tokens_of(observations);
+    support = Observations(lists_from(observations, n_attributes, n), n, n_attributes);
+    require(starts.size() == n + 1 && labels.size() == amounts.size(), "coefficients that do not fit the support");
     check_starts(starts, labels.size());
     check_finite(amounts, "a coefficient that is not a finite number");
     require(all_below(labels, n_labels), "a coefficient of a label out of range");
-    for (std::size_t o = 0; o < checked.n; ++o)
+    for (std::size_t o = 0; o < n; ++o)
       for (std::int64_t i = starts(o); i < starts(o + 1); ++i)
         coefficients.push_back({static_cast<std::uint32_t>(o), labels(i), amounts(i)});
-    support = Observations(checked.lists, checked.n, n_attributes);
   }
 
   // [n_tokens, n_labels]
   Numpy<double> emit(const ListArrays& lists, std::size_t n_threads) const {
     require(function.kind != Kernel::kGiven, "a kernel that must be given");
-    const CheckedLists checked(lists, n_attributes);
-    std::vector<double> out(checked.n * n_labels);
-    without_gil([&] {
-      expand_tokens(function, support, coefficients, checked.lists, checked.n, n_labels, n_threads, out.data());
-    });
-    return to_numpy(std::move(out), {checked.n, n_labels});
+    const std::size_t n = n_tokens_of(lists);
+    const Sites checked = lists_from(lists, n_attributes, n);
+    std::vector<double> out(n * n_labels);
+    without_gil([&] { expand_tokens(function, support, coefficients, checked, n, n_labels, n_threads, out.data()); });
+    return to_numpy(std::move(out), {n, n_labels});
   }
 
   // From kernel values [n_support, n_tokens].
@@ -192,7 +184,7 @@ struct PyDual {
     check_numbers(paths, corpus->n_labels, "no such label");
     check_order(sentence, corpus->n_sentences());
     std::size_t at = 0;
-    core->clear();
+    for (std::vector<Sequence>& set : core->sets) set.clear();
     for (std::size_t k = 0; k < sentence.size(); ++k) {
       const auto i = static_cast<std::size_t>(sentence[k]);
       const auto n = static_cast<std::size_t>(corpus->starts(i + 1) - corpus->starts(i));
@@ -202,44 +194,6 @@ struct PyDual {
     }
     require(at == paths.size(), "sequences that do not fit");
     core->clock = clock, core->dual = dual;
-  }
-
-  // Rows are of the linear kernel, the expansion of others.
-  using Rows16 = RowsOf<Out, std::uint16_t>;
-  struct ExpansionOut {
-    std::vector<std::int64_t> tokens, starts{0};
-    std::vector<std::uint16_t> labels;
-    std::vector<double> coefs;
-    FIELDS(tokens, starts, labels, coefs)
-  };
-  struct Result {
-    Numpy<double> edge, tri;  // [L + 1, stride], [L + 1, L + 1, stride] or empty
-    Rows16 rows;
-    ExpansionOut expansion;
-    FIELDS(edge, tri, rows, expansion)
-  };
-  Result result(bool average) const {
-    const DualWeights w = core->weights(average);
-    const std::size_t L = corpus->n_labels, stride = padded(L);
-    Rows16 rows{{0}, {}, {}};
-    for (std::size_t a = 0; a < w.rows.n_attributes(); ++a) {
-      if (const double* row = w.rows.find(static_cast<std::int32_t>(a)))
-        for (std::size_t z = 0; z < L; ++z)
-          if (const auto weight = static_cast<float>(row[z]); weight != 0)
-            rows.labels.push_back(static_cast<std::uint16_t>(z)), rows.weights.push_back(weight);
-      rows.starts.push_back(static_cast<std::uint32_t>(rows.labels.size()));
-    }
-    ExpansionOut out;
-    auto& [tokens, starts, labels, coefs] = out;
-    for (const auto& expansion : w.expansions)
-      for (const Coefficient& one : expansion) {
-        if (tokens.empty() || tokens.back() != one.observation)
-          tokens.push_back(one.observation), starts.push_back(starts.back());
-        labels.push_back(static_cast<std::uint16_t>(one.label)), coefs.push_back(one.coef);
-        ++starts.back();
-      }
-    return {to_numpy(std::vector<double>(w.edge), {L + 1, stride}),
-            to_numpy(std::vector<double>(w.tri), {w.tri.empty() ? 0 : L + 1, L + 1, stride}), std::move(rows), std::move(out)};
   }
 };
 
@@ -261,7 +215,5 @@ void bind_kernels(nb::module_& module) {
       .def_prop_ro("dual", [](const PyDual& self) { return self.core->dual; }, "The value of the margin's dual.")
       .def("sequences", guarded(&PyDual::sequences), "Label sequences of the working sets.")
       .def("state", guarded(&PyDual::state), "All that later passes depend on, as named arrays.")
-      .def("restore", guarded(&PyDual::restore), "state"_a, "Go on from that state.")
-      .def("result", guarded(&PyDual::result), "average"_a,
-           "Weights of labels, rows of the linear kernel, the expansion of others.");
+      .def("restore", guarded(&PyDual::restore), "state"_a, "Go on from that state.");
 }

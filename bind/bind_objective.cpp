@@ -10,7 +10,7 @@ using namespace trellis;
 std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n_threads) {
   require(parameters.size() == n_parameters, "one number per parameter");
   std::vector<double> out(n_sentences);
-  without_gil([&] { core->losses(parameters.data(), n_threads, out.data()); });
+  without_gil([&] { core->evaluate(parameters.data(), nullptr, n_threads, out.data(), nullptr); });
   return out;
 }
 
@@ -19,7 +19,7 @@ std::pair<Out<double>, Out<double>> PyObjective::gradient(const Doubles& paramet
   require(parameters.size() == n_parameters, "one number per parameter");
   check_weights(weights, n_sentences);
   std::vector<double> out(n_sentences), slope(n_parameters);
-  without_gil([&] { core->gradient(parameters.data(), data_of(weights), n_threads, out.data(), slope.data()); });
+  without_gil([&] { core->evaluate(parameters.data(), data_of(weights), n_threads, out.data(), slope.data()); });
   return {std::move(out), std::move(slope)};
 }
 
@@ -68,11 +68,6 @@ void require_same(std::size_t size, std::initializer_list<std::size_t> others) {
 double dot_checked(const Doubles& a, const Doubles& b) {
   require_same(a.size(), {b.size()});
   return dot(a.data(), b.data(), a.size());
-}
-
-void add_checked(const MutableArray<double, 1>& x, double factor, const Doubles& v) {
-  require_same(x.size(), {v.size()});
-  add_scaled(x.data(), factor, v.data(), x.size());
 }
 
 PastSteps history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes, std::size_t n_pairs,
@@ -132,7 +127,6 @@ void bind_objective(nb::module_& module) {
   module.def("exp", each<trellis::exp>, "numbers"_a);
   module.def("log", each<trellis::log>, "numbers"_a);
   module.def("dot", &dot_checked, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
-  module.def("add_scaled", &add_checked, "x"_a, "factor"_a, "v"_a, "x += factor * v, in place.");
   module.def("remember", &remember_pair, "x"_a, "old_x"_a, "g"_a, "old_g"_a, "step"_a, "change"_a,
              "Writes x - old_x and g - old_g; gives their product and the square of the second.");
   module.def("history_dots", &dots_with_history, "steps"_a, "changes"_a, "n_pairs"_a, "newest"_a, "g"_a, "n_threads"_a,

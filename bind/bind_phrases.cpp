@@ -1,6 +1,6 @@
 // Trees of grammars: examples pruned, online learners, losses and gradients.
 #include "growing.hpp"
-#include "learn/phrase_sums.hpp"
+#include "learn/phrases.hpp"
 #include "objective.hpp"
 #include "phrases.hpp"
 
@@ -63,7 +63,7 @@ struct LearntRows {
   FIELDS(rows)
 };
 
-struct PhraseOnline : OnlineSteps<PhraseWeights> {
+struct PhraseOnline : OnlineSteps<GrowingRows> {
   using Examples = PyPhraseExamples;
   std::shared_ptr<Examples> examples;
   RuleArrays rules;
@@ -72,17 +72,18 @@ struct PhraseOnline : OnlineSteps<PhraseWeights> {
   PhraseOnline(std::shared_ptr<Examples> examples_, const Array<std::int32_t, 2>& rule_columns, std::size_t n_columns,
                const Floats& base, const std::string& rule, std::size_t k, double c)
       : OnlineSteps{Steps(rule_from(rule, k, c), false),
-                    {examples_->n_attributes(), n_columns, rule_from(rule, k, c).has_variances()}},
+                    {examples_->n_attributes(), n_columns, heavy_from<float>(padded(n_columns)),
+                     rule_from(rule, k, c).has_variances()}},
         examples(std::move(examples_)), rules{rule_columns, n_columns, base},
         columns(rules.checked(examples->pruner->grammar())) {}
   void check(const Examples& others) const { require(&others == examples.get(), "other examples"); }
   EpochResult pass(const Examples&, const Pass& pass) {
-    return pass_over([&] { return PhraseTrees(weights, *examples->core, columns, rules.base.data()); }, pass);
+    return pass_over([&] { return PhraseTrees(&weights, *examples->core, columns, rules.base.data()); }, pass);
   }
-  NamedArrays learnt(bool average) const { return flat(LearntRows{rows_out(weights.rows, mean(average))}); }
+  NamedArrays learnt(bool average) const { return flat(LearntRows{rows_out(weights, mean(average))}); }
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
-    row_fields(archive, weights.rows);
+    row_fields(archive, weights);
   }
 };
 

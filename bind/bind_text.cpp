@@ -25,11 +25,6 @@ Coded coded(std::vector<std::int32_t> codes, Interner& strings) {
   return {std::move(codes), strings.take_data(), strings.take_starts()};
 }
 
-PackedStrings packed(const Bytes& data, const Longs& starts) {
-  check_strings(data, starts);
-  return {data, starts};
-}
-
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 // ---- Python's strings
@@ -52,8 +47,7 @@ std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, 
   return {coded(std::move(codes), interner), std::move(starts)};
 }
 
-Coded intern_packed(const Bytes& data, const Longs& starts) {
-  const PackedStrings strings = packed(data, starts);
+Coded intern_packed(const PackedStrings& strings) {
   Interner interner;
   std::vector<std::int32_t> codes(strings.size());
   without_gil([&] {
@@ -88,13 +82,11 @@ bool numbers_once(const std::vector<Ints>& lists, std::uint32_t n) {
   return each_once(std::vector<span<const std::int32_t>>(lists.begin(), lists.end()), n);
 }
 
-std::vector<std::int32_t> find_strings(const Bytes& data, const Longs& starts, const Ints& slots, const Bytes& asked_data,
-                                       const Longs& asked_starts) {
-  const PackedStrings asked = packed(asked_data, asked_starts);
+std::vector<std::int32_t> find_strings(const StringArrays& arrays, const PackedStrings& asked) {
+  const auto& [data, starts, slots] = arrays;
   require(!(slots.size() & (slots.size() - 1)), "slots must be a power of two long");
   std::vector<std::int32_t> ids(asked.size());
-  without_gil([&] {
-    FrozenStrings strings{data, starts, slots};
+  without_gil([&, strings = FrozenStrings{data, starts, slots}]() mutable {
     if (strings.has_long_search() && strings.valid()) strings.shorten_searches();
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
   });
@@ -122,23 +114,20 @@ std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments
 }
 
 // The text with a field more per token, or another one in place of `column`.
-nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const Ints& codes, const Bytes& data,
-                      const Longs& starts, bool tabs, bool comments, bool ids, std::int64_t first_line) {
-  check_strings(data, starts);
-  for (std::int32_t code : codes)
-    if (code < 0 || static_cast<std::size_t>(code) + 1 >= starts.size()) throw nb::index_error("a code without value");
+nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const ColumnOfStrings& fields, bool tabs,
+                      bool comments, bool ids, std::int64_t first_line) {
   std::vector<char> out;
-  const ColumnFormat format{tabs, comments, ids, 0, first_line};
-  const bool fits = without_gil([&] { return write_column(view(text), format, column, codes, data, starts, out); });
+  const bool fits = without_gil([&, format = ColumnFormat{tabs, comments, ids, 0, first_line}] {
+    return write_column(view(text), format, column, fields.codes, fields.values.data, fields.values.starts, out);
+  });
   require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
                        : "the text does not have as many tokens as there are codes");
   return nb::bytes(out.data(), out.size());
 }
 
 // What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
-std::optional<Coded> view_table(const Calls& calls, const Bytes& data, const Longs& starts,
+std::optional<Coded> view_table(const Calls& calls, const PackedStrings& values,
                                 const std::vector<std::optional<std::string>>& others) {
-  const PackedStrings values = packed(data, starts);
   ViewTree tree;
   if (!add_view(tree, calls)) return std::nullopt;
   Interner strings;
@@ -192,23 +181,21 @@ std::uint64_t digest(const std::vector<Bytes>& arrays) {
 void bind_text(nb::module_& module) {
   module.def("intern_sentences", &intern_sentences, "sentences"_a,
              "Lists of strings as ((codes, data, starts), sentence starts).");
-  module.def("intern_packed", &intern_packed, "data"_a, "starts"_a,
+  module.def("intern_packed", &intern_packed, "strings"_a,
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
   module.def("read_into", &read_into, "file"_a, "to"_a, "Fill an array with the bytes of an open file; their number.");
   module.def("digest", &digest, "arrays"_a, "A digest of all bytes of arrays, the same on every machine.");
   module.def("read_crfsuite", [](const nb::bytes& file, const std::string& first, const std::string& last) {
     return flat(read_crfsuite(view(file), first, last));
   }, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
-  module.def("build_slots", [](const Bytes& data, const Longs& starts) {
-    check_strings(data, starts);
-    return build_slots(data, starts);
-  }, "data"_a, "starts"_a, "The hash table of packed strings.");
+  module.def("build_slots", [](const PackedStrings& strings) { return build_slots(strings.data, strings.starts); }, "strings"_a,
+             "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_a, "n"_a,
              "Whether the lists seem to hold 0, 1 ... n - 1, each once, and beside them nothing but -1.");
-  module.def("valid_strings", [](const Bytes& data, const Longs& starts, const Ints& slots) {
-    return FrozenStrings{data, starts, slots}.valid();
-  }, "data"_a, "starts"_a, "slots"_a, "Whether packed strings and their hash table fit together.");
-  module.def("find_strings", &find_strings, "data"_a, "starts"_a, "slots"_a, "asked_data"_a, "asked_starts"_a,
+  module.def("valid_strings", [](const StringArrays& arrays) {
+    return FrozenStrings{arrays.data, arrays.starts, arrays.slots}.valid();
+  }, "strings"_a, "Whether packed strings and their hash table fit together.");
+  module.def("find_strings", &find_strings, "strings"_a, "asked"_a,
              "The id of each string to look up; -1 if it is not in the table.");
   module.def("intern_bags", &intern_bags, "tokens"_a,
              "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
@@ -217,10 +204,10 @@ void bind_text(nb::module_& module) {
              "Read a file of columns. Gives ((columns, starts, lines, asides, n_lines), (trouble, line, found, "
              "expected)); a column is (codes, data, starts), a row of asides [n, 4] is (sentence, tokens before, "
              "begin, end), trouble is '', 'fields' or 'utf8'.");
-  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "codes"_a, "data"_a, "starts"_a, nb::kw_only(),
-             "tabs"_a = false, "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "fields"_a, nb::kw_only(), "tabs"_a = false,
+             "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("view_table", &view_table, "calls"_a, "data"_a, "starts"_a, "others"_a,
+  module.def("view_table", &view_table, "calls"_a, "strings"_a, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
              "others says it of strings that are not ASCII.");
 }

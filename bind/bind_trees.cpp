@@ -194,34 +194,48 @@ struct PyTreeModel {
     return score;
   }
 
-  using Trees = std::tuple<Numpy<std::int32_t>, Numpy<std::int32_t>, std::vector<double>>;
-  // Heads and labels [n_tokens], scores [n_sentences] of best trees.
-  Trees best(const PyArcData& data, std::size_t n_threads) const {
+  struct Trees {
+    std::vector<std::int32_t> heads, labels;
+    std::vector<double> scores;
+  };
+  // Up to k best trees of each sentence, each with the best labels of its arcs: heads, labels, scores.
+  std::tuple<Out<std::int32_t>, Out<std::int32_t>, Out<double>> best(const PyArcData& data, std::size_t k, std::size_t n_threads) const {
     require(data.plan == plan, "sentences of another plan");
-    std::vector<std::int32_t> heads(data.n_tokens()), labels(data.n_tokens());
-    std::vector<double> scores(data.size());
+    for (std::size_t i = 0; k > 1 && i < data.size(); ++i) check_forest(data.length(i));
+    std::vector<Trees> found(data.size());
+    Trees all;
     without_gil([&] {
       parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); },
                       [&](Scratch& work, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-          scores[i] = find(work, data, i);
-          const std::size_t n = work.heads.size(), first = static_cast<std::size_t>(data.starts(i));
-          std::ranges::copy(work.heads, heads.begin() + first);
-          for (std::size_t m = 1; m <= n; ++m) labels[first + m - 1] = label_of(work, work.heads.data(), n, m);
+          const double score = find(work, data, i);
+          const auto keep = [&, n = data.length(i)](double of, const std::int32_t* heads) {
+            found[i].scores.push_back(of);
+            found[i].heads.insert(found[i].heads.end(), heads, heads + n);
+            for (std::size_t m = 1; m <= n; ++m)
+              found[i].labels.push_back(work.scorer.labels[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m]);
+          };
+          if (k == 1) {
+            keep(score, work.heads.data());
+          } else if (projective) {
+            TreeForest forest;
+            if (forest.build(work.scorer.scores))
+              forest.each_best(k, [&](std::size_t, double of, const std::int32_t* heads) { keep(of, heads); });
+          } else {
+            const std::size_t n_found = work.spanning.kbest(work.scorer.scores, k);
+            for (std::size_t r = 0; r < n_found; ++r) keep(work.spanning.score(r), work.spanning.heads(r));
+          }
         }
       });
+      const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+      for (const Trees& one : found) join(all.heads, one.heads), join(all.labels, one.labels), join(all.scores, one.scores);
     });
-    return {to_numpy(std::move(heads)), to_numpy(std::move(labels)), std::move(scores)};
-  }
-  // The best label of the arc to word m.
-  static std::int32_t label_of(const Scratch& work, const std::int32_t* heads, std::size_t n, std::size_t m) {
-    return work.scorer.labels[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m];
+    return {std::move(all.heads), std::move(all.labels), std::move(all.scores)};
   }
 
   // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
-  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, std::size_t i, const Ints& heads) const {
-    check(data, i);
-    const std::size_t n = data.length(i);
+  std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, const Ints& heads) const {
+    const std::size_t n = length_of(data);
     require(heads.size() == n, "one head per word");
     check_numbers(heads, n + 1, "no such head");
     check_forest(n);
@@ -229,7 +243,7 @@ struct PyTreeModel {
     std::vector<double> arcs((n + 1) * (n + 1)), labels(n * L, 1);
     const double log_z = without_gil([&] {
       Scratch work = scratch(true);
-      load(work, data, i);
+      load(work, data, 0);
       double total = sum(work, arcs.data());
       if (total == kForbidden<double>) work.scorer.score_all(work.x), total = sum(work, arcs.data());
       for (std::size_t m = 1; m <= n && L > 1; ++m) {
@@ -252,14 +266,13 @@ struct PyTreeModel {
 
   // What an arc's score is made of: templates, places between (-1: none) and weights.
   std::tuple<std::vector<std::int32_t>, std::vector<std::int32_t>, std::vector<double>> explain(
-      const PyArcData& data, std::size_t i, std::size_t head, std::size_t sibling, std::size_t word, std::size_t label) const {
-    check(data, i);
-    const std::size_t n = data.length(i);
+      const PyArcData& data, std::size_t head, std::size_t sibling, std::size_t word, std::size_t label) const {
+    const std::size_t n = length_of(data);
     require(head <= n && sibling <= n && word >= 1 && word <= n && head != word && label < plan->n_labels, "no such arc");
     std::vector<std::int32_t> templates, between;
     std::vector<double> values;
     PlacedSentence x;
-    x.load(plan->core.places, data.codes, data.starts(i), data.starts(i + 1));
+    x.load(plan->core.places, data.codes, 0, data.starts(1));
     const Anchor anchor = arc_anchor(head, sibling, word, x.size());
     const ArcScorer<FrozenPlaces> scorer(plan->core, core);
     scorer.each_attribute(x, anchor, 0, plan->core.n_templates(), [&](std::size_t t, std::uint64_t key, std::int32_t at) {
@@ -275,37 +288,9 @@ struct PyTreeModel {
     require(!projective || n <= PyArcData::kLongestSummed,
             "a sentence of more than 400 words, the limit for probabilities and k best trees of a projective parser");
   }
-  void check(const PyArcData& data, std::size_t i) const {
-    require(data.plan == plan, "sentences of another plan");
-    require(i < data.size(), "no such sentence");
-  }
-
-  // The k best trees of a sentence, each with the best labels of its arcs: heads and labels [k, n], scores [k].
-  Trees kbest(const PyArcData& data, std::size_t i, std::size_t k) const {
-    check(data, i);
-    std::vector<std::int32_t> heads, labels;
-    std::vector<double> scores;
-    const std::size_t n = data.length(i);
-    check_forest(n);
-    without_gil([&] {
-      Scratch work = scratch();
-      find(work, data, i);
-      const auto keep = [&](double score, const std::int32_t* found) {
-        scores.push_back(score);
-        heads.insert(heads.end(), found, found + n);
-        for (std::size_t m = 1; m <= n; ++m) labels.push_back(label_of(work, found, n, m));
-      };
-      if (projective) {
-        TreeForest forest;
-        if (forest.build(work.scorer.scores))
-          forest.each_best(k, [&](std::size_t, double score, const std::int32_t* found) { keep(score, found); });
-      } else {
-        const std::size_t found = work.spanning.kbest(work.scorer.scores, k);
-        for (std::size_t r = 0; r < found; ++r) keep(work.spanning.score(r), work.spanning.heads(r));
-      }
-    });
-    const std::size_t found = scores.size();
-    return {to_numpy(std::move(heads), {found, n}), to_numpy(std::move(labels), {found, n}), std::move(scores)};
+  std::size_t length_of(const PyArcData& data) const {
+    require(data.plan == plan && data.size() == 1, "one sentence of this plan");
+    return data.length(0);
   }
 };
 
@@ -342,11 +327,10 @@ void bind_trees(nb::module_& module) {
            "rule"_a, "k"_a, "c"_a);
   nb::class_<PyTreeModel>(module, "TreeModel", "A parser's runtime.")
       .def(by_name())
-      .def("best", &PyTreeModel::best, "data"_a, "n_threads"_a, "Heads, labels and scores of best trees.")
-      .def("kbest", &PyTreeModel::kbest, "data"_a, "sentence"_a, "k"_a, "Heads [k, n], labels [k, n] and scores [k].")
-      .def("marginals", &PyTreeModel::marginals, "data"_a, "sentence"_a, "heads"_a,
+      .def("best", &PyTreeModel::best, "data"_a, "k"_a, "n_threads"_a, "Up to k best trees of each: heads, labels, scores.")
+      .def("marginals", &PyTreeModel::marginals, "data"_a, "heads"_a,
            "log Z, P(arc) [n + 1, n + 1], P(label | arc) [n, n_labels].")
-      .def("explain", &PyTreeModel::explain, "data"_a, "sentence"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
+      .def("explain", &PyTreeModel::explain, "data"_a, "head"_a, "sibling"_a, "word"_a, "label"_a,
            "Templates, places between and weights of what an arc scores.");
   nb::class_<PyTreeObjective, PyObjective>(module, "TreeObjective", "Log losses of right trees.")
       .def(by_name())

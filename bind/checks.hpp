@@ -158,16 +158,21 @@ inline trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attribu
   return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
 }
 
+// Rows whose columns are n_columns labels, or cells of label pairs, and after those n-grams of three labels and more.
 template <class Label>
-void check_rows(span<const std::uint32_t> starts, span<const Label> labels, std::size_t n_labels) {
-  check_starts(starts, labels.size());
-  require(trellis::all_below(labels, n_labels), "a row has a label out of range");
+void check_rows(span<const std::uint32_t> starts, span<const Label> columns, std::size_t n_columns,
+                const trellis::Ngrams* ngrams = nullptr) {
+  check_starts(starts, columns.size());
+  require(trellis::all_below(columns, n_columns + (ngrams ? ngrams->size() : 0)), "a row has a label out of range");
+  for (std::size_t i = 0; ngrams && i < columns.size(); ++i)
+    require(columns[i] < n_columns || ngrams->length(static_cast<std::uint32_t>(columns[i] - n_columns)) >= trellis::kScored,
+            "a row has an n-gram of fewer than three labels");
 }
 template <class Label>
-trellis::Rows<Label> rows_from(const RowArrays<Label>& arrays, std::size_t n_labels) {
+trellis::Rows<Label> rows_from(const RowArrays<Label>& arrays, std::size_t n_columns, const trellis::Ngrams* ngrams = nullptr) {
   const auto& [starts, labels, weights] = arrays;
   require(labels.size() == weights.size(), "rows need one weight per label");
-  check_rows<Label>(starts, labels, n_labels);
+  check_rows<Label>(starts, labels, n_columns, ngrams);
   return {starts.data(), labels.data(), weights.data()};
 }
 
@@ -233,25 +238,34 @@ trellis::LabelTables<Real> label_tables_from(const Array<Real, Rank>& edge, cons
 // How many labels a model may have; places of labels are 16 bits wide.
 inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_labels <= 0xffff, "from 1 to 65535 labels"); }
 
-// Packed strings: string i is data[starts[i] .. starts[i + 1]); with the slots of their hash table.
+// Packed strings: string i is data[starts[i] .. starts[i + 1]).
 struct PackedStrings {
   Bytes data;
   Longs starts;
   FIELDS(data, starts)
 
+  void begin() const {
+    require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(starts) &&
+                static_cast<std::uint64_t>(starts(size())) <= data.size(),
+            "starts must be in order and within data");
+  }
   std::string_view operator[](std::size_t i) const {
     return {reinterpret_cast<const char*>(data.data()) + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))};
   }
   std::size_t size() const { return starts.size() - 1; }
 };
+// A column of a corpus, a string per token.
+struct ColumnOfStrings {
+  Ints codes;
+  PackedStrings values;
+  FIELDS(codes, values)
+
+  void begin() const { check_numbers(codes, values.size(), "a code without a value"); }
+};
+// With the slots of their hash table; whoever looks strings up checks them.
 struct StringArrays {
   Bytes data;
   Longs starts;
   Ints slots;
   FIELDS(data, starts, slots)
 };
-inline void check_strings(const Bytes& data, const Longs& starts) {
-  require(starts.size() > 0 && starts(0) >= 0 && trellis::ascending(starts) &&
-              static_cast<std::uint64_t>(starts(starts.size() - 1)) <= data.size(),
-          "starts must be in order and within data");
-}

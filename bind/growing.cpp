@@ -11,7 +11,7 @@ Rule rule_from(const std::string& name, std::size_t k, double c) {
 }
 
 void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const Ngrams* ngrams) {
-  const Rows<std::uint32_t> from = run_rows_from(arrays, rows.n_labels(), ngrams);
+  const Rows<std::uint32_t> from = rows_from(arrays, rows.n_labels(), ngrams);
   require(arrays.starts.size() == rows.n_attributes() + 1, "one row per attribute");
   if (!grows) rows.stop_growing();
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
@@ -97,7 +97,7 @@ void row_fields(Archive& archive, GrowingRows& rows, const std::string& name, co
   archive(name, state);
   if (!archive.reads) return;
   const auto& [starts, labels, weights, sums, variances] = state;
-  check_run_rows(starts, labels, rows.n_labels(), ngrams);
+  check_rows<std::uint32_t>(starts, labels, rows.n_labels(), ngrams);
   const std::size_t n = labels.size();
   require(starts.size() == rows.n_attributes() + 1 && weights.size() == n && sums.size() == n && variances.size() == n,
           "rows of another training");

@@ -43,7 +43,7 @@ struct PyLayout {
       check_cells(tri_places, order == 2 ? (L + 1) * pairs : 0, L);
     }
     const trellis::Ngrams* const longer = label_ngrams ? &*label_ngrams : nullptr;
-    check_run_rows(edge_rows.starts, edge_rows.labels, pairs, longer);
+    check_rows<std::uint32_t>(edge_rows.starts, edge_rows.labels, pairs, longer);
     require(ngrams || !corpus->data.histories, "attributes of longer label runs need n-grams");
     core = {L, corpus->n_attributes, corpus->n_edge_attributes, order, rows.starts, rows.labels, edge_rows.starts,
             edge_rows.labels, edge_places, tri_places, edge_base, end_base, label_parts, longer};

@@ -33,22 +33,6 @@ inline void make_ngrams(span<const std::uint32_t> parents, span<const std::uint1
             "an n-gram stands twice, or before its shorter one");
   }
 }
-// Rows whose columns are n_columns labels, or cells of label pairs, and after those n-grams of three labels and more
-// (ngrams null: none).
-inline void check_run_rows(span<const std::uint32_t> starts, span<const std::uint32_t> columns, std::size_t n_columns,
-                           const trellis::Ngrams* ngrams) {
-  check_rows(starts, columns, n_columns + (ngrams ? ngrams->size() : 0));
-  for (std::size_t i = 0; ngrams && i < columns.size(); ++i)
-    require(columns[i] < n_columns || ngrams->length(static_cast<std::uint32_t>(columns[i] - n_columns)) >= trellis::kScored,
-            "a row has an n-gram of fewer than three labels");
-}
-inline trellis::Rows<std::uint32_t> run_rows_from(const RowArrays<std::uint32_t>& rows, std::size_t n_columns,
-                                                  const trellis::Ngrams* ngrams) {
-  const auto& [starts, columns, weights] = rows;
-  require(columns.size() == weights.size(), "rows need one weight per label");
-  check_run_rows(starts, columns, n_columns, ngrams);
-  return {starts.data(), columns.data(), weights.data()};
-}
 inline NgramState ngram_state(const trellis::Ngrams& ngrams, const std::vector<std::uint8_t>* kept = nullptr) {
   NgramState out;
   auto& [parents, labels] = out;

@@ -33,7 +33,7 @@ struct Weights {
     core.rows = rows_from(rows, core.parts.width(L));
     n_attributes = rows.starts.size() - 1;
     if (!edge_rows) return;
-    core.edge_rows = run_rows_from(*edge_rows, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
+    core.edge_rows = rows_from(*edge_rows, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
     n_edge_attributes = edge_rows->starts.size() - 1;
     has_runs = !trellis::all_below(edge_rows->labels, n_pairs);
   }

@@ -38,9 +38,9 @@ def shape(n_labels: int) -> dict[str, Any]:
 
 
 def test_arrays_are_never_converted() -> None:
-    x = np.zeros(3, np.float32)
+    x, half = np.ones(3), np.zeros(3, np.uint16)
     with pytest.raises(TypeError):
-        _core.add_scaled(x, 1.0, np.ones(3))  # type: ignore[arg-type]  # a copy would have been changed
+        _core.remember(x, x, x, x, half, np.zeros(3, np.int32))  # type: ignore[arg-type]  # a copy would have been changed
     starts, ids, values = lists(3)
     wanted = "ids: a contiguous array of int32 of rank 1 is needed, not ndarray of "
     with pytest.raises(TypeError, match=f"{wanted}int64"):

@@ -104,7 +104,7 @@ def test_interned_strings_count_up_from_their_first_appearance(strings: list[str
     assert Strings(data, starts).tolist() == distinct
     assert codes.tolist() == [distinct.index(s) for s in strings]
     packed = Strings.of(strings)
-    again, _, ends = _core.intern_packed(packed.data, packed.starts)
+    again, _, ends = _core.intern_packed(packed)
     assert (again.tolist(), ends.tolist()) == (codes.tolist(), starts.tolist())
 
 
@@ -112,9 +112,9 @@ def test_interned_strings_count_up_from_their_first_appearance(strings: list[str
 @given(st.lists(st.text(max_size=20), unique=True), st.lists(st.text(max_size=3)))
 def test_frozen_strings_are_found_where_their_hash_says(strings: list[str], asked: list[str]) -> None:
     frozen, queries = Strings.of(strings), Strings.of([*strings, *asked])
-    slots = _core.build_slots(frozen.data, frozen.starts)
-    assert _core.valid_strings(frozen.data, frozen.starts, slots)
-    found = _core.find_strings(frozen.data, frozen.starts, slots, queries.data, queries.starts)
+    slots = frozen.slots
+    assert _core.valid_strings(frozen)
+    found = frozen.find(queries)
     assert found.tolist() == [strings.index(s) if s in strings else -1 for s in queries]
     table = [-1] * len(slots)
     for i, s in enumerate(strings):
@@ -127,14 +127,14 @@ def test_frozen_strings_are_found_where_their_hash_says(strings: list[str], aske
 
 def test_damaged_frozen_strings_are_refused() -> None:
     strings = Strings.of(["a", "b"])
-    slots = _core.build_slots(strings.data, strings.starts)
-    assert not _core.valid_strings(strings.data, strings.starts, slots[:3].copy())
-    assert not _core.valid_strings(strings.data, strings.starts, np.full(4, 9, np.int32))
+    short = Strings(strings.data, strings.starts, strings.slots[:3].copy())
+    assert not _core.valid_strings(short)
+    assert not _core.valid_strings(Strings(strings.data, strings.starts, np.full(4, 9, np.int32)))
     with pytest.raises(ValueError, match="power of two"):
-        _core.find_strings(strings.data, strings.starts, slots[:3].copy(), strings.data, strings.starts)
+        short.find(strings)
     for starts in ([], [0, 5], [1, 0], [-1, 1]):
         with pytest.raises(ValueError, match="starts must be in order"):
-            _core.build_slots(strings.data, np.array(starts, np.int64))
+            _core.build_slots(Strings(strings.data, np.array(starts, np.int64)))
     with pytest.raises(TypeError):
         _core.intern_sentences([["a", 3]])  # type: ignore[list-item]
     with pytest.raises(TypeError):

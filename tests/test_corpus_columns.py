@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from samples import unreadable
 
 import trellis
-from trellis import _core
 from trellis._support.errors import CorpusError
 from trellis.corpus import stream
 from trellis.corpus.columns import (
@@ -170,10 +169,10 @@ def test_append_refuses_what_does_not_fit() -> None:
     one = Column(np.zeros(1, np.int32), Strings.of(["X"]))
     with pytest.raises(ValueError, match="as many tokens"):
         append_labels(b"a\nb\n", one, Layout())
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="a code without a value"):
         append_labels(b"a\n", Column(np.ones(1, np.int32), Strings.of(["X"])), Layout())
     with pytest.raises(ValueError, match="starts must be in order"):
-        _core.with_column(b"a\n", None, one.codes, one.values.data, np.array([0, 9]))
+        append_labels(b"a\n", Column(one.codes, Strings(one.values.data, np.array([0, 9]))), Layout())
 
 
 def test_names() -> None:

@@ -186,7 +186,8 @@ class Slow:
     def __float__(self):
         while True: time.sleep(0.001)
     __index__ = __float__
-calls += [lambda: _core.add_scaled(np.zeros(2), Slow(), np.zeros(2)), lambda: _core.shuffled(Slow(), 1)]
+x, past = np.zeros(2), np.zeros((1, 2), np.uint16)
+calls += [lambda: _core.history_sum(past, past, Slow(), x, x[:1], x[:1], 1), lambda: _core.shuffled(Slow(), 1)]
 for call in calls:
     threading.Thread(target=loop, args=(call,), daemon=True).start()
 time.sleep(0.5)

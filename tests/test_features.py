@@ -319,7 +319,7 @@ def test_functions_that_native_code_leaves_to_python() -> None:
         assert [strings[code] for code in codes.tolist()] == [function_of(view, {})(word) for word in words]
     assert native_calls((Call("lower"), Call("listed", ("names",)))) is None
     with pytest.raises(ValueError, match="ASCII"):
-        _core.view_table([("lower", 0)], Strings.of(["é"]).data, Strings.of(["é"]).starts, [])
+        _core.view_table([("lower", 0)], Strings.of(["é"]), [])
 
 
 @pytest.mark.parametrize(

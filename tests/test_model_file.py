@@ -551,8 +551,8 @@ def test_messages_of_damaged_models_are_short(rich: tuple[Kind, Tagger], tmp_pat
 
 
 def test_functions_of_a_newer_release(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:
-    write_hostile(rich[1], tmp_path / "m", head("templates", ["vowels(word[0])"]))
-    with pytest.raises(ModelError, match=r"m: needs the function 'vowels', .*register_function.*update trellis"):
+    write_hostile(rich[1], tmp_path / "m", head("templates", ["syllables(word[0])"]))
+    with pytest.raises(ModelError, match=r"m: needs the function 'syllables', .*register_function.*update trellis"):
         trellis.load(tmp_path / "m")
 
 

@@ -236,7 +236,7 @@ def test_probabilities_of_scores_far_apart(projective: bool, factor: float) -> N
         for heads, share in zip(trees, shares / shares.sum(), strict=True):
             expected[heads, range(len(heads))] += share
         assert parser.probabilities(x) == pytest.approx(expected, abs=1e-4)
-        log_z, arcs, _ = parser._native.marginals(parser._data(trellis.read([x])), 0, np.zeros(n, np.int32))
+        log_z, arcs, _ = parser._native.marginals(parser._data(trellis.read([x])), np.zeros(n, np.int32))
         assert (arcs >= 0).all()
         assert (arcs <= 1).all()
         assert arcs[:, 1:].sum(0) == pytest.approx(1, rel=1e-12)

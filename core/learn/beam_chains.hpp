@@ -37,17 +37,9 @@ class BeamChains : public Chains<GrowingChain> {
     return ranked.size();
   }
   // Of the best one the mistakes of the whole output.
-  std::size_t n_wrong(const std::int32_t* path) const {
-    if (path == paths_.data()) return n_mistakes_;
-    std::size_t n = 0;
-    for (std::size_t t = 0; t < length_; ++t) n += path[t] != right_[t];
-    return n;
-  }
-  double cost(const std::int32_t* path) const { return margin_.cost(right_.data(), path, length_, null_); }
+  std::size_t n_wrong(const std::int32_t* path) const { return path == paths_.data() ? n_mistakes_ : Chains::n_wrong(path); }
   void collect(const std::int32_t* path, Changes& out) {
-    const std::size_t n = std::exchange(n_, length_);
     Chains::collect(path, out);
-    n_ = n;
     for (std::size_t t = 0; t < length_; ++t) collect_far(path, t, out);
   }
 
@@ -112,7 +104,7 @@ class BeamChains : public Chains<GrowingChain> {
   const Update update_;
   FarScores far_;
   BeamSearch beam_, right_beam_;
-  std::size_t length_ = 0, n_mistakes_ = 0;  // of the beginnings to compare; of the best output
+  std::size_t n_mistakes_ = 0;  // of the best output
 };
 
 static_assert(Structure<BeamChains>);

@@ -33,7 +33,7 @@ class Chains {
 
   void enter(std::size_t sentence) {
     begin_ = static_cast<std::size_t>(examples_.starts[sentence]);
-    n_ = static_cast<std::size_t>(examples_.starts[sentence + 1]) - begin_;
+    n_ = length_ = static_cast<std::size_t>(examples_.starts[sentence + 1]) - begin_;
   }
   bool load(std::size_t sentence) {
     enter(sentence);
@@ -68,10 +68,10 @@ class Chains {
   const std::int32_t* output(std::size_t i) const { return paths_.data() + i * n_; }
   std::size_t n_wrong(const std::int32_t* path) const {
     std::size_t n = 0;
-    for (std::size_t t = 0; t < n_; ++t) n += path[t] != right_[t];
+    for (std::size_t t = 0; t < length_; ++t) n += path[t] != right_[t];
     return n;
   }
-  double cost(const std::int32_t* path) const { return margin_.cost(right_.data(), path, n_, null_); }
+  double cost(const std::int32_t* path) const { return margin_.cost(right_.data(), path, length_, null_); }
 
   // Flat, and with registers of its own.
   [[gnu::flatten, gnu::noinline]] void collect(const std::int32_t* path, Changes& out) {
@@ -174,14 +174,14 @@ class Chains {
   // The parts in which the right path and another differ: parts reach back over `order` labels.
   template <class Visit>
   TRELLIS_INLINE void each_changed(const std::int32_t* path, Visit visit) const {
-    for (std::size_t t = 0, end = 0; t < n_; ++t) {
+    for (std::size_t t = 0, end = 0; t < length_; ++t) {
       if (right_[t] != path[t]) end = t + static_cast<std::size_t>(order_) + 1;
       if (t < end) visit(part_at(right_.data(), t, null_), part_at(path, t, null_));
     }
   }
   void collect_ngrams(const std::int32_t* path, Changes& out) {
     const auto order = static_cast<std::size_t>(order_);
-    for (std::size_t t = 0, same = order + 1; t < n_; ++t) {  // as many labels up to t are the same in both
+    for (std::size_t t = 0, same = order + 1; t < length_; ++t) {  // as many labels up to t are the same in both
       same = right_[t] == path[t] ? same + 1 : 0;
       if (same > order) continue;
       for (const auto& [labels, sign] : {std::pair{static_cast<const std::int32_t*>(right_.data()), 1.0}, {path, -1.0}})
@@ -226,6 +226,7 @@ class Chains {
   const bool forbids_;  // whether some gold path may be forbidden
   bool possible_ = true;
   std::size_t begin_ = 0, n_ = 0;  // the tokens of the sentence
+  std::size_t length_ = 0;         // of the beginnings of paths to compare
   ChainView<float> chain_{};
   Margin margin_;
   Potentials<float> potentials_;

@@ -40,19 +40,24 @@ struct FeatureWeights {
 
 class Derivations : public EdgeOutputs<Derivations> {
  public:
-  Derivations(const FeatureWeights& weights, const DerivationExamples& examples) : weights_(weights), examples_(examples) {}
+  // Weights null: nothing is loaded, and score_by() has others.
+  Derivations(const FeatureWeights* weights, const DerivationExamples& examples) : weights_(weights), examples_(examples) {}
 
-  // score[e] = sum of value · weight over the features of e
   bool load(std::size_t g) {
     enter(g);
+    score_by(weights_->table.weights.data());
+    return true;
+  }
+  // score[e] = sum of value · weight over the features of e
+  template <class Real>
+  void score_by(const Real* weights) {
     for (std::size_t e = 0; e < graph_.n_edges; ++e) {
       double score = 0;
       examples_.features.each(first_ + e, [&](std::int32_t feature, float value) {
-        score += static_cast<double>(value) * weights_.table.weights[static_cast<std::size_t>(feature)];
+        score += static_cast<double>(value) * weights[feature];
       });
       scores_[e] = score;
     }
-    return true;
   }
   void enter(std::size_t g) {
     first_ = examples_.graphs.first_edge(g);
@@ -66,7 +71,7 @@ class Derivations : public EdgeOutputs<Derivations> {
   }
 
  private:
-  const FeatureWeights& weights_;
+  const FeatureWeights* weights_;
   const DerivationExamples& examples_;
   std::size_t first_ = 0;  // edge of the hypergraph
 };

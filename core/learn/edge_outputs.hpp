@@ -1,4 +1,4 @@
-// Derivations of a hypergraph as outputs to learn, whatever scores its edges.
+// Derivations of a hypergraph as outputs to learn, whatever scores its edges: by margins and by the log loss.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -42,6 +42,7 @@ class EdgeOutputs {
     return n;
   }
   const std::int32_t* output(std::size_t i) const { return outputs_[i].data(); }
+  const std::vector<std::int64_t>& right() const { return right_; }
   bool possible() const { return true; }
   void get_ready() {}
   bool grows() const { return false; }
@@ -77,6 +78,18 @@ class EdgeOutputs {
   template <class Visit>
   void each_feature(std::span<const Amount<Part>> parts, Visit visit) {
     for (const Amount<Part>& one : parts) own().features_of(one.part, one.amount, visit);
+  }
+
+  // The log loss of the right derivation by scores_, -log p(right) = log Z - score(right). Unless they are null, residuals
+  // become [n_edges] P(e) - how often the right derivation has e.
+  double log_loss(std::vector<double>* residuals) {
+    double loss = sum_derivations(graph_, scores_.data(), work_);
+    for (std::int64_t e : right_) loss -= scores_[static_cast<std::size_t>(e)];
+    if (!residuals) return loss;
+    residuals->resize(graph_.n_edges);
+    derivation_marginals(graph_, work_, residuals->data(), nullptr);
+    for (std::int64_t e : right_) (*residuals)[static_cast<std::size_t>(e)] -= 1;
+    return loss;
   }
 
  protected:

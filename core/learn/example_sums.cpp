@@ -21,7 +21,7 @@ ExampleObjective::ExampleObjective(std::size_t n_examples, std::size_t n_paramet
 }
 
 // Each piece of the examples has a gradient of its own; they are summed in order, whatever the number of threads.
-void ExampleObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const {
+void ExampleObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) {
   constexpr std::size_t kLeastPieces = 4, kMostPieces = 32, kRoom = 64 << 20;  // pieces; bytes of all their gradients
   const std::size_t n = n_examples_, bytes = n_parameters() * sizeof(double);
   const std::size_t n_pieces = std::clamp(kRoom / (bytes + 1), kLeastPieces, kMostPieces);

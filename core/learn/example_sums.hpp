@@ -36,18 +36,11 @@ class ExampleObjective final : public Objective {
   ExampleObjective(std::size_t n_examples, std::size_t n_parameters, std::function<LossOf()> make_loss);
 
   std::size_t n_parameters() const { return shares_.size(); }
-  void losses(const double* parameters, std::size_t n_threads, double* losses) override {
-    evaluate(parameters, nullptr, n_threads, losses, nullptr);
-  }
-  void gradient(const double* parameters, const double* weights, std::size_t n_threads, double* losses, double* gradient) override {
-    evaluate(parameters, weights, n_threads, losses, gradient);
-  }
+  void evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) override;
   void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
             double* parameters, double* squares, double* losses) override;
 
  private:
-  void evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) const;
-
   std::size_t n_examples_;
   std::function<LossOf()> make_loss_;
   std::vector<double> shares_;  // [n_parameters] one over the number of times that each is in a gradient, as AdaGrad takes them

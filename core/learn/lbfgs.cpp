@@ -101,10 +101,6 @@ TRELLIS_CLONES double dot(const double* a, const double* b, std::size_t n) {
   return sum;
 }
 
-TRELLIS_CLONES void add_scaled(double* x, double factor, const double* v, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) x[i] += factor * v[i];
-}
-
 TRELLIS_CLONES Curvature remember(const double* x, const double* old_x, const double* g, const double* old_g,
                                   std::size_t size, std::uint16_t* step, std::uint16_t* change) {
   Vector<double> products = {}, squares = {};

@@ -17,8 +17,6 @@ struct PastSteps {
 
 // a · b, summed by eight lanes in a fixed order whatever the machine.
 double dot(const double* a, const double* b, std::size_t n);
-// x += factor · v
-void add_scaled(double* x, double factor, const double* v, std::size_t n);
 
 // The step s = x - old_x and the change y = g - old_g, rounded; gives s·y and y·y, of the numbers before rounding.
 struct Curvature {

@@ -31,19 +31,14 @@ class ChainObjective final : public Objective {
       : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences),
         stride_(padded(layout.n_columns())), sentences_(layout, examples, local) {}
 
-  void losses(const double* parameters, std::size_t n_threads, double* losses) override {
-    constexpr std::size_t kBlock = 16;
-    sentences_.set(parameters);
-    parallel_blocks(n_sentences_, kBlock, n_threads, [] { return Scratch{}; },
-                    [&](Scratch& scratch, std::size_t first, std::size_t last) {
-                      for (std::size_t s = first; s < last; ++s)
-                        losses[s] = sentences_.run(s, 1.0, scratch, nullptr);
-                    });
-  }
-
-  void gradient(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
+  void evaluate(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
                 double* gradient) override {
     sentences_.set(parameters);
+    if (!gradient)
+      return parallel_blocks(n_sentences_, 16, n_threads, [] { return Scratch{}; },
+                             [&](Scratch& scratch, std::size_t first, std::size_t last) {
+        for (std::size_t s = first; s < last; ++s) losses[s] = sentences_.run(s, 1.0, scratch, nullptr);
+      });
     if (!sums_) index();
     make_buffers(n_threads);
     std::fill_n(gradient, layout_.n_parameters(), 0.0);

@@ -19,10 +19,8 @@ namespace trellis {
 class Objective {
  public:
   virtual ~Objective() = default;
-  // loss_i of all sentences.
-  virtual void losses(const double* parameters, std::size_t n_threads, double* losses) = 0;
-  // The same, and sum_i weights[i] · gradient of loss_i. Weights null: all one.
-  virtual void gradient(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
+  // loss_i of all sentences and, unless it is null, sum_i weights[i] · gradient of loss_i. Weights null: all one.
+  virtual void evaluate(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
                         double* gradient) = 0;
   // One pass over the sentences in that order, changing parameters and squares after each batch; loss_i as it was met.
   virtual void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights,

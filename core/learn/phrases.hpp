@@ -1,6 +1,7 @@
 // PhraseTrees of a grammar as outputs to learn: what online learners ask of a structure (structure.hpp). An output is a list of
 // rules over spans, edges of the forest of its sentence.
 #pragma once
+#include <memory>
 #include <optional>
 
 #include "engine/cky.hpp"
@@ -60,27 +61,23 @@ class PhraseExamples {
   TokenLists attributes_;                 // [n_sites]
 };
 
-// Weights of attributes with columns.
-struct PhraseWeights {
-  GrowingRows rows;
-
-  PhraseWeights(std::size_t n_attributes, std::size_t n_columns, bool variances)
-      : rows(n_attributes, n_columns, heavy_from<float>(padded(n_columns)), variances) {}
-  LearntWeight find(std::uint32_t row, std::uint32_t place) { return rows.find(static_cast<std::int32_t>(row), place); }
-  LearntWeight make(std::uint32_t row, std::uint32_t place) { return rows.make(static_cast<std::int32_t>(row), place); }
-};
-
 class PhraseTrees : public EdgeOutputs<PhraseTrees> {
  public:
-  // base [n_rules] scores that are not learnt
-  PhraseTrees(const PhraseWeights& weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
+  // base [n_rules] scores that are not learnt. Weights null: nothing is loaded, and score_by() has others.
+  PhraseTrees(const GrowingRows* weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
       : weights_(weights), examples_(examples), columns_(columns), base_(base), forest_(examples.pruner.fine, examples.pruner.coarse_of),
-        scores_of_(columns) {}
+        sums_(columns) {}
 
   bool load(std::size_t s) {
     enter(s);
-    if (graph_.n_edges) scores_of_.score(forest_, weights_.rows, sites_, base_, scores_.data());
+    if (graph_.n_edges) score_by(*weights_, sums_);
     return graph_.n_edges > 0;
+  }
+  template <class Real, class AnyRows>
+  void score_by(const AnyRows& rows, PhraseScores<Real>& sums) { sums.score(forest_, rows, sites_, base_, scores_.data()); }
+  template <class Real, class Add>
+  void hand_back(const std::vector<double>& amounts, PhraseScores<Real>& sums, Add add) {
+    sums.hand_back(forest_, sites_, amounts.data(), add);
   }
   void enter(std::size_t s) {
     found_.clear();
@@ -101,17 +98,30 @@ class PhraseTrees : public EdgeOutputs<PhraseTrees> {
   }
 
  private:
-  const PhraseWeights& weights_;
+  const GrowingRows* weights_;
   const PhraseExamples& examples_;
   const RuleColumns& columns_;
   const float* base_;
   PhraseForest forest_;
-  PhraseScores<float> scores_of_;
+  PhraseScores<float> sums_;
   Remaining remaining_;
   PhraseSites sites_;
   std::vector<std::int64_t> found_;  // the right derivation
 };
 
 static_assert(PartStructure<PhraseTrees>);
+
+// The parameters of log losses: pairs of an attribute and a column that right trees have. Those of attribute a are
+// starts[a] .. starts[a + 1], each with its column.
+struct PhraseParameters {
+  std::vector<std::uint32_t> starts{0}, columns;  // [n_attributes + 1], [n_parameters]
+
+  PhraseParameters(const PhraseExamples& examples, const RuleColumns& columns);
+};
+
+// Log losses of the right trees, over the trees that remain of each sentence; all must outlive it.
+class Objective;
+std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, const RuleColumns& columns, const float* base,
+                                            const PhraseParameters& parameters);
 
 }  // namespace trellis

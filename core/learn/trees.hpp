@@ -1,6 +1,8 @@
 // Dependency trees as outputs to learn: an output is the heads of a sentence's words, then their labels. What online learners
 // ask of a structure (structure.hpp).
 #pragma once
+#include <array>
+
 #include "engine/spanning_trees.hpp"
 #include "engine/tree_forest.hpp"
 #include "learn/structure.hpp"
@@ -27,7 +29,8 @@ class Trees {
       enter(i);
       for (std::size_t m = 1; m <= n_; ++m) {
         const std::size_t before = filter_changes_.size();
-        add(plan_.n_templates(), plan_.n_templates() + 1, static_cast<std::size_t>(right_heads_[m - 1]), 0, m, 0, 1, filter_changes_);
+        const auto h = static_cast<std::size_t>(right_heads_[m - 1]), filter = plan_.n_templates();
+        add({filter, filter + 1, h, 0, 0}, m, 1, filter_changes_);
         for (std::size_t c = before; c < filter_changes_.size(); ++c)
           *weights_.make(filter_changes_[c].row, filter_changes_[c].place).weight = 1;
         filter_changes_.clear();
@@ -82,38 +85,37 @@ class Trees {
 
   // Phi(right)
   void collect_right(Changes& out) {
-    const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
-    for (std::size_t m = 1; m <= n_; ++m) {
-      const auto h = static_cast<std::size_t>(right_heads_[m - 1]), s = static_cast<std::size_t>(right_siblings_[m - 1]);
-      add(0, plan_.n_arcs, h, h, m, 0, 1, out);
-      add(plan_.n_arcs, labelled, h, h, m, static_cast<std::uint32_t>(right_labels_[m - 1]), 1, out);
-      add(labelled, plan_.n_templates(), h, s, m, 0, 1, out);
-    }
+    for (std::size_t m = 1; m <= n_; ++m)
+      for (const Templates& part : parts_of(right_heads_.data(), right_labels_.data(), right_siblings_.data(), m)) add(part, m, 1, out);
   }
 
   void collect(const std::int32_t* output, Changes& out) {
     if (plan_.second_order()) find_siblings({output, n_}, siblings_);
     for (std::size_t m = 1; m <= n_; ++m) {
-      const auto right = static_cast<std::size_t>(right_heads_[m - 1]), head = static_cast<std::size_t>(output[m - 1]);
-      if (head != right) {
-        add(0, plan_.n_arcs, right, right, m, 0, 1, out);
-        add(0, plan_.n_arcs, head, head, m, 0, -1, out);
-      }
-      const auto right_label = static_cast<std::uint32_t>(right_labels_[m - 1]), label = static_cast<std::uint32_t>(output[n_ + m - 1]);
-      if (plan_.n_labels > 1 && (head != right || label != right_label)) {
-        add(plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, right, right, m, right_label, 1, out);
-        add(plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, head, head, m, label, -1, out);
-      }
-      if (!plan_.second_order()) continue;
-      const auto right_sibling = static_cast<std::size_t>(right_siblings_[m - 1]), sibling = static_cast<std::size_t>(siblings_[m - 1]);
-      if (head == right && sibling == right_sibling) continue;
-      const std::size_t first = plan_.n_arcs + plan_.n_labelled;
-      add(first, first + plan_.n_siblings, right, right_sibling, m, 0, 1, out);
-      add(first, first + plan_.n_siblings, head, sibling, m, 0, -1, out);
+      const auto right = parts_of(right_heads_.data(), right_labels_.data(), right_siblings_.data(), m);
+      const auto other = parts_of(output, output + n_, siblings_.data(), m);
+      for (std::size_t i = 0; i < right.size(); ++i)
+        if (right[i] != other[i] && (i != kLabelled || plan_.n_labels > 1)) add(right[i], m, 1, out), add(other[i], m, -1, out);
     }
   }
 
  private:
+  // Templates from `first` to `last` at an arc of a word, with a label.
+  struct Templates {
+    std::size_t first, last, head, sibling;
+    std::uint32_t label;
+    bool operator==(const Templates&) const = default;
+  };
+  static constexpr std::size_t kLabelled = 1;
+  // What a tree has at word m: of arcs, of labels, of siblings.
+  std::array<Templates, 3> parts_of(const std::int32_t* heads, const std::int32_t* labels, const std::int32_t* siblings,
+                                    std::size_t m) const {
+    const auto h = static_cast<std::size_t>(heads[m - 1]);
+    const std::size_t labelled = plan_.n_arcs + plan_.n_labelled;
+    return {{{0, plan_.n_arcs, h, h, 0},
+             {plan_.n_arcs, labelled, h, h, static_cast<std::uint32_t>(labels[m - 1])},
+             {labelled, plan_.n_templates(), h, plan_.second_order() ? static_cast<std::size_t>(siblings[m - 1]) : h, 0}}};
+  }
   // Scores with costs: 1 for another head, and for another label at the right head.
   const TreeScores& with_costs() {
     with_costs_ = scorer_.scores;
@@ -139,11 +141,11 @@ class Trees {
     output.assign(heads, heads + n_);
     for (std::size_t m = 1; m <= n_; ++m) output.push_back((*labels_)[static_cast<std::size_t>(heads[m - 1]) * (n_ + 1) + m]);
   }
-  void add(std::size_t first, std::size_t last, std::size_t h, std::size_t s, std::size_t m, std::uint32_t label, double by, Changes& out) {
-    const Anchor anchor = arc_anchor(h, s, m, x_.size());
-    for (std::size_t t = first; t < last; ++t)
+  void add(const Templates& part, std::size_t m, double by, Changes& out) {
+    const Anchor anchor = arc_anchor(part.head, part.sibling, m, x_.size());
+    for (std::size_t t = part.first; t < part.last; ++t)
       each_key(plan_.places, plan_.places.templates[t], x_, anchor, weights_.made_folds(), [&](std::uint64_t key, std::int32_t) {
-        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns[t] + label, by});
+        out.push_back({static_cast<std::uint32_t>(t), weights_.make_attribute(t, key) * weights_.columns[t] + part.label, by});
       });
   }
 

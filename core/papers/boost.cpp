@@ -35,8 +35,9 @@ Booster::Booster(const Layout& layout, const Examples& examples, Bound bound, do
 void Booster::begin(std::span<const double> parameters, double scale, std::size_t n_threads) {
   parameters_.assign(parameters.begin(), parameters.end());
   sums_.set(parameters_.data());
-  std::fill(stale_.begin(), stale_.end(), 1);
-  refresh(n_threads);
+  std::vector<std::uint32_t> all(losses_.size());
+  std::iota(all.begin(), all.end(), 0);
+  run(all, n_threads);
   scale_ = kForbidden<double>;
   scale_ = std::isnan(scale) ? log_risk() : scale;
   if (!std::isfinite(scale_)) scale_ = 0;
@@ -71,16 +72,6 @@ void Booster::weigh(std::size_t s) {
   pull_[s] = counts(s) ? exp(log_weights_[s] + losses_[s] - scale_) : 0;
   mass_[s] = pull_[s] * -expm1(-losses_[s]);
 }
-
-// The sentences that changed since they were run, or those of them that count.
-std::vector<std::uint32_t> Booster::waiting(bool all) const {
-  std::vector<std::uint32_t> out;
-  for (std::size_t s = 0; s < stale_.size(); ++s)
-    if (stale_[s] && (all || counts(s))) out.push_back(static_cast<std::uint32_t>(s));
-  return out;
-}
-
-void Booster::refresh(std::size_t n_threads) { run(waiting(true), n_threads); }
 
 // log sum_i weight_i (1 / p_i - 1), of logarithms: log(1 / p - 1) = loss + log(1 - exp(-loss))
 double Booster::log_risk() const {
@@ -141,9 +132,9 @@ void Booster::tally_all(std::size_t n_threads) {
 // Calls visit(sentence, cell) for the sentences that a feature can occur in.
 template <class Visit>
 TRELLIS_INLINE void Booster::each_meeting(std::size_t k, Visit visit) const {
-  const std::size_t g = at_.group_of_feature(k);
-  for (std::size_t m = at_.first_meetings[g]; m < at_.first_meetings[g + 1]; ++m)
-    visit(at_.meetings[m].sentence, at_.meetings[m].first_cell + k - at_.first_features[g]);
+  const std::size_t g = at_.group_of_feature(k), first = at_.first_meetings[g], n = at_.n_features_of(g);
+  std::size_t cell = at_.meetings[first].first_cell + k - at_.first_features[g];
+  for (std::size_t m = first; m < at_.first_meetings[g + 1]; ++m, cell += n) visit(at_.meetings[m].sentence, cell);
 }
 
 // sum_i D(i) E_i[u], summed anew
@@ -233,18 +224,18 @@ Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   return touched;
 }
 
-// Where the risk has moved far from the scale, measure by a new one. It falls by stages, each short enough that what
-// counted for nothing before still is little: the sentences that waited then join. Stages in which none can are passed at once:
-// after a step of 1e300 there would be no end of them.
+// Where the risk has moved far from the scale, measure by a new one: the risk of the sentences that were run, or the most that one
+// of those that wait may have. Those that count by it are run, until none that waits can matter.
 void Booster::rescale(std::size_t n_threads) {
   bool changed = false;
   for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
-    constexpr double kStage = -(kVanishes + kRescale);
-    double until = risk + kRescale;  // the scale is near enough, or someone joins
-    for (const std::uint32_t s : waiting(true)) until = std::max(until, log_weights_[s] + most_[s] - kVanishes);
-    const double n_stages = std::ceil((scale_ - until) / kStage);
-    scale_ = std::max(risk, n_stages > 1 ? scale_ - n_stages * kStage : scale_ + kVanishes + kRescale);
-    run(waiting(false), n_threads);
+    scale_ = risk;
+    for (std::size_t s = 0; s < stale_.size(); ++s)
+      if (stale_[s]) scale_ = std::max(scale_, log_weights_[s] + most_[s]);
+    std::vector<std::uint32_t> waiting;
+    for (std::size_t s = 0; s < stale_.size(); ++s)
+      if (stale_[s] && counts(s)) waiting.push_back(static_cast<std::uint32_t>(s));
+    run(waiting, n_threads);
     changed = true;
   }
   if (changed) tally_all(n_threads);

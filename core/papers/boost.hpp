@@ -61,9 +61,7 @@ class Booster {
 
   const std::vector<double>& parameters() const { return parameters_; }
   double scale() const { return scale_; }
-  double log_risk() const;                                      // log R; infinite if some gold path is forbidden
-  const std::vector<double>& losses() const { return losses_; }  // [n_sentences] -log p_i, after refresh()
-  void refresh(std::size_t n_threads);                           // run the sentences that were left waiting
+  double log_risk() const;  // log R; infinite if some gold path is forbidden
 
  private:
   struct Scratch {
@@ -74,7 +72,6 @@ class Booster {
   double run_one(std::size_t s, Scratch& scratch) const;
   void run(std::span<const std::uint32_t> sentences, std::size_t n_threads);
   bool counts(std::size_t s) const;
-  std::vector<std::uint32_t> waiting(bool all) const;
   void weigh(std::size_t s);
   void rescale(std::size_t n_threads);
   struct Cell {  // what one sentence gives to the tight bound of one feature: masses at exponents L and U

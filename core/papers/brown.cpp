@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/elementary.hpp"
 #include "parallel.hpp"
@@ -49,7 +50,7 @@ struct Neighbours {
 class Window {
  public:
   Window(std::size_t n_classes, std::uint64_t n_pairs, std::size_t n_threads)
-      : size_(n_classes + 1), h_(n_pairs), n_(size_ * size_), t_(size_ * size_), s_(size_ * size_), loss_(size_ * size_, kFar),
+      : size_(n_classes + 1), h_(n_pairs), counts_(2 * size_ * size_), s_(size_ * size_), loss_(size_ * size_, kFar),
         left_(size_), right_(size_), best_(size_, 0), active_(size_, 0), n_threads_(n_threads) {}
 
   static constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -66,15 +67,16 @@ class Window {
     add_to_others(s, after);
     active_[s] = 1;
     for (std::size_t c = 0; c < size_; ++c) {
-      n_[s * size_ + c] = after[c], n_[c * size_ + s] = before[c];
-      t_[c * size_ + s] = after[c], t_[s * size_ + c] = before[c];
+      row(s)[c] = row(c)[size_ + s] = after[c];
+      row(s)[size_ + c] = row(c)[s] = before[c];
     }
-    n_[s * size_ + s] = t_[s * size_ + s] = after[s];
-    for_others(s, [&](std::size_t a) { s_[s * size_ + a] = s_[a * size_ + s] = 0; });
-    for (const auto* m : {&n_, &t_}) {
-      find_places(m->data() + s * size_);
-      each_other(s, places_.size(), [&](std::size_t a) { s_[s * size_ + a] = s_[a * size_ + s] += shared(*m, s, a); });
-    }
+    row(s)[s] = row(s)[size_ + s] = after[s];
+    find_places(row(s));
+    each_other(s, places_.size(), [&](std::size_t a) {
+      double sum = 0;
+      for (std::size_t c : places_) sum += term(row(s)[c], row(a)[c]);
+      s_[s * size_ + a] = s_[a * size_ + s] = sum;
+    });
     for_others(s, [&](std::size_t a) {  // whose ends have changed
       if (after[a] || before[a]) renew_losses(a);
     });
@@ -92,23 +94,23 @@ class Window {
 
   // Class j becomes part of class i.
   void merge(std::size_t i, std::size_t j) {
-    // Columns i and j become one, which changes all rows and the two columns themselves; then rows i and j.
-    join_columns(i, j, n_);
-    join_vectors(i, j, t_);
-    move_column(i, j, n_, t_);
-    join_columns(i, j, t_);
-    join_vectors(i, j, n_);
-    move_column(i, j, t_, n_);
+    for (const std::size_t half : {std::size_t{0}, size_}) {
+      join_columns(i, j, half);
+      for (std::size_t a = 0; a < size_; ++a) row(a)[half + i] += std::exchange(row(a)[half + j], 0);
+    }
+    join_rows(i, j);
     left_[i] += left_[j], right_[i] += right_[j];
     active_[j] = 0;
-    for (std::size_t a = 0; a < size_; ++a) loss_[a * size_ + j] = loss_[j * size_ + a] = kFar, s_[a * size_ + j] = s_[j * size_ + a] = 0;
-    for (std::size_t a = 0; a < size_; ++a)
+    for (std::size_t a = 0; a < size_; ++a) {
+      loss_[a * size_ + j] = loss_[j * size_ + a] = kFar;
       if (active_[a] && best_[a] == j) mark(a);
+    }
     renew(i);
   }
 
  private:
   double at(std::size_t a, std::size_t b) const { return loss_[a * size_ + b]; }
+  Count* row(std::size_t a) { return counts_.data() + 2 * a * size_; }
   template <class Visit>
   void for_others(std::size_t s, Visit visit) {
     for (std::size_t a = 0; a < size_; ++a)
@@ -119,16 +121,8 @@ class Window {
   // The places at which a row is not zero.
   void find_places(const Count* row) {
     places_.clear();
-    for (std::size_t c = 0; c < size_; ++c)
+    for (std::size_t c = 0; c < 2 * size_; ++c)
       if (row[c]) places_.push_back(c);
-  }
-
-  // What rows s and a of m have in common, where places_ are those of s.
-  double shared(const std::vector<Count>& m, std::size_t s, std::size_t a) const {
-    const Count *x = m.data() + s * size_, *y = m.data() + a * size_;
-    double sum = 0;
-    for (std::size_t c : places_) sum += term(x[c], y[c]);
-    return sum;
   }
 
   // Work on all other classes, each apart from the others, on threads where it is worth them.
@@ -152,16 +146,16 @@ class Window {
       for (std::size_t y = x + 1; y < some_.size(); ++y) change(some_[x], some_[y], term(column[some_[x]], column[some_[y]]));
   }
 
-  // Columns i and j of m become one column: the rows that have j, with all rows that have i or j.
-  void join_columns(std::size_t i, std::size_t j, const std::vector<Count>& m) {
+  // Columns i and j of a half become one column: the rows that have j, with all rows that have i or j.
+  void join_columns(std::size_t i, std::size_t j, std::size_t half) {
     some_.clear(), others_.clear();
     for (std::size_t a = 0; a < size_; ++a) {
       if (!active_[a] || a == i || a == j) continue;
-      if (m[a * size_ + j]) some_.push_back(a);
-      else if (m[a * size_ + i]) others_.push_back(a);
+      if (row(a)[half + j]) some_.push_back(a);
+      else if (row(a)[half + i]) others_.push_back(a);
     }
     const auto difference = [&](std::size_t a, std::size_t b) {
-      const Count ai = m[a * size_ + i], aj = m[a * size_ + j], bi = m[b * size_ + i], bj = m[b * size_ + j];
+      const Count ai = row(a)[half + i], aj = row(a)[half + j], bi = row(b)[half + i], bj = row(b)[half + j];
       return term(ai + aj, bi + bj) - term(ai, bi) - term(aj, bj);
     };
     for (std::size_t x = 0; x < some_.size(); ++x) {
@@ -173,31 +167,28 @@ class Window {
     });
   }
 
-  // Rows i and j of m become row i: S(i, a) by the places that row j has.
-  void join_vectors(std::size_t i, std::size_t j, const std::vector<Count>& m) {
-    const Count *x = m.data() + i * size_, *y = m.data() + j * size_;
+  // Rows i and j become row i: S(i, a) by the places that row j has.
+  void join_rows(std::size_t i, std::size_t j) {
+    Count *x = row(i), *y = row(j);
     find_places(y);
     each_other(i, places_.size(), [&](std::size_t a) {
       if (a == j) return;
-      const Count* z = m.data() + a * size_;
+      const Count* z = row(a);
       double sum = 0;
       for (std::size_t c : places_) sum += term(x[c] + y[c], z[c]) - term(x[c], z[c]);
       s_[i * size_ + a] = s_[a * size_ + i] += sum;
     });
-  }
-
-  // Column j of m is added to column i; the transpose follows.
-  void move_column(std::size_t i, std::size_t j, std::vector<Count>& m, std::vector<Count>& transposed) {
-    for (std::size_t a = 0; a < size_; ++a) {
-      m[a * size_ + i] += m[a * size_ + j], m[a * size_ + j] = 0;
-      transposed[i * size_ + a] = m[a * size_ + i], transposed[j * size_ + a] = 0;
-    }
+    for (std::size_t c : places_) x[c] += std::exchange(y[c], 0);
   }
 
   // S of a pair has changed.
   void change(std::size_t a, std::size_t b, double by) {
     if (by == 0) return;
     s_[a * size_ + b] = s_[b * size_ + a] += by;
+    renew_loss(a, b);
+  }
+  // The loss of a pair anew, and who is cheapest for whom.
+  void renew_loss(std::size_t a, std::size_t b) {
     const double now = loss_[a * size_ + b] = loss_[b * size_ + a] = loss_of(a, b);
     for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}}) {
       if (best_[one] == other) mark(one);
@@ -209,22 +200,18 @@ class Window {
     changed_[a] = 1;
   }
 
-  double loss_of(std::size_t a, std::size_t b) const {
-    const std::uint64_t aa = n_[a * size_ + a], ab = n_[a * size_ + b], ba = n_[b * size_ + a], bb = n_[b * size_ + b];
+  double loss_of(std::size_t a, std::size_t b) {
+    const std::uint64_t aa = row(a)[a], ab = row(a)[b], ba = row(b)[a], bb = row(b)[b];
     const double four = h_(aa) + h_(ab) + h_(ba) + h_(bb);
     const double corner = h_(aa + ba) + h_(ab + bb) + h_(aa + ab) + h_(ba + bb) - four - h_(aa + ab + ba + bb);
-    const double ends = h_(left_[a]) + h_(left_[b]) - h_(left_[a] + left_[b]) + h_(right_[a]) + h_(right_[b]) - h_(right_[a] + right_[b]);
+    const double ends = h_(left_[a]) + h_(left_[b]) - h_(left_[a] + left_[b]) + h_(right_[a]) + h_(right_[b]) -
+                        h_(right_[a] + right_[b]);
     return s_[a * size_ + b] + corner - ends;
   }
 
-  // All losses of a class anew, and who is cheapest for whom.
   void renew_losses(std::size_t s) {
     mark(s);
-    for_others(s, [&](std::size_t a) {
-      const double now = loss_[s * size_ + a] = loss_[a * size_ + s] = loss_of(s, a);
-      if (best_[a] == s) mark(a);
-      else if (now < at(a, best_[a]) || (now == at(a, best_[a]) && s < best_[a])) best_[a] = s;
-    });
+    for_others(s, [&](std::size_t a) { renew_loss(s, a); });
   }
   void renew(std::size_t s) {
     renew_losses(s);
@@ -242,7 +229,7 @@ class Window {
 
   const std::size_t size_;
   const Entropy h_;
-  std::vector<Count> n_, t_;    // [size, size] counts of class pairs, and the transpose
+  std::vector<Count> counts_;     // [size, 2, size] of each class before all others, and after them
   std::vector<double> s_, loss_;  // [size, size]
   std::vector<std::uint64_t> left_, right_;
   std::vector<std::size_t> best_;  // [size] with whom each class loses least

@@ -17,7 +17,7 @@ TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_
 DualChain::DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory)
     : sets(problem.n_sentences), problem_(problem), kernel_(kernel), stride_(padded(problem.n_labels)),
       gram_(kernel, problem, problem.n_attributes, given, memory),
-      now_(weights(false)), products_(problem.n_sentences) {
+      now_(weights()) {
   if (problem.end) end_.assign(problem.end, problem.end + stride_);
 }
 
@@ -45,10 +45,6 @@ Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool
   return out;
 }
 
-double DualChain::mean(const Sequence& one, bool average) const {
-  return average && clock > 0 ? one.alpha - one.past / static_cast<double>(clock) : one.alpha;
-}
-
 // w += by · (Phi(gold) - Phi(y)), but for what expansions hold
 void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const {
   for (const auto& [row, place, part] : sequence.pairs) (row ? weights.tri : weights.edge)[place] += by * part;
@@ -60,33 +56,29 @@ void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeig
 }
 
 // beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
-void DualChain::expand_sentence(std::size_t i, bool average, DualWeights& weights) const {
+void DualChain::expand_sentence(std::size_t i, DualWeights& weights) const {
   if (linear()) return;
   Changes beta;
   for (const Sequence& one : sets[i])
-    for (const auto& [token, label, part] : one.labels) beta.push_back({token, label, mean(one, average) * part});
+    for (const auto& [token, label, part] : one.labels) beta.push_back({token, label, one.alpha * part});
   merge(beta);
   weights.expansions[i].clear();
   const auto begin = static_cast<std::uint32_t>(problem_.starts[i]);
   for (const auto& [token, label, coef] : beta) weights.expansions[i].push_back({begin + token, label, coef});
 }
 
-DualWeights DualChain::weights(bool average) const {
+DualWeights DualChain::weights() const {
   const std::size_t L = problem_.n_labels, n_pairs = (L + 1) * stride_;
   DualWeights out{std::vector<double>(n_pairs, 0.0),
                   std::vector<double>(problem_.order == 2 ? (L + 1) * n_pairs : 0, 0.0),
-                  DenseRows(linear() ? problem_.n_attributes : 0, stride_),
+                  DenseRows{std::vector<std::vector<double>>(linear() ? problem_.n_attributes : 0), stride_},
                   std::vector<std::vector<Coefficient>>(linear() ? 0 : problem_.n_sentences)};
   if (problem_.edge) std::copy_n(problem_.edge, n_pairs, out.edge.data());
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    for (const Sequence& one : sets[i]) add(i, one, mean(one, average), out);
-    expand_sentence(i, average, out);
+    for (const Sequence& one : sets[i]) add(i, one, one.alpha, out);
+    expand_sentence(i, out);
   }
   return out;
-}
-
-void DualChain::clear() {
-  for (std::size_t i = 0; i < sets.size(); ++i) sets[i].clear(), products_[i].clear();
 }
 
 void DualChain::restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past) {
@@ -113,31 +105,28 @@ double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, c
 
 // Inner products of the whole working set, [m, m]; those that are known already are not computed again.
 const std::vector<double>& DualChain::products_of(std::size_t i) {
-  const std::vector<Sequence>& set = sets[i];
-  std::vector<double>& known = products_[i];
+  std::vector<Sequence>& set = sets[i];
   const std::size_t m = set.size();
-  std::size_t k = 0;
-  while (k * k < known.size()) ++k;
-  if (k == m) return known;
-  const double* own = gram_.own(i, own_);
-  std::vector<double> all(m * m);
+  const double* own = set.back().products.empty() ? gram_.own(i, own_) : nullptr;
+  products_.resize(m * m);
   for (std::size_t a = 0; a < m; ++a)
-    for (std::size_t b = 0; b <= a; ++b)
-      all[a * m + b] = all[b * m + a] = a < k ? known[a * k + b] : product(i, set[a], set[b], own);
-  known = std::move(all);
-  return known;
+    for (std::size_t b = 0; b <= a; ++b) {
+      if (set[a].products.size() == b) set[a].products.push_back(product(i, set[a], set[b], own));
+      products_[a * m + b] = products_[b * m + a] = set[a].products[b];
+    }
+  return products_;
 }
 
 // Sequences without alpha leave the working set.
 void DualChain::remove_idle(std::size_t i) {
-  std::vector<double>& known = products_[i];
-  std::size_t k = 0, n = 0;
-  while (k * k < known.size()) ++k;
-  for (std::size_t a = 0; a < k; ++a)
-    for (std::size_t b = 0; b < k; ++b)
-      if (sets[i][a].alpha != 0 && sets[i][b].alpha != 0) known[n++] = known[a * k + b];
-  known.resize(n);
-  std::erase_if(sets[i], [](const Sequence& one) { return one.alpha == 0; });
+  const auto is_idle = [](const Sequence& one) { return one.alpha == 0; };
+  for (Sequence& one : sets[i]) {
+    std::size_t n = 0;
+    for (std::size_t b = 0; b < one.products.size(); ++b)
+      if (!is_idle(sets[i][b])) one.products[n++] = one.products[b];
+    one.products.resize(n);
+  }
+  std::erase_if(sets[i], is_idle);
 }
 
 // ------------------------------------------------------------ potentials
@@ -167,7 +156,7 @@ PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t
                            Visit visit) {
   Patience patience(go_on);
   gram_.fill(n_threads);
-  now_ = weights(false);  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
+  now_ = weights();  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
   PassResult result;
   for (std::size_t k = 0; k < n; ++k, ++clock) {
     const auto i = static_cast<std::size_t>(order[k]);
@@ -196,7 +185,7 @@ void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hammi
   const bool changes = violates(i, chain, c, epsilon, result);
   if (changes) optimize(i, c, epsilon / 10);
   remove_idle(i);
-  if (changes) expand_sentence(i, false, now_);
+  if (changes) expand_sentence(i, now_);
   result.updates += changes;
 }
 
@@ -296,7 +285,7 @@ void DualChain::visit_perceptron(std::size_t i, double weight, PassResult& resul
   one.alpha += weight;
   one.past += weight * static_cast<double>(clock);
   add(i, one, weight, now_);
-  expand_sentence(i, false, now_);
+  expand_sentence(i, now_);
   ++result.updates;
 }
 

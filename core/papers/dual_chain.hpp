@@ -13,44 +13,28 @@
 // With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
 #pragma once
 #include "engine/viterbi.hpp"
-#include "papers/gram.hpp"
-#include "learn/examples.hpp"
 #include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
+#include "papers/kernel.hpp"
 #include "parallel.hpp"
 #include "weights/potentials.hpp"
 
 namespace trellis {
 
 // Rows over all labels in double precision; a row is made when an attribute is first touched.
-class DenseRows {
- public:
-  DenseRows(std::size_t n_attributes, std::size_t stride) : place_(n_attributes, kNoRow), stride_(stride) {}
-  const double* find(std::int32_t attribute) const {
-    const std::size_t place = place_[static_cast<std::size_t>(attribute)];
-    return place == kNoRow ? nullptr : data_.data() + place;
-  }
+struct DenseRows {
+  std::vector<std::vector<double>> rows;  // [n_attributes] of [stride], or empty
+  std::size_t stride;
+
   double* make(std::int32_t attribute) {
-    std::size_t& place = place_[static_cast<std::size_t>(attribute)];
-    if (place == kNoRow) {
-      place = data_.size();
-      data_.resize(place + stride_, 0.0);
-    }
-    return data_.data() + place;
+    rows[attribute].resize(stride);
+    return rows[attribute].data();
   }
-  std::size_t n_attributes() const { return place_.size(); }
-
   TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
-    if (const double* row = find(attribute)) add_heavy(row, stride_, value, out);
+    if (!rows[attribute].empty()) add_heavy(rows[attribute].data(), stride, value, out);
   }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(place_.data() + attribute); }
-  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
-
- private:
-  static constexpr std::size_t kNoRow = ~std::size_t{0};
-  std::vector<std::size_t> place_;  // [n_attributes]
-  std::vector<double> data_;        // [n_touched, stride]
-  std::size_t stride_;
+  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(rows.data() + attribute); }
+  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(rows[attribute].data()); }
 };
 
 // w as potentials are made of it.
@@ -68,6 +52,7 @@ struct Sequence {
   double alpha = 0;
   double past = 0;  // sum of (moment of change · change of alpha), for averaging
   double cost = 0;
+  std::vector<double> products{};  // with the sequences before it in its working set and with itself, as many as were asked for
 };
 
 struct PassResult {
@@ -89,7 +74,6 @@ class DualChain {
  public:
   DualChain(const DualProblem& problem, const Kernel& kernel, const double* given, std::size_t memory);
 
-
   // One pass of algorithm 3. The dual of the HM-SVM is
   //   max  sum alpha(i, y) cost(y) - ½ |w|²    with  alpha >= 0,  sum over y of alpha(i, y) <= C · weight_i.
   // cost is 1 for every sequence but the gold one, or the sum of its labels' costs (`hamming`).
@@ -98,15 +82,11 @@ class DualChain {
   // One pass of the perceptron (algorithm 1): alpha(i, best) += weight_i where the best path is not the gold one.
   PassResult perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on = {});
 
-  // w, from alpha or from its average over all moments of training.
-  DualWeights weights(bool average) const;
-  // Forget all sequences; then take up those of a state.
-  void clear();
+  // Take up a sequence of a state, after `sets` were cleared.
   void restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past);
   // Phi(gold_i) - Phi(path), with its cost.
   Sequence sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const;
 
-  const DualProblem& problem() const { return problem_; }
   bool linear() const { return kernel_.kind == Kernel::kLinear; }
 
   std::vector<std::vector<Sequence>> sets;  // the working set of every sentence
@@ -116,8 +96,8 @@ class DualChain {
  private:
   ChainView<double> chain_of(std::size_t i);
   void add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const;
-  void expand_sentence(std::size_t i, bool average, DualWeights& weights) const;
-  double mean(const Sequence& one, bool average) const;
+  void expand_sentence(std::size_t i, DualWeights& weights) const;
+  DualWeights weights() const;
   double product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const;
   double cost(std::size_t i, const std::vector<std::int32_t>& path) const;
   std::size_t find(std::size_t i, const std::vector<std::int32_t>& path) const;
@@ -137,11 +117,10 @@ class DualChain {
   std::vector<double> end_;  // [stride] or empty
   Gram gram_;
   DualWeights now_;
-  std::vector<std::vector<double>> products_;  // of each working set's first sequences, as many as were asked for
 
   // Scratch.
   Potentials<double> potentials_;
-  std::vector<double> augmented_, sums_, block_, own_, losses_, alphas_, chosen_;
+  std::vector<double> augmented_, sums_, block_, own_, products_, losses_, alphas_, chosen_;
   std::vector<std::int32_t> paths_;
   Workspace<double> viterbi_;
   MarginQp qp_;

@@ -19,7 +19,7 @@ Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attr
     items_of(lists, o, items);
     for (const Item& item : items) {
       norms_[o] += static_cast<double>(item.by) * item.by;
-      ++posting_starts_[static_cast<std::size_t>(item.attribute) + 1];
+      ++posting_starts_[static_cast<std::size_t>(item.number) + 1];
     }
     items_.insert(items_.end(), items.begin(), items.end());
     item_starts_[o + 1] = items_.size();
@@ -29,17 +29,17 @@ Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attr
   postings_.resize(items_.size());
   for (std::size_t o = 0; o < n; ++o)
     for (const Item& item : (*this)[o])
-      postings_[next[static_cast<std::size_t>(item.attribute)]++] = {static_cast<std::int32_t>(o), item.by};
+      postings_[next[static_cast<std::size_t>(item.number)]++] = {static_cast<std::int32_t>(o), item.by};
 }
 
 // <x, o> = sum over attributes a of x of x_a · o_a
 void Observations::products(std::span<const Item> x, double* out) const {
   std::fill_n(out, size(), 0.0);
   for (const Item& item : x) {
-    const auto a = static_cast<std::size_t>(item.attribute);
+    const auto a = static_cast<std::size_t>(item.number);
     if (a >= n_attributes()) continue;
     for (std::size_t p = posting_starts_[a]; p < posting_starts_[a + 1]; ++p)
-      out[postings_[p].observation] += static_cast<double>(item.by) * postings_[p].value;
+      out[postings_[p].number] += static_cast<double>(item.by) * postings_[p].by;
   }
 }
 
@@ -81,6 +81,59 @@ void expand_tokens(const Kernel& kernel, const Observations& support, const std:
     for (std::size_t t = first; t < last; ++t)
       for (std::size_t z = 0; z < n_labels; ++z) emit[t * n_labels + z] = state.sums[z * kBlock + (t - first)];
   });
+}
+
+Gram::Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attributes, const double* given, std::size_t memory)
+    : kernel_(kernel), starts_(examples.starts), n_tokens_(examples.n_tokens()), given_(given) {
+  if (given_) return;
+  observations_ = Observations(examples.data.attributes, n_tokens_, n_attributes);
+  if (kernel.kind == Kernel::kLinear) return;  // its scores come from weights: only a sentence's own block is asked for
+  std::size_t n = 0, bytes = 0;
+  for (; n < examples.n_sentences; ++n) {
+    bytes += n_tokens_ * static_cast<std::size_t>(starts_[n + 1] - starts_[n]) * sizeof(double);
+    if (bytes > memory) break;
+  }
+  kept_.resize(n);
+}
+
+void Gram::compute(std::size_t i, double* out, std::vector<double>& row) const {
+  const std::size_t begin = starts_[i], n = starts_[i + 1] - begin;
+  for (std::size_t s = 0; s < n; ++s) observations_.column(kernel_, observations_[begin + s], n, s, out, row);
+}
+
+void Gram::fill(std::size_t n_threads) {
+  parallel_blocks(kept_.size(), 4, n_threads, [] { return std::vector<double>(); },
+                  [&](std::vector<double>& row, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      if (!kept_[i].empty()) continue;
+      kept_[i].resize(n_tokens_ * static_cast<std::size_t>(starts_[i + 1] - starts_[i]));
+      compute(i, kept_[i].data(), row);
+    }
+  });
+}
+
+GramBlock Gram::block(std::size_t i, std::vector<double>& scratch) const {
+  const std::size_t begin = starts_[i], n = starts_[i + 1] - begin;
+  if (given_) return {given_ + begin, n_tokens_};
+  if (i < kept_.size()) return {kept_[i].data(), n};
+  std::vector<double> row;
+  scratch.resize(n_tokens_ * n);
+  compute(i, scratch.data(), row);
+  return {scratch.data(), n};
+}
+
+const double* Gram::own(std::size_t i, std::vector<double>& scratch) const {
+  const std::size_t begin = starts_[i], n = starts_[i + 1] - begin;
+  if (!given_ && i < kept_.size()) return kept_[i].data() + begin * n;
+  scratch.resize(n * n);
+  for (std::size_t s = 0; s < n; ++s)
+    for (std::size_t t = 0; t <= s; ++t) {
+      const std::size_t a = begin + s, b = begin + t;
+      const double k = given_ ? given_[a * n_tokens_ + b]
+                              : kernel_.value(dot(observations_[a], observations_[b]), observations_.norm(a), observations_.norm(b));
+      scratch[s * n + t] = scratch[t * n + s] = k;
+    }
+  return scratch.data();
 }
 
 }  // namespace trellis

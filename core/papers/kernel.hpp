@@ -1,10 +1,11 @@
-// Kernels over observations: sparse vectors of attributes, their inner products, and functions of those.
+// Kernels over observations: sparse vectors of attributes, their inner products, and functions of those; their values between
+// the tokens of a training corpus.
 #pragma once
 #include <vector>
 
 #include "engine/elementary.hpp"
+#include "learn/examples.hpp"
 #include "learn/sparse.hpp"
-#include "weights/sites.hpp"
 
 namespace trellis {
 
@@ -26,12 +27,12 @@ struct Kernel {
   }
 };
 
-// One attribute of an observation.
+// One attribute of an observation, or one observation of an attribute.
 struct Item {
-  std::int32_t attribute;
+  std::int32_t number;
   float by;
 
-  std::int32_t key() const { return attribute; }
+  std::int32_t key() const { return number; }
 };
 
 // The attributes of token t, ascending and each once: then products add in the same order from either side.
@@ -57,14 +58,10 @@ class Observations {
   }
 
  private:
-  struct Posting {
-    std::int32_t observation;
-    float value;
-  };
   std::vector<std::size_t> item_starts_;     // [size + 1]
   std::vector<Item> items_;                  // of every observation, ascending
   std::vector<std::size_t> posting_starts_;  // [n_attributes + 1]
-  std::vector<Posting> postings_;            // of every attribute, by observation
+  std::vector<Item> postings_;               // of every attribute, by observation
   std::vector<double> norms_;                // [size]
 };
 
@@ -83,5 +80,37 @@ void expand(const std::vector<Coefficient>& coefficients, const double* k, std::
 void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
                    const Sites& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
                    double* emit);
+
+// k(x_t, x_s) = data[t * stride + s], t any token, s a token of one sentence counted from its first.
+struct GramBlock {
+  const double* data;
+  std::size_t stride;
+};
+
+// Kernel values between the tokens of a corpus, in blocks of one sentence with all tokens.
+// Passes visit sentences in turn, so what was used last is wanted last: blocks stay where they fit, from the first
+// sentence on, and the others are computed anew each time. A block has the same bits either way.
+class Gram {
+ public:
+  // `given` is a whole matrix [n_tokens, n_tokens], for kernels that are not functions of products; else null.
+  Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attributes, const double* given, std::size_t memory);
+
+  // Compute the blocks that are kept, by n_threads; the first call alone has something to do.
+  void fill(std::size_t n_threads);
+  // The block of sentence i, in `scratch` if it is not kept.
+  GramBlock block(std::size_t i, std::vector<double>& scratch) const;
+  // k(x_t, x_s) of the tokens of sentence i alone, [n, n].
+  const double* own(std::size_t i, std::vector<double>& scratch) const;
+
+ private:
+  void compute(std::size_t i, double* out, std::vector<double>& row) const;
+
+  Kernel kernel_;
+  const std::int64_t* starts_;  // [n_sentences + 1]
+  std::size_t n_tokens_;
+  const double* given_;
+  Observations observations_;
+  std::vector<std::vector<double>> kept_;  // of the first sentences, [n_tokens, length]; of the linear kernel none
+};
 
 }  // namespace trellis

@@ -170,10 +170,10 @@ TEST(log_losses_of_trees_have_these_gradients) {
     std::mt19937 random(1);
     std::vector<double> x(n), gradient(n), losses(n_sentences), squares(n);
     for (double& one : x) one = static_cast<double>(random() % 100) / 100 - 0.5;
-    objective.gradient(x.data(), nullptr, 2, losses.data(), gradient.data());
+    objective.evaluate(x.data(), nullptr, 2, losses.data(), gradient.data());
     const auto total = [&](const std::vector<double>& at) {
       std::vector<double> of(n_sentences);
-      objective.losses(at.data(), 1, of.data());
+      objective.evaluate(at.data(), nullptr, 1, of.data(), nullptr);
       double sum = 0;
       for (double one : of) sum += one;
       return sum;

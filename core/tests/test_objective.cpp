@@ -29,7 +29,7 @@ struct Sample : testing::RandomProblem {
   }
   double total(Objective& objective, const std::vector<double>& at) const {
     std::vector<double> losses(weights.size());
-    objective.losses(at.data(), 1, losses.data());
+    objective.evaluate(at.data(), nullptr, 1, losses.data(), nullptr);
     double sum = 0;
     for (std::size_t s = 0; s < losses.size(); ++s) sum += weights[s] * losses[s];
     return sum;
@@ -41,7 +41,7 @@ void check_gradient(const Sample& sample, bool local, const Known& known, std::s
   const std::size_t n = sample.parameters.size(), n_sentences = sample.weights.size();
   const auto objective = sample.objective(local, false, known);
   std::vector<double> losses(n_sentences), slope(n), again(n_sentences), again_slope(n);
-  objective->gradient(sample.parameters.data(), sample.weights.data(), 1, losses.data(), slope.data());
+  objective->evaluate(sample.parameters.data(), sample.weights.data(), 1, losses.data(), slope.data());
   for (double loss : losses) CHECK(loss >= -1e-9);
   constexpr double h = 1e-5;
   for (std::size_t i = 0; i < n; i += step) {
@@ -50,11 +50,11 @@ void check_gradient(const Sample& sample, bool local, const Known& known, std::s
     down[i] -= h;
     CHECK_NEAR(slope[i], (sample.total(*objective, up) - sample.total(*objective, down)) / (2 * h), 1e-6);
   }
-  objective->gradient(sample.parameters.data(), sample.weights.data(), 3, again.data(), again_slope.data());
+  objective->evaluate(sample.parameters.data(), sample.weights.data(), 3, again.data(), again_slope.data());
   CHECK(losses == again);
   CHECK(slope == again_slope);
   const auto single = sample.objective(local, true, known);
-  single->gradient(sample.parameters.data(), sample.weights.data(), 1, again.data(), again_slope.data());
+  single->evaluate(sample.parameters.data(), sample.weights.data(), 1, again.data(), again_slope.data());
   for (std::size_t i = 0; i < n; ++i) CHECK_NEAR(slope[i], again_slope[i], 1e-4);
 }
 
@@ -109,7 +109,7 @@ TEST(objective_values_of_edge_attributes) {
         else data.edge_attributes = {twice.edge_item_starts.data(), twice.edge_ids.data()};
         losses[i].resize(n_sentences), slopes[i].resize(n);
         make_objective(valued.layout, {data, valued.starts.data(), valued.gold.data(), {}, nullptr, nullptr, n_sentences}, local, false)
-            ->gradient(valued.parameters.data(), nullptr, 1, losses[i].data(), slopes[i].data());
+            ->evaluate(valued.parameters.data(), nullptr, 1, losses[i].data(), slopes[i].data());
       }
       for (std::size_t s = 0; s < n_sentences; ++s) CHECK_NEAR(losses[0][s], losses[1][s], 1e-9);
       for (std::size_t k = 0; k < n; ++k) CHECK_NEAR(slopes[0][k], slopes[1][k], 1e-9);

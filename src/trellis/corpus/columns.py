@@ -7,11 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from trellis import _core
 from trellis._support.arguments import items
-from trellis._support.arrays import Bytes, Ints, Longs
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import Column, Corpus, Extras, Strings, columns_named
 from trellis.corpus.files import NOT_UTF8
@@ -92,7 +89,7 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """The text with each token's label as one more field; every other byte stays."""
-    return _core.with_column(text, None, *_packed(labels), **layout.rules, first_line=first_line)
+    return _core.with_column(text, None, labels, **layout.rules, first_line=first_line)
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -100,13 +97,8 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
     names = columns_named(name, layout.names or ())
     for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
         place = (layout.names or ()).index(one)
-        text = _core.with_column(text, place, *_packed(column), **layout.rules, first_line=first_line)
+        text = _core.with_column(text, place, column, **layout.rules, first_line=first_line)
     return text
-
-
-def _packed(labels: Column) -> tuple[Ints, Bytes, Longs]:
-    """A column as native code takes it."""
-    return np.ascontiguousarray(labels.codes), labels.values.data, labels.values.starts
 
 
 def fix_names(layout: Layout, corpus: Corpus) -> Layout:

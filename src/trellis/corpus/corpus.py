@@ -43,13 +43,8 @@ class Strings:
     def slots(self) -> Ints:
         """The hash table by which native code finds a string's number, built when first asked for."""
         if self._slots is None:
-            self._slots = _core.build_slots(self.data, self.starts)
+            self._slots = _core.build_slots(self)
         return self._slots
-
-    @property
-    def arrays(self) -> tuple[Bytes, Longs, Ints]:
-        """The strings as native code looks them up."""
-        return self.data, self.starts, self.slots
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -79,7 +74,7 @@ class Strings:
 
     def find(self, others: Strings) -> Ints:
         """The number here of each of the others, -1 of those that are not here."""
-        return _core.find_strings(*self.arrays, others.data, others.starts)
+        return _core.find_strings(self, others)
 
     def united(self, others: Strings) -> tuple[Strings, Ints]:
         """These strings and then those of the others that are new, and the number of each of the others."""

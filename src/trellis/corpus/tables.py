@@ -213,7 +213,7 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     _, offsets, data = wide.buffers()
     starts = np.frombuffer(offsets, np.int64, len(wide) + 1, 8 * wide.offset) if len(wide) else np.zeros(1, np.int64)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-    codes, distinct, ends = _core.intern_packed(text, starts)
+    codes, distinct, ends = _core.intern_packed(Strings(text, starts))
     return Column(codes, Strings(distinct, ends))
 
 

@@ -46,7 +46,7 @@ def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "")
     if calls is not None:
         foreign = [value for value in values if not value.isascii()]
         others = list(map(function_of(view, lookups, column), foreign)) if foreign else []
-        table = _core.view_table(calls, strings.data, strings.starts, others)
+        table = _core.view_table(calls, strings, others)
         if table is not None:
             codes, data, starts = table
             return codes, Strings(data, starts)

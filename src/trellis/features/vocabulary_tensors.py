@@ -77,6 +77,6 @@ def checked_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[
         if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
             raise ValueError("views of other values")
         tables = (column.values, *(strings for strings in column.strings if strings is not None))
-        if not all(_core.valid_strings(*strings.arrays) for strings in tables):
+        if not all(_core.valid_strings(strings) for strings in tables):
             raise ValueError("a damaged table of strings")
     return columns, lookups

@@ -111,10 +111,10 @@ class NgramCounts:
 
     def __init__(self, problem: ChainProblem) -> None:
         n, self.order = problem.n_labels, problem.order
-        found = _core.seen_ngrams(
+        found, counts = _core.seen_ngrams(
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
         )
-        parents, labels, counts = found["parents"], found["labels"], found["counts"]
+        parents, labels = found["parents"], found["labels"]
         seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
         contexts = np.unique(parents)
         lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])

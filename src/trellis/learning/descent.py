@@ -49,7 +49,7 @@ def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Functio
 
     def function(x: Doubles) -> tuple[float, Doubles]:
         losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
-        _core.add_scaled(gradient, 2 * c2, x)
+        gradient += 2 * c2 * x
         return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
 
     return function

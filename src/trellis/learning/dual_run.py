@@ -1,20 +1,21 @@
-"""What HMSVM and KernelPerceptron share: chains learnt in the dual, by kernels (core/dual_chain.hpp)."""
+"""What HMSVM and KernelPerceptron share: chains learnt in the dual, by kernels (core/papers/dual_chain.hpp)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
+from trellis._support.arrays import Doubles, Ints, Longs
 from trellis._support.errors import LearnerError
 from trellis.engine.dual import Dual, Support
 from trellis.engine.kernels import Expansion, Kernel, Observations
-from trellis.engine.weights import ChainWeights, Rows
+from trellis.engine.weights import ChainWeights, Rows, padded
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Constraint, Learner, choice, real, whole
 from trellis.learning.problem import State
@@ -70,48 +71,54 @@ class DualRun(Work):
         return self.kernel.values(self.observations, self.observations)
 
     def weights(self) -> ChainWeights:
-        """The weights to tag with, were the training over now."""
-        p = self.problem
-        found = self.native.result(self.average)
-        expansion, own = None, Rows(**found["rows"])
-        if self.kernel.name != "linear":
-            coefs = found["expansion"]
-            expansion = Expansion(self.kernel, self.observations.take(coefs.pop("tokens")), **coefs)
-            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
-            n = p.corpus.n_attributes
-            starts = np.arange(n + 1, dtype=np.uint32)
-            own = Rows(starts, np.zeros(n, np.uint16), np.zeros(n, np.float32))
+        """The weights to tag with now: the sum of alpha (Phi(gold) - Phi(path)) over all sequences."""
+        p, sequences = self.problem, self._sequences()
+        own, expansion = self._scores(sequences)
+        edge, *tri = [sequences.table(p.n_labels, p.order, reach) for reach in range(1, max(2, p.order + 1))]
+        if p.edge_base is not None:
+            edge = edge + p.edge_base
         return ChainWeights(
             p.n_labels,
             own,
             None,
-            found["edge"].astype(np.float32),
-            found["tri"].astype(np.float32) if p.order == 2 else None,
+            edge.astype(np.float32),
+            tri[0].astype(np.float32) if tri else None,
             p.end_base,
-            dual=Dual(self._support(), expansion),
+            dual=Dual(sequences.support(), expansion),
         )
 
-    def _support(self) -> Support:
-        """The sequences as differences from the gold ones."""
-        p = self.problem
-        sequences = self.native.sequences()
-        sentences, alphas, past, paths = (sequences[name] for name in ("sentence", "alpha", "past", "paths"))
+    def _sequences(self) -> _Sequences:
+        """Those of all working sets."""
+        p, found = self.problem, self.native.sequences()
+        sentences, alphas, past, paths = (found[name] for name in ("sentence", "alpha", "past", "paths"))
         if self.average and self.native.clock:
             alphas = alphas - past / self.native.clock
         sizes = np.diff(p.starts)[sentences]
-        ends = np.cumsum(sizes)
-        position = np.arange(len(paths)) - np.repeat(ends - sizes, sizes)
-        gold = p.gold[np.repeat(p.starts[:-1][sentences], sizes) + position]
-        wrong = np.flatnonzero(gold != paths)
-        starts = np.searchsorted(wrong, np.concatenate([[0], ends]))
-        return Support(
-            sentences,
-            alphas,
-            starts.astype(np.int64),
-            position[wrong].astype(np.int32),
-            gold[wrong].astype(np.uint16),
-            paths[wrong].astype(np.uint16),
+        position = np.arange(len(paths)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        token = np.repeat(p.starts[:-1][sentences], sizes) + position
+        return _Sequences(
+            sentences, alphas, np.repeat(np.arange(len(sizes)), sizes), position, token, p.gold[token], paths
         )
+
+    def _scores(self, sequences: _Sequences) -> tuple[Rows, Expansion | None]:
+        """What scores of labels are made of: rows of the linear kernel, the expansion of others."""
+        p, n = self.problem, self.problem.corpus.n_attributes
+        tokens, labels, beta = sequences.betas(p.n_labels)
+        if self.kernel.name != "linear":
+            met, first = np.unique(tokens, return_index=True)
+            coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
+            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
+            rows = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
+            return rows, Expansion(self.kernel, self.observations.take(met), *coefs)
+        # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
+        seen = self.observations.take(tokens)
+        items = np.diff(seen.starts)
+        cells = seen.ids.astype(np.int64) * p.n_labels + np.repeat(labels, items)
+        cells, sums = _sums(cells, np.repeat(beta, items) * seen.full_values())
+        weights = sums.astype(np.float32)
+        cells, weights = cells[weights != 0], weights[weights != 0]
+        starts = np.searchsorted(cells, np.arange(n + 1) * p.n_labels).astype(np.uint32)
+        return Rows(starts, (cells % p.n_labels).astype(np.uint16), weights), None
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -125,6 +132,55 @@ class DualRun(Work):
         if best.dual is None:
             return best
         return replace(best, dual=best.dual.with_function(self.kernel.function))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequences:
+    """Label sequences, and all their tokens one after another."""
+
+    sentences: Longs  # [n]
+    alphas: Doubles  # [n]
+    number: Longs  # [n_tokens] of the sequence
+    position: Longs  # [n_tokens] within its sentence
+    token: Longs  # [n_tokens] within the corpus
+    gold: Ints  # [n_tokens]
+    path: Ints  # [n_tokens]
+
+    def support(self) -> Support:
+        """The sequences as differences from the gold ones."""
+        wrong = np.flatnonzero(self.gold != self.path)
+        starts = np.searchsorted(self.number[wrong], np.arange(len(self.alphas) + 1)).astype(np.int64)
+        gold, path = self.gold[wrong].astype(np.uint16), self.path[wrong].astype(np.uint16)
+        return Support(self.sentences, self.alphas, starts, self.position[wrong].astype(np.int32), gold, path)
+
+    def betas(self, n_labels: int) -> tuple[Longs, Longs, Doubles]:
+        """Tokens, labels and beta(t, z), the sum of alpha ([gold is z] - [path has z]), where it is not 0."""
+        wrong = self.gold != self.path
+        cells = self.token[wrong, None] * n_labels + np.stack([self.gold[wrong], self.path[wrong]], axis=1)
+        cells, betas = _sums(cells, self.alphas[self.number[wrong], None] * np.array([1.0, -1.0]))
+        return cells // n_labels, cells % n_labels, betas
+
+    def table(self, n_labels: int, order: int, reach: int) -> Doubles:
+        """Weights of label pairs, or of triples (reach 2), from counts in each sequence."""
+        shape = (*(n_labels + 1,) * reach, padded(n_labels))
+        size = math.prod(shape)
+
+        def cells(labels: Ints) -> Longs:
+            before = [np.where(self.position < back, n_labels, np.roll(labels, back)) for back in range(reach, -1, -1)]
+            return np.asarray(np.ravel_multi_index(before, shape), np.int64)
+
+        right, wrong = cells(self.gold), cells(self.path)
+        differ = (right != wrong) & (order > 0)
+        keys = self.number[differ, None] * size + np.stack([right[differ], wrong[differ]], axis=1)
+        keys, counts = _sums(keys, np.broadcast_to([1.0, -1.0], keys.shape))
+        return np.bincount(keys % size, counts * self.alphas[keys // size], size).reshape(shape)
+
+
+def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
+    """Each key once, ascending, with the sum of its amounts; without those that cancel."""
+    once, place = np.unique(keys.ravel(), return_inverse=True)
+    sums = np.bincount(place.ravel(), amounts.ravel(), len(once))
+    return once[sums != 0], sums[sums != 0]
 
 
 def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:

@@ -141,7 +141,7 @@ class Parameters:
             size = int(places.max(initial=-1)) + 1
             parts.append(np.bincount(cells, weights=token_weights, minlength=size)[places].astype(np.float64))
         if self.ngrams is not None:
-            parts.append(_seen(problem, True, self.ngrams)["counts"][self.tri_places])
+            parts.append(_seen(problem, True, self.ngrams)[1][self.tri_places])
         return np.concatenate(parts)
 
     def weights(self, vector: Doubles) -> ChainWeights:
@@ -264,8 +264,8 @@ def _count(rows: Rows, lists: Lists, labels: Longs, token_weights: Doubles, n_la
     return np.bincount(slot[found], weights=amount[found], minlength=len(rows.labels)).astype(np.float64)
 
 
-def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> dict[str, Any]:
-    """Parents, last labels and counts of the n-grams of training, after the first ones."""
+def _seen(problem: ChainProblem, null: bool, first: Ngrams | None) -> tuple[dict[str, Any], Doubles]:
+    """Parents and last labels of the n-grams of training, after the first ones, and counts."""
     return _core.seen_ngrams(
         problem.n_labels,
         problem.order,
@@ -282,9 +282,8 @@ def _seen_ngrams(problem: ChainProblem, start: bool) -> Ngrams:
     first = problem.ngrams
     if first is None and problem.initial is not None:
         first = problem.initial.ngrams
-    seen = _seen(problem, start, first)
-    parents, labels = seen["parents"], seen["labels"]
-    return Ngrams(parents, labels, np.zeros(len(parents), np.float32))
+    seen, _ = _seen(problem, start, first)
+    return Ngrams(**seen, weights=np.zeros(len(seen["labels"]), np.float32))
 
 
 def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:

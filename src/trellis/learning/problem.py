@@ -165,7 +165,7 @@ class SiteProblem(Problem):
         return NativeWeights(make, pass_over, lambda native, average: native.weights(average))
 
     def flat_vector(self) -> FlatVector:
-        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrase_sums.hpp)."""
+        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrases.hpp)."""
         native, learnt = self.objective()
         first = np.zeros(native.n_parameters)
         if self.initial is not None:

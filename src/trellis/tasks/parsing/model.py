@@ -110,7 +110,7 @@ class Parser(Model):
     def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[DependencyTree]:
         """The best trees of sentences, or of all of a corpus."""
         corpus = self._corpus(sentences)
-        heads, labels, scores = self._native.best(self._data(corpus), thread_count(n_threads))
+        heads, labels, scores = self._native.best(self._data(corpus), 1, thread_count(n_threads))
         words, starts = self._words(corpus).tolist(), corpus.starts.tolist()
         return [
             self._tree(words[a:b], heads[a:b], labels[a:b], score)
@@ -120,7 +120,7 @@ class Parser(Model):
     def parse_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
         """The corpus, or what ``trellis.read`` takes, with its columns ``head`` and ``deprel`` filled in."""
         sentences = read_like(corpus, self.training_file)
-        heads, labels, _ = self._native.best(self._data(sentences), thread_count(n_threads))
+        heads, labels, _ = self._native.best(self._data(sentences), 1, thread_count(n_threads))
         longest = int(heads.max(initial=0))
         out = sentences.with_column(HEAD, Column(heads, Strings.of(map(str, range(longest + 1)))))
         return out.with_column(LABEL, Column(labels, Strings.of(self.labels))) if self.labels else out
@@ -132,11 +132,11 @@ class Parser(Model):
         corpus, k = self._one(sentence), whole_number("k", k, 1, 10**6)
         if not corpus.n_tokens:
             return KBest((tree, tree.score) for tree in self.parse_batch(corpus, n_threads=1))
-        data = self._data(corpus)
         with short_sentences(corpus):
-            heads, labels, scores = self._native.kbest(data, 0, k)
-        words = self._words(corpus).tolist()
-        trees = [self._tree(words, *found) for found in zip(heads, labels, scores.tolist(), strict=True)]
+            heads, labels, scores = self._native.best(self._data(corpus), k, 1)
+        words, shape = self._words(corpus).tolist(), (-1, corpus.n_tokens)
+        found = zip(heads.reshape(shape), labels.reshape(shape), scores.tolist(), strict=True)
+        trees = [self._tree(words, *one) for one in found]
         return KBest((tree, tree.score) for tree in trees)
 
     def probabilities(self, sentence: Any) -> Doubles:
@@ -185,7 +185,7 @@ class Parser(Model):
         sibling = siblings[-1] if siblings else head
         said = "" if tree.labels is None else tree.labels[word - 1]
         label = self.labels.index(said) if said else 0
-        templates, places, weights = self._native.explain(self._data(corpus), 0, head, sibling, word, label)
+        templates, places, weights = self._native.explain(self._data(corpus), head, sibling, word, label)
         coded, layout = vocabulary.read(corpus), vocabulary.layout()
         at, measures = [head - 1, word - 1, sibling - 1 if siblings else n], arc_measures(word - head)
         terms = list[Term]()
@@ -228,7 +228,7 @@ class Parser(Model):
         """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``, or with ``y``, as ``train``."""
         gold = gold_corpus(corpus, y, self.training_file)
         treebank = read_dependencies(gold, labelled=bool(self.labels))
-        heads, labels, _ = self._native.best(self._data(treebank.corpus), thread_count(n_threads))
+        heads, labels, _ = self._native.best(self._data(treebank.corpus), 1, thread_count(n_threads))
         predicted = [self.labels[i] for i in labels.tolist()] if self.labels else None
         both = (treebank.heads, None if treebank.labels is None else treebank.labels.tolist()), (heads, predicted)
         return attachment_of(treebank.corpus.starts, self._words(treebank.corpus), *both, subtypes=subtypes)
@@ -298,7 +298,7 @@ class Parser(Model):
         """Of one sentence the probability of every arc, and of every label of the arcs from these heads."""
         data = self._data(corpus)
         with short_sentences(corpus):
-            _, arcs, labels = self._native.marginals(data, 0, heads)
+            _, arcs, labels = self._native.marginals(data, heads)
         return arcs, labels
 
     def _tree(self, words: Sequence[str], heads: Ints, labels: Ints, score: float) -> DependencyTree:

@@ -295,7 +295,7 @@ class ChainDecoder:
         except OverflowError:
             raise ModelError("the weights of the model give scores that are not finite; train it again") from None
         self._is_checked = True
-        edges = weights.edge[None] if edges is None else edges
+        edges = edges if len(edges) else weights.edge[None]
         return emit, edges, weights.tri, weights.end, self.ngrams, None if own is None else TokenNgrams(**own)
 
     def attribute_lists(self, batch: _core.Batch, *, on_edge: bool = False) -> Lists:

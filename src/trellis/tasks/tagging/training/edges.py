@@ -49,8 +49,8 @@ def runs_seen(
         before, _ = neighbours(gold, starts, n_labels)
         both = np.flatnonzero((before >= 0) & (gold >= 0))
         return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
-    found = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
-    ngrams = Ngrams(found["parents"], found["labels"], np.zeros(len(found["labels"]), np.float32))
+    found, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
+    ngrams = Ngrams(**found, weights=np.zeros(len(found["labels"]), np.float32))
     about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
     for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
