@@ -80,19 +80,21 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
     Real* here = alpha;
     for (std::size_t t = 0; t < known.n_tokens; ++t, here += size) {
       const auto middles = middles_at(known, t, labels_at);
-      for (std::size_t j = 0; j < middles.size(); ++j) {
-        if (t < order) {  // one way in
+      if (t < order) {  // one way in
+        for (std::size_t j = 0; j < middles.size(); ++j) {
           const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
           for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
-          continue;
         }
-        TRELLIS_ASSUME(t >= order);
-        const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+      } else {
         const auto leavers = labels_at(t - order);
-        // A set of a few labels is cheaper one by one than by vectors over all labels.
-        if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
-        else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride) reduce_all<S>(row, leavers, known.stride);
-        else reduce_listed<S>(row, leavers, targets);
+        for (std::size_t j = 0; j < middles.size(); ++j) {
+          TRELLIS_ASSUME(t >= order);
+          const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+          // A set of a few labels is cheaper one by one than by vectors over all labels.
+          if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
+          else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride) reduce_all<S>(row, leavers, known.stride);
+          else reduce_listed<S>(row, leavers, targets);
+        }
       }
       if (!after(t, here, middles.size())) return false;
     }

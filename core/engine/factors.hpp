@@ -39,28 +39,32 @@ struct Factors : ChainTables<Real> {
   double end_top = 0;
 };
 
-// values[z] becomes exp(values[z] - top), top the largest. Returns top.
+// values[z] becomes exp(values[z] - top), top the largest of vectors of them. Returns top.
 template <class Real>
-TRELLIS_INLINE Real exp_less_top(Real* values, std::size_t stride) {
-  Vector<Real> largest = lanes(values);
-  for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = MaxPlus::plus(largest, lanes(values + z));
+TRELLIS_INLINE Real exp_less_top(const Vector<Real>& largest, std::size_t stride, Real* values) {
   Real top = largest_of<Real>(largest);
   if (top == kForbidden<Real>) top = 0;
   for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(values + z) = exp_lanes(lanes(values + z) - top);
   return top;
 }
-// The same of the first L scores; zero in the padding.
+// out[z] = exp(scores[z] - top), top = the largest of the first L; zero in the padding. Returns top.
 template <class Real>
 TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t stride, Real* out) {
   for (std::size_t z = 0; z < stride; ++z) out[z] = z < L ? scores[z] : kForbidden<Real>;
-  return exp_less_top(out, stride);
+  Vector<Real> largest = lanes(out);
+  for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = MaxPlus::plus(largest, lanes(out + z));
+  return exp_less_top(largest, stride, out);
 }
 
 // The same of emissions with the tops of what leads to each label, whose padding makes that of `out` zero.
 template <class Real>
 TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t stride, Real* out) {
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(out + z) = lanes(emit + z) + lanes(tops + z);
-  return exp_less_top(out, stride);
+  Vector<Real> largest = Vector<Real>{} + kForbidden<Real>;
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) {
+    lanes_at(out + z) = lanes(emit + z) + lanes(tops + z);
+    largest = MaxPlus::plus(largest, lanes(out + z));
+  }
+  return exp_less_top(largest, stride, out);
 }
 
 // out[row, z] = exp(table[row, z] - top[z]) over rows of [stride], top[z] = the largest of column z, which is added to

@@ -16,11 +16,11 @@ namespace {
 // Rows [n, stride] divided by the temperature; zero in the padding.
 void load_rows(const double* rows, std::size_t n, const SumWorkspace& w, std::vector<double>& out) {
   const std::size_t L = w.tables.n_labels, stride = w.tables.stride;
+  const double temperature = w.temperature;
   out.resize(n * stride);
-  for (std::size_t r = 0; r < n * stride; r += stride) {
-    for (std::size_t z = 0; z < L; ++z) out[r + z] = rows[r + z] / w.temperature;
-    for (std::size_t z = L; z < stride; ++z) out[r + z] = 0;
-  }
+  double* to = out.data();
+  for (std::size_t i = 0; i < n * stride; ++i) to[i] = rows[i] / temperature;
+  for (std::size_t r = 0; r < n * stride && L < stride; r += stride) std::fill(to + r + L, to + r + stride, 0.0);
 }
 
 // A chain without label n-grams, as state_sums.hpp has it: a state of a token is a label z, at order 2 from the second token on a
