@@ -62,10 +62,6 @@ struct ChainBatch {
   }
 
   std::size_t start(std::size_t i) const { return static_cast<std::size_t>(starts(i)); }
-  void check_paths(const Ints& paths) const {
-    require(paths.size() == n_tokens, "path: must have one label per token");
-    check_numbers(paths, n_labels, "path: no such label");
-  }
 
  private:
   void check_token_ngrams() const {

@@ -3,8 +3,6 @@
 #include "batch.hpp"
 #include "far.hpp"
 #include "engine/forward_backward.hpp"
-#include "engine/kbest.hpp"
-#include "engine/span_sums.hpp"
 #include "engine/viterbi.hpp"
 
 namespace {
@@ -13,7 +11,7 @@ using namespace trellis;
 template <class Real>
 CountedPaths best_paths(const ChainBatch<Real>& batch, std::size_t k, std::size_t n_threads) {
   struct State {
-    KBestWorkspace<Real> work;
+    Workspace<Real> work;
     std::vector<Real> scores;
   };
   PathLists lists(batch, k);
@@ -27,21 +25,20 @@ CountedPaths best_paths(const ChainBatch<Real>& batch, std::size_t k, std::size_
 }
 
 // Calls work(workspace, chain, i) for every sentence.
-template <class Real, class Work>
-void each_sum(const ChainBatch<Real>& batch, double temperature, std::size_t n_threads, Work work) {
+template <class Work>
+void each_sum(const ChainBatch<double>& batch, double temperature, std::size_t n_threads, Work work) {
   const auto prepared = [&] {
     SumWorkspace out;
-    prepare_sums(ChainView<Real>(batch.labels, 0, nullptr, batch.token_edge), out, temperature);
+    prepare_sums(ChainView<double>(batch.labels, 0, nullptr, batch.token_edge), out, temperature);
     return out;
   };
   for_each_sentence(batch, n_threads, prepared, work);
 }
 
-template <class Real>
-Sums all_marginals(const ChainBatch<Real>& batch, double temperature, int reach, std::size_t n_threads) {
+Sums all_marginals(const ChainBatch<double>& batch, double temperature, int reach, std::size_t n_threads) {
   const std::size_t L = batch.n_labels, N = batch.n_tokens, table = (L + 1) * L;
   std::vector<double> log_z(batch.n_sentences), node(reach > 0 ? N * L : 0), edge(reach > 1 ? N * table : 0);
-  each_sum(batch, temperature, n_threads, [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+  each_sum(batch, temperature, n_threads, [&](SumWorkspace& work, const ChainView<double>& chain, std::size_t i) {
     const std::size_t first = batch.start(i);
     log_z[i] = reach > 0 ? marginals(chain, work, node.data() + first * L, reach > 1 ? edge.data() + first * table : nullptr)
                          : log_partition(chain, work);
@@ -50,8 +47,7 @@ Sums all_marginals(const ChainBatch<Real>& batch, double temperature, int reach,
 }
 
 // Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
-template <class Real>
-std::vector<double> span_probabilities(const ChainBatch<Real>& batch, double temperature, const Ints& type_of,
+std::vector<double> span_probabilities(const ChainBatch<double>& batch, double temperature, const Ints& type_of,
                                        const Array<std::uint8_t, 2>& cut, const SpanRows& spans, std::size_t n_threads) {
   const std::size_t L = batch.n_labels, n = spans.shape(0);
   require(type_of.shape(0) == L && cut.shape(0) == L && cut.shape(1) == L, "spans: one type per label, one cut per pair");
@@ -60,21 +56,11 @@ std::vector<double> span_probabilities(const ChainBatch<Real>& batch, double tem
   for (std::size_t s = 0; s < n; ++s) queries.push_back({spans(s, 1), spans(s, 2), static_cast<std::int32_t>(spans(s, 3))});
   std::vector<double> probabilities(n);
   const SpanLabels labels{type_of.data(), cut.data()};
-  each_sum(batch, temperature, n_threads, [&](SumWorkspace& work, const ChainView<Real>& chain, std::size_t i) {
+  each_sum(batch, temperature, n_threads, [&](SumWorkspace& work, const ChainView<double>& chain, std::size_t i) {
     const std::size_t first = first_of[i], count = first_of[i + 1] - first;
     if (count) span_sums(chain, work, labels, queries.data() + first, count, probabilities.data() + first);
   });
   return probabilities;
-}
-
-template <class Real>
-Out<double> path_scores(const ChainBatch<Real>& batch, const Ints& paths, std::size_t n_threads) {
-  batch.check_paths(paths);
-  std::vector<double> scores(batch.n_sentences);
-  for_each_sentence(batch, n_threads, [] { return 0; }, [&](int, const ChainView<Real>& chain, std::size_t i) {
-    scores[i] = static_cast<double>(path_score(chain, paths.data() + batch.start(i)));
-  });
-  return scores;
 }
 
 // Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
@@ -110,24 +96,18 @@ struct BeamBatch : ChainBatch<float> {
     lists_from(lists, rows->about.size(), n_tokens);
     check_same(same, starts);
   }
-  // Calls work(beam, scores, chain, i) for every sentence.
-  template <class Work>
-  void each(std::size_t n_threads, Work work) const {
-    const TokenLists far_lists = some_of(lists, rows->about, true);
-    const FarLabels far{sites_of(far_lists), rows->about.data(), rows->kinds, same.data()};
-    for_each_sentence(*this, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                      [&, &weights = rows->core](auto& state, const ChainView<float>& chain, std::size_t i) {
-      fill_far(weights, far, start(i), start(i + 1), (n_labels + 1) * labels.stride, state.second);
-      work(state.first, state.second, chain, i);
-    });
-  }
 };
 
 // As best_paths, by a beam.
 CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists lists(batch, k);
-  batch.each(n_threads, [&](BeamSearch& beam, const FarScores& far_scores, const auto& chain, std::size_t i) {
+  const TokenLists far_lists = some_of(batch.lists, batch.rows->about, true);
+  const FarLabels far{sites_of(far_lists), batch.rows->about.data(), batch.rows->kinds, batch.same.data()};
+  for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
+                    [&, &weights = batch.rows->core](auto& state, const ChainView<float>& chain, std::size_t i) {
+    auto& [beam, far_scores] = state;
     const std::size_t T = chain.n_tokens;
+    fill_far(weights, far, batch.start(i), batch.start(i + 1), (batch.n_labels + 1) * chain.stride, far_scores);
     lists.counts[i] = 1;
     if (T == 0) lists.scores_of(i)[0] = 0;
     else if (beam.run(chain, far_scores, batch.width, k)) {
@@ -140,19 +120,6 @@ CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_thr
     }
   });
   return std::move(lists).out();
-}
-
-// As path_scores; minus infinity of what is forbidden.
-std::vector<double> beam_scores(const BeamBatch& batch, const Ints& paths, std::size_t n_threads) {
-  batch.check_paths(paths);
-  std::vector<double> scores(batch.n_sentences);
-  batch.each(n_threads, [&](BeamSearch& beam, const FarScores& far_scores, ChainView<float> chain, std::size_t i) {
-    chain.allowed = nullptr;
-    if (chain.n_tokens == 0) return;
-    const bool possible = beam.run(chain, far_scores, 1, 1, paths.data() + batch.start(i));
-    scores[i] = possible ? beam.level(chain.n_tokens - 1).hypotheses[0].score : kForbidden<double>;
-  });
-  return scores;
 }
 
 // A function of potentials of either precision, of which emit has one.
@@ -173,21 +140,18 @@ auto either(Result (*single)(const ChainBatch<float>&, Args...), Result (*twice)
 }  // namespace
 
 void bind_chain(nb::module_& module) {
-  const auto chains = "chains"_a, k = "k"_a, temperature = "temperature"_a, paths = "paths"_a, n_threads = "n_threads"_a;
+  const auto chains = "chains"_a, k = "k"_a, temperature = "temperature"_a, n_threads = "n_threads"_a;
   module.def("best_paths", either(best_paths<float>, best_paths<double>), chains, k, n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
-  module.def("marginals", either(all_marginals<float>, all_marginals<double>), chains, temperature, "reach"_a, n_threads,
+  module.def("marginals", all_marginals, chains, temperature, "reach"_a, n_threads,
              "log Z [n_sentences] of scores divided by the temperature; with reach 1 or 2 node marginals [n_tokens, L], with\n"
              "reach 2 edge marginals [n_tokens, L+1, L].");
-  module.def("span_probabilities", either(span_probabilities<float>, span_probabilities<double>), chains, temperature,
+  module.def("span_probabilities", span_probabilities, chains, temperature,
              "type_of"_a, "cut"_a, "spans"_a, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  module.def("path_scores", either(path_scores<float>, path_scores<double>), chains, paths, n_threads,
-             "Score of one given path per sentence.");
   nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.").def(by_name());
   module.def("beam_paths", beam_paths, chains, k, n_threads,
              "best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("beam_scores", beam_scores, chains, paths, n_threads, "path_scores where labels see labels further back.");
   module.def("same_words", [](const Ints& words, const Longs& sentences) {
     require(check_sentences(sentences) == words.size(), "one word per token");
     return same_words(words, sentences);

@@ -1,7 +1,7 @@
-// Hypergraphs: best derivations, k best, sums, marginals, counts and expectations, many at a time on threads; and learning over
+// Hypergraphs: best derivations, k best, sums, marginals and counts, many at a time on threads; and learning over
 // them, with features on edges.
 #include "engine/hypergraph.hpp"
-#include "engine/hypergraph_kbest.hpp"
+#include "engine/hypergraph_passes.hpp"
 #include "growing.hpp"
 #include "learn/derivations.hpp"
 #include "objective.hpp"
@@ -33,28 +33,19 @@ struct PyHypergraphs {
       require(!__builtin_add_overflow(n_nodes, n, &n_nodes), "too many nodes");
     }
     const HypergraphArrays arrays{node_counts, edge_starts, heads, tail_starts, tails, goals};
-    const std::string wrong = wrong_with(arrays);
-    require(wrong.empty(), wrong.c_str());
+    require(are_hypergraphs(arrays), "hypergraphs whose edges go by their heads, and tails before heads");
     without_gil([&] { core.emplace(arrays); });
   }
-  // Calls work(g, view, scores, workspace) for all hypergraphs without the GIL, with scores in the order of the edges here.
+  // Calls work(g, view, scores, workspace) for all hypergraphs without the GIL.
   template <class Work>
   void each(const Doubles& scores, std::size_t n_threads, Work work) const {
     require(scores.size() == core->n_edges(), "one score per edge");
     require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
     const WithoutGil released;
-    std::vector<double> scratch;
-    const double* const sorted = core->sorted(scores.data(), scratch);
     parallel_blocks(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); },
                     [&](HypergraphWorkspace& workspace, std::size_t first, std::size_t last) {
-      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], sorted + core->first_edge(g), workspace);
+      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], scores.data() + core->first_edge(g), workspace);
     });
-  }
-  // Edges as they were given.
-  std::vector<std::int64_t> named(std::size_t g, std::vector<std::int64_t> edges) const {
-    const std::size_t first = core->first_edge(g);
-    for (std::int64_t& e : edges) e = static_cast<std::int64_t>(core->given(first + static_cast<std::size_t>(e)) - first);
-    return edges;
   }
 
   Paths best(const Doubles& scores, std::size_t n_threads) const {
@@ -62,7 +53,6 @@ struct PyHypergraphs {
     std::vector<std::vector<std::int64_t>> edges(core->size());
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
       best[g] = best_derivation(graph, edge_scores, work, edges[g]);
-      edges[g] = named(g, std::move(edges[g]));
     });
     return packed(std::move(best), edges);
   }
@@ -76,7 +66,6 @@ struct PyHypergraphs {
       for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
         found[g].push_back(derivations.score(rank));
         derivations.edges(rank, edges[g].emplace_back());
-        edges[g].back() = named(g, std::move(edges[g].back()));
       }
     });
     std::vector<std::int64_t> starts{0};
@@ -98,9 +87,7 @@ struct PyHypergraphs {
       if (log_z[g] != kForbidden<double>)
         derivation_marginals(graph, work, edges.data() + core->first_edge(g), nodes.data() + core->first_node(g));
     });
-    std::vector<double> as_given(edges.size());
-    for (std::size_t e = 0; e < edges.size(); ++e) as_given[core->given(e)] = edges[e];
-    return {std::move(log_z), std::move(as_given), std::move(nodes)};
+    return {std::move(log_z), std::move(edges), std::move(nodes)};
   }
 
   // log Z [n], and log sums of all nodes.
@@ -117,17 +104,6 @@ struct PyHypergraphs {
     std::vector<double> out(core->size());
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
       out[g] = count_derivations(graph, edge_scores, work);
-    });
-    return out;
-  }
-
-  std::vector<double> expectations(const Doubles& scores, const Doubles& values, std::size_t n_threads) const {
-    require(values.size() == core->n_edges(), "one value per edge");
-    check_finite(values, "values must be finite numbers");
-    std::vector<double> out(core->size()), scratch;
-    const double* const sorted = core->sorted(values.data(), scratch);
-    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
-      out[g] = expect(graph, edge_scores, sorted + core->first_edge(g), work);
     });
     return out;
   }
@@ -159,7 +135,6 @@ struct PyDerivationExamples {
     const Hypergraphs& all = *graphs->core;
     core.emplace(DerivationExamples{all, lists_from(features, n_features, all.n_edges()), right_starts.data(), right.data(),
                                     data_of(costs)});
-    require(all.is_sorted(), "edges must be in the order of their heads");
     require(right_starts.size() == all.size() + 1, "one right derivation per hypergraph");
     check_starts(right_starts, right.size());
     for (std::size_t g = 0; g < all.size(); ++g)
@@ -295,9 +270,7 @@ void bind_hypergraphs(nb::module_& module) {
            "Up to k derivations of each, best first: (starts, (scores, starts of edges, edges)).")
       .def("marginals", &PyHypergraphs::marginals, "scores"_a, "n_threads"_a, "(log Z, of edges, of nodes)")
       .def("inside", &PyHypergraphs::inside, "scores"_a, "n_threads"_a, "(log Z, log sums of nodes)")
-      .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.")
-      .def("expectations", &PyHypergraphs::expectations, "scores"_a, "values"_a, "n_threads"_a,
-           "The mean over derivations of the sum of their edges' values.");
+      .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.");
   nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
       .def(by_name())
       .def("scores", &PyDerivationExamples::scores, "weights"_a, "What every edge scores.");

@@ -127,16 +127,11 @@ void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, st
     std::pop_heap(candidates_.begin(), end, worse);
     const Candidate& next = end[-1];
     see(chain, t, seen_.data() + next.state * size_, next.label);
-    std::uint64_t hash = 0;
-    for (std::uint32_t number : made_) hash = (hash ^ number) * 0x9e3779b97f4a7c15ULL, hash ^= hash >> 29;
-    std::vector<std::uint32_t>& alike = states_[hash];
-    const auto found = std::find_if(alike.begin(), alike.end(), [&](std::uint32_t s) {
-      return std::equal(made_.begin(), made_.end(), next_seen_.begin() + static_cast<std::ptrdiff_t>(s * size_));
-    });
-    std::size_t state = found == alike.end() ? n_states : *found;
+    const auto found = states_.find(made_);
+    const std::size_t state = found == states_.end() ? n_states : found->second;
     if (state == n_states) {
       if (n_states == width) continue;
-      alike.push_back(static_cast<std::uint32_t>(state));
+      states_.emplace(made_, state);
       if (kept_.size() == n_states++) kept_.emplace_back();
       kept_[state].clear();
       next_seen_.insert(next_seen_.end(), made_.begin(), made_.end());

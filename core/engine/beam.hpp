@@ -8,8 +8,8 @@
 // that training rejects levels of pruning together with a beam. A beam of a chain without such labels is another one: it
 // keeps states by what they can still reach (HistoryStates in history_states.hpp).
 #pragma once
+#include <map>
 #include <span>
-#include <unordered_map>
 
 #include "engine/ngram_scores.hpp"
 
@@ -81,7 +81,7 @@ class BeamSearch {
   std::vector<double> step_;                            // [n_labels] of one state
   std::vector<Candidate> candidates_;
   std::vector<std::vector<Candidate>> kept_;            // [n_states]
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> states_;  // by what they see, hashed
+  std::map<std::vector<std::uint32_t>, std::size_t> states_;  // by what they see
   std::vector<std::uint32_t> best_;
 };
 

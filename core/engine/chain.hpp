@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <vector>
 
 #include "engine/simd.hpp"
 
@@ -52,25 +52,20 @@ struct LabelTables {
 };
 
 template <class Real>
-struct ChainView {
+struct ChainView : LabelTables<Real> {
+  using LabelTables<Real>::n_labels, LabelTables<Real>::stride, LabelTables<Real>::edge, LabelTables<Real>::tri;
   std::size_t n_tokens = 0;            // T
-  std::size_t n_labels = 0;            // L
-  std::size_t stride = 0;              // padded(L)
   const Real* emit = nullptr;          // [T, stride]
-  const Real* edge = nullptr;          // [L+1, stride], or [T, L+1, stride] if edge_per_token
-  bool edge_per_token = false;
-  const Real* tri = nullptr;           // [L+1, L+1, stride]; null makes the chain one of order 1
-  const Real* end = nullptr;           // [stride] of the last label; null for no end scores
+  bool edge_per_token = false;         // then edge is [T, L+1, stride]
   const LabelSets* allowed = nullptr;  // null allows every label everywhere
-  const NgramScores<Real>* ngrams = nullptr;  // as LabelTables has them
 
   ChainView() = default;
   // token_edge [n, L+1, stride] where label pairs differ by token.
   ChainView(const LabelTables<Real>& labels, std::size_t n, const Real* emit, const Real* token_edge = nullptr,
             const LabelSets* allowed = nullptr)
-      : n_tokens(n), n_labels(labels.n_labels), stride(labels.stride), emit(emit),
-        edge(token_edge ? token_edge : labels.edge), edge_per_token(token_edge != nullptr), tri(labels.tri),
-        end(labels.end), allowed(allowed), ngrams(labels.ngrams) {}
+      : LabelTables<Real>(labels), n_tokens(n), emit(emit), edge_per_token(token_edge != nullptr), allowed(allowed) {
+    if (token_edge) edge = token_edge;
+  }
 
   const Real* emit_at(std::size_t t) const { return emit + t * stride; }
   const Real* edge_at(std::size_t t, std::size_t y) const {
@@ -81,23 +76,12 @@ struct ChainView {
   std::size_t token_size() const { return tri ? n_labels * stride : stride; }
 };
 
-// Memory that is grown once and then reused; its contents are not kept when it grows.
+// Memory that is grown once and then reused.
 template <class T>
-class Scratch {
- public:
-  T* grow(std::size_t n) {
-    if (n > size_) {
-      data_ = std::make_unique_for_overwrite<T[]>(n);
-      size_ = n;
-    }
-    return data_.get();
-  }
-  std::size_t bytes() const { return size_ * sizeof(T); }
-
- private:
-  std::unique_ptr<T[]> data_;
-  std::size_t size_ = 0;
-};
+T* grow(std::vector<T>& memory, std::size_t n) {
+  if (memory.size() < n) memory.resize(n);
+  return memory.data();
+}
 
 // The labels to be tried at one token, ascending: all of them, or a list.
 struct AllLabels {

@@ -43,6 +43,7 @@ template <class Real, class LabelsAt>
 TRELLIS_INLINE auto middles_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
   return chain.tri && t ? labels_at(t - 1) : labels_at.only();
 }
+
 // The labels that leave histories as they grow into those of token t; where that is NULL, `only`.
 template <class Real, class LabelsAt>
 TRELLIS_INLINE auto leavers_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
@@ -76,46 +77,42 @@ template <class S, class Real, class LabelsAt, class After>
 TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels_at, Real* alpha, After after) {
   return by_order(chain, [&](const auto& known, auto order) TRELLIS_INLINE_LAMBDA {
     const std::size_t size = known.token_size();
-    const auto step = [&](std::size_t t) TRELLIS_INLINE_LAMBDA {
-      const auto middles = middles_at(known, t, labels_at), leavers = leavers_at(known, t, labels_at);
-      Real* here = alpha + t * size;
-      for (std::size_t j = 0; j < middles.size(); ++j) {
-        const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
-        // A set of a few labels is cheaper one by one than by vectors over all labels.
-        if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
-        else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride)
-          reduce_all<S>(row, leavers, known.stride);
-        else reduce_listed<S>(row, leavers, targets);
+    Real* here = alpha;
+    for (std::size_t t = 0; t < known.n_tokens; ++t, here += size) {
+      const auto middles = middles_at(known, t, labels_at);
+      if (t < order) {  // one way in
+        for (std::size_t j = 0; j < middles.size(); ++j) {
+          const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
+          for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
+        }
+      } else {
+        const auto leavers = labels_at(t - order);
+        for (std::size_t j = 0; j < middles.size(); ++j) {
+          TRELLIS_ASSUME(t >= order);
+          const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
+          // A set of a few labels is cheaper one by one than by vectors over all labels.
+          if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
+          else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride) reduce_all<S>(row, leavers, known.stride);
+          else reduce_listed<S>(row, leavers, targets);
+        }
       }
-      return after(t, here, middles.size());
-    };
-    for (std::size_t t = 0; t < order && t < known.n_tokens; ++t)
-      if (!step(t)) return false;
-    for (std::size_t t = order; t < known.n_tokens; ++t) {
-      TRELLIS_ASSUME(t >= order);
-      if (!step(t)) return false;
+      if (!after(t, here, middles.size())) return false;
     }
     return true;
   });
 }
-
-// Tables as the way back reads them.
-template <class Real>
-struct Transposed {
-  const Real* edge;  // [L, stride] of z and y before it, or [T, L+1, stride] if edge_per_token
-  const Real* tri;   // [L, L, stride] of y, z and x before them
-};
 
 // after_t = what follows a history of token t - 1, itself with what follows it:
 //
 //   order 1   after_t[z]    = emit_t[z] · beta_t[z],                  beta_{t-1}[y]    = sum_z edge_t[y][z] · after_t[z]
 //   order 2   after_t[y][z] = edge_t[y][z] · emit_t[z] · beta_t[y][z],  beta_{t-1}[x][y] = sum_z tri[x][y][z] · after_t[y][z]
 //
-// over all labels, from the last beta ([rows of the last token, stride], overwritten) back. `after` is of all tokens as
+// over all labels, from the last beta ([rows of the last token, stride], overwritten) back. Transposed tables: edges [L, stride] of z
+// and y before it, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and x before them. `after` is of all tokens as
 // alpha is; `turned` is [stride, stride] and used at order 2. visit(t, beta, n_rows) is called for each token before
 // its beta is overwritten.
 template <class S, class Real, class Visit>
-TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Transposed<Real>& transposed, Real* beta, Real* turned,
+TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Real* edges, const Real* triples, Real* beta, Real* turned,
                              Real* after, Visit visit) {
   const std::size_t L = chain.n_labels, stride = chain.stride, size = chain.token_size();
   for (std::size_t t = chain.n_tokens; t-- > 0;) {
@@ -131,13 +128,11 @@ TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Transposed<Real
     if (t == 0) break;
     const AllLabels all{L};
     if (!chain.tri) {
-      const Real* table = transposed.edge + (chain.edge_per_token ? t * (L + 1) * stride : 0);
+      const Real* table = edges + (chain.edge_per_token ? t * (L + 1) * stride : 0);
       reduce_all<S>(Row<Real>{here, 1, table, stride, nullptr, nullptr, beta}, all, stride);
     } else if (t > 1) {
       for (std::size_t y = 0; y < L; ++y)
-        reduce_all<S>(Row<Real>{here + y * stride, 1, transposed.tri + y * L * stride, stride, nullptr, nullptr,
-                                turned + y * stride},
-                      all, stride);
+        reduce_all<S>(Row<Real>{here + y * stride, 1, triples + y * L * stride, stride, nullptr, nullptr, turned + y * stride}, all, stride);
       transpose(turned, stride, L, L, beta, stride);
     } else {
       for (std::size_t y = 0; y < stride; ++y) beta[y] = S::template zero<Real>;

@@ -13,31 +13,31 @@ constexpr double kVanishes = 1e-100;  // beside the most probable symbol of a sp
 
 // The symbols that a left child may be, and the tops of a right one.
 struct Children {
-  const std::int32_t *lefts, *end;
+  std::span<const std::int32_t> lefts;
   const double *left, *right;  // by symbol
   std::size_t width;           // of the right one
 };
 
 // pairs[B, C] += factor · left[B] · right[C]
 TRELLIS_CLONES void add_products(const Children& of, double factor, std::size_t stride, double* pairs) {
-  for (const std::int32_t* b = of.lefts; b < of.end; ++b) {
-    double* row = pairs + static_cast<std::size_t>(*b) * stride;
-    const double x = factor * of.left[*b];
+  for (const std::int32_t b : of.lefts) {
+    double* row = pairs + static_cast<std::size_t>(b) * stride;
+    const double x = factor * of.left[b];
     for (std::size_t c = 0; c < of.width; c += kLanes<double>) lanes_at(row + c) += x * lanes(of.right + c);
   }
 }
 // to_left[B] += factor · sum over C of pairs[B, C] · right[C],   to_right[C] += factor · sum over B of left[B] · pairs[B, C]
 TRELLIS_CLONES void add_outside(const Children& of, double factor, std::size_t stride, const double* pairs, double* to_left,
                                 double* to_right) {
-  for (const std::int32_t* b = of.lefts; b < of.end; ++b) {
-    const double* row = pairs + static_cast<std::size_t>(*b) * stride;
-    const double x = factor * of.left[*b];
+  for (const std::int32_t b : of.lefts) {
+    const double* row = pairs + static_cast<std::size_t>(b) * stride;
+    const double x = factor * of.left[b];
     Vector<double> sums{};
     for (std::size_t c = 0; c < of.width; c += kLanes<double>) {
       sums += lanes(row + c) * lanes(of.right + c);
       lanes_at(to_right + c) += x * lanes(row + c);
     }
-    to_left[*b] += factor * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    to_left[b] += factor * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 }
 
@@ -61,12 +61,35 @@ TRELLIS_INLINE void CkySums::each_rule(std::size_t left, std::size_t j, Visit vi
   for (const WordTag& one : words_.of(j - 1)) all(grammar_.before_tag(left, static_cast<std::size_t>(one.tag)));
 }
 
+// Calls visit(left span, right span, children) for the splits of a span that have any.
+template <class Visit>
+void CkySums::each_split(std::size_t i, std::size_t j, Visit visit) const {
+  for (std::size_t k = i + 1; k < j; ++k) {
+    const std::size_t left = cell_of(i, k), right = cell_of(k, j), width = j - k == 1 ? stride_ : phrase_stride_;  // only words have tags
+    const std::span<const std::int32_t> lefts(alive_.data() + alive_starts_[left], alive_starts_[left + 1] - alive_starts_[left]);
+    if (!lefts.empty() && has_top_[right]) visit(left, right, Children{lefts, tops_.data() + left * stride_, tops_.data() + right * stride_, width});
+  }
+}
+
+// The symbols that left children of a span have; their sums of products are zero.
+void CkySums::find_lefts(std::size_t i, std::size_t j) {
+  lefts_.clear();
+  each_split(i, j, [&](std::size_t, std::size_t, const Children& of) {
+    for (const std::int32_t b : of.lefts)
+      if (!std::exchange(has_left_[static_cast<std::size_t>(b)], 1)) lefts_.push_back(b);
+  });
+  for (const std::int32_t b : lefts_) {
+    has_left_[static_cast<std::size_t>(b)] = 0;
+    std::fill_n(pairs_.data() + static_cast<std::size_t>(b) * stride_, stride_, 0.0);
+  }
+}
+
 double CkySums::sum(const WordTags& words) {
   n_ = words.n_words(), words_ = words;
   const std::size_t n = n_cells(n_);
   for (Numbers* numbers : {&tops_, &bottoms_}) numbers->assign(n * stride_, 0);
   scales_.assign(n, 0), alive_.clear();
-  alive_starts_.assign(n, 0), alive_sizes_.assign(n, 0), has_top_.assign(n, 0);
+  alive_starts_.assign(1, 0), has_top_.assign(n, 0);
   if (n_ == 0) return -std::numeric_limits<double>::infinity();
   for (std::size_t j = 1; j <= n_; ++j)
     for (std::size_t i = j; i-- > 0;) {
@@ -81,6 +104,7 @@ double CkySums::sum(const WordTags& words) {
         combine(i, j);
       }
       add_unaries(cell, j - i == 1);
+      alive_starts_.push_back(alive_.size());
     }
   const double in = at(tops_, 0, n_, grammar_.root());
   return in > 0 ? log(in) + scales_[cell_of(0, n_)] : -std::numeric_limits<double>::infinity();
@@ -89,30 +113,14 @@ double CkySums::sum(const WordTags& words) {
 // bottom[i,j] of the tops of children
 void CkySums::combine(std::size_t i, std::size_t j) {
   const std::size_t cell = cell_of(i, j);
-  double reference = -std::numeric_limits<double>::infinity();
-  for (std::size_t k = i + 1; k < j; ++k)
-    if (alive_sizes_[cell_of(i, k)] && has_top_[cell_of(k, j)])
-      reference = std::max(reference, scales_[cell_of(i, k)] + scales_[cell_of(k, j)]);
-  scales_[cell] = reference;
-  if (!std::isfinite(reference)) return;
-  lefts_.clear();
-  for (std::size_t k = i + 1; k < j; ++k) {
-    const std::size_t left = cell_of(i, k), right = cell_of(k, j);
-    if (!alive_sizes_[left] || !has_top_[right]) continue;
-    for (std::size_t a = alive_starts_[left]; a < alive_starts_[left] + alive_sizes_[left]; ++a) {
-      const auto b = static_cast<std::size_t>(alive_[a]);
-      if (!std::exchange(has_left_[b], 1)) {
-        lefts_.push_back(alive_[a]);
-        std::fill_n(pairs_.data() + b * stride_, stride_, 0.0);
-      }
-    }
-    add_products({alive_.data() + alive_starts_[left], alive_.data() + alive_starts_[left] + alive_sizes_[left],
-                  tops_.data() + left * stride_, tops_.data() + right * stride_, width(k, j)},
-                 exp(scales_[left] + scales_[right] - reference), stride_, pairs_.data());
-  }
+  double& reference = scales_[cell] = -std::numeric_limits<double>::infinity();
+  each_split(i, j, [&](std::size_t left, std::size_t right, const Children&) { reference = std::max(reference, scales_[left] + scales_[right]); });
+  find_lefts(i, j);
+  each_split(i, j, [&](std::size_t left, std::size_t right, const Children& of) {
+    add_products(of, exp(scales_[left] + scales_[right] - reference), stride_, pairs_.data());
+  });
   double* bottom = bottoms_.data() + cell * stride_;
   for (const std::int32_t b : lefts_) {
-    has_left_[static_cast<std::size_t>(b)] = 0;
     const double* row = pairs_.data() + static_cast<std::size_t>(b) * stride_;
     each_rule(static_cast<std::size_t>(b), j, [&](std::int32_t parent, std::int32_t right, double p) { bottom[parent] += p * row[right]; });
   }
@@ -127,7 +135,6 @@ void CkySums::add_unaries(std::size_t cell, bool word) {
         top[grammar_.unary(static_cast<std::size_t>(r)).top] += factors_[grammar_.unary_number(static_cast<std::size_t>(r))] * bottom[z];
   double greatest = 0;
   for (std::size_t a = 0; a < stride_; ++a) greatest = std::max(greatest, top[a]);
-  alive_starts_[cell] = alive_.size();
   if (greatest == 0) return;
   has_top_[cell] = 1;
   for (std::size_t a = 0; a < grammar_.n_symbols(); ++a) {
@@ -136,7 +143,6 @@ void CkySums::add_unaries(std::size_t cell, bool word) {
     if (bottom[a] < kVanishes) bottom[a] = 0;
     if (top[a] > 0 && grammar_.is_left(a)) alive_.push_back(static_cast<std::int32_t>(a));
   }
-  alive_sizes_[cell] = alive_.size() - alive_starts_[cell];
   scales_[cell] += log(greatest);
 }
 
@@ -167,24 +173,15 @@ void CkySums::hand_down(std::size_t i, std::size_t j) {
   const std::size_t cell = cell_of(i, j);
   const double* out = out_bottoms_.data() + cell * stride_;
   // pairs[B, C] = sum over A -> B C of p · out[A]
-  lefts_.clear();
-  for (std::size_t k = i + 1; k < j; ++k)
-    for (std::size_t a = alive_starts_[cell_of(i, k)], last = a + alive_sizes_[cell_of(i, k)]; a < last; ++a)
-      if (!std::exchange(has_left_[static_cast<std::size_t>(alive_[a])], 1)) lefts_.push_back(alive_[a]);
+  find_lefts(i, j);
   for (const std::int32_t b : lefts_) {
     double* row = pairs_.data() + static_cast<std::size_t>(b) * stride_;
-    std::fill_n(row, stride_, 0.0);
     each_rule(static_cast<std::size_t>(b), j, [&](std::int32_t parent, std::int32_t right, double p) { row[right] += p * out[parent]; });
-    has_left_[static_cast<std::size_t>(b)] = 0;
   }
-  for (std::size_t k = i + 1; k < j; ++k) {
-    const std::size_t left = cell_of(i, k), right = cell_of(k, j);
-    if (!alive_sizes_[left] || !has_top_[right]) continue;
-    add_outside({alive_.data() + alive_starts_[left], alive_.data() + alive_starts_[left] + alive_sizes_[left],
-                 tops_.data() + left * stride_, tops_.data() + right * stride_, width(k, j)},
-                exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(), out_tops_.data() + left * stride_,
+  each_split(i, j, [&](std::size_t left, std::size_t right, const Children& of) {
+    add_outside(of, exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(), out_tops_.data() + left * stride_,
                 out_tops_.data() + right * stride_);
-  }
+  });
 }
 
 void CkySums::keep(double least, Remaining& out) const {

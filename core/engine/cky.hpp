@@ -7,6 +7,8 @@
 // scale of its own, so that nothing underflows; symbols of less than 1e-100 of the greatest one of their span are dropped. That is
 // part of the pruning: these sums say what is worth looking at, and are no model's log Z.
 #pragma once
+#include <cmath>
+
 #include "engine/simd.hpp"
 #include "engine/phrase_grammar.hpp"
 
@@ -45,12 +47,12 @@ class CkySums {
   double at(const Numbers& numbers, std::size_t i, std::size_t j, std::size_t symbol) const {
     return numbers[cell_of(i, j) * stride_ + symbol];
   }
-  // How many columns of a row can differ from zero: only single words have tags.
-  std::size_t width(std::size_t i, std::size_t j) const { return j - i == 1 ? stride_ : phrase_stride_; }
   void combine(std::size_t i, std::size_t j);
   void hand_down(std::size_t i, std::size_t j);
   void add_unaries(std::size_t cell, bool word);
-
+  void find_lefts(std::size_t i, std::size_t j);
+  template <class Visit>
+  void each_split(std::size_t i, std::size_t j, Visit visit) const;
   template <class Visit>
   void each_rule(std::size_t left, std::size_t j, Visit visit) const;
 
@@ -63,11 +65,41 @@ class CkySums {
   Numbers tops_, bottoms_, out_tops_, out_bottoms_;
   std::vector<double> scales_;                     // [n_cells] logarithms
   std::vector<std::int32_t> alive_;                // symbols with a top that may be a left child, span by span
-  std::vector<std::size_t> alive_starts_, alive_sizes_;  // [n_cells]
+  std::vector<std::size_t> alive_starts_;          // [n_cells + 1]
   std::vector<std::uint8_t> has_top_;              // [n_cells]
   std::vector<double> pairs_;                      // [n_symbols, stride] sums of products of children
   std::vector<std::uint8_t> has_left_;             // [n_symbols]
   std::vector<std::int32_t> lefts_;                // symbols that some left child of a span has
+};
+
+// A grammar, and a smaller one whose symbols its symbols are cases of; tags are the same in both, in the same order.
+struct PhrasePruner {
+  const PhraseGrammar &fine, &coarse;
+  std::vector<double> factors;         // [coarse rules]
+  std::vector<std::int32_t> coarse_of;  // [fine symbols]
+  double least;                        // probability by the smaller grammar
+};
+
+// Scratch of one thread.
+class Pruning {
+ public:
+  explicit Pruning(const PhrasePruner& pruner) : pruner_(pruner), sums_(pruner.coarse, pruner.factors) {}
+
+  // False if the smaller grammar has no tree of the sentence.
+  bool run(const WordTags& words) {
+    tags_.clear();
+    for (const WordTag& one : words.tags) tags_.push_back({pruner_.coarse_of[static_cast<std::size_t>(one.tag)], one.score});
+    if (!std::isfinite(sums_.sum({words.starts, tags_}))) return false;
+    sums_.find_posteriors(0.01 * pruner_.least);  // what is far below changes nothing of what remains
+    sums_.keep(pruner_.least, remaining);
+    return true;
+  }
+  Remaining remaining;
+
+ private:
+  const PhrasePruner& pruner_;
+  CkySums sums_;
+  std::vector<WordTag> tags_;
 };
 
 }  // namespace trellis

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/exponential.hpp"
+
 namespace trellis {
 namespace {
 
@@ -59,5 +61,9 @@ double log(double x) {
 double expm1(double x) { return x > -0.34 && x < 0.34 ? exp_series(x) : exp(x) - 1; }
 
 double log1p(double x) { return x > -0.29 && x < 0.41 ? log_series(x) : log(1 + x); }
+
+TRELLIS_CLONES void exp_values(double* values, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kLanes<double>) lanes_at(values + i) = exp_lanes(lanes(values + i));
+}
 
 }  // namespace trellis

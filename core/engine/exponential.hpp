@@ -1,4 +1,4 @@
-// exp over lanes, for potentials that become factors: x <= 0 or so, minus infinity gives 0; and log over lanes. The same
+// exp over lanes, for potentials that become factors: x <= 0 or so, minus infinity gives 0. The same
 // bits on every instruction set; relative error about 1e-7 in float, 2e-16 in double.
 #pragma once
 #include <cstdint>
@@ -53,18 +53,5 @@ TRELLIS_INLINE Vector<Real> exp_of(Vector<Real> x) {
 }
 TRELLIS_INLINE Vector<double> exp_lanes(Vector<double> x) { return exp_of<double>(x); }
 TRELLIS_INLINE Vector<float> exp_lanes(Vector<float> x) { return exp_of<float>(x); }
-
-// log(x) = n · log 2 + log(m), m within √½ and √2; log(m) = 2 (s + s³/3 + s⁵/5 ...), s = (m - 1) / (m + 1). For normal
-// x > 0; of others the result means nothing.
-TRELLIS_INLINE Vector<double> log_lanes(Vector<double> x) {
-  using Integers = Vector<std::int64_t>;
-  const Integers bits = reinterpret_cast<Integers>(x);
-  const Integers whole = (bits - 0x3FE6A09E667F3BCD) >> 52;  // √½ taken off: so that the exponent is that of m
-  const auto m = reinterpret_cast<Vector<double>>(bits - (whole << 52));
-  const Vector<double> s = (m - 1.0) / (m + 1.0), q = s * s, n = __builtin_convertvector(whole, Vector<double>);
-  const Vector<double> p = horner(q, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,
-                                  1.0 / 7, 1.0 / 5, 1.0 / 3);
-  return n * ExpConstants<double>::kHigh + (2.0 * s + (2.0 * s * q * p + n * ExpConstants<double>::kLow));
-}
 
 }  // namespace trellis

@@ -39,16 +39,21 @@ struct Factors : ChainTables<Real> {
   double end_top = 0;
 };
 
+// values[z] becomes exp(values[z] - top), top the largest of vectors of them. Returns top.
+template <class Real>
+TRELLIS_INLINE Real exp_less_top(const Vector<Real>& largest, std::size_t stride, Real* values) {
+  Real top = largest_of<Real>(largest);
+  if (top == kForbidden<Real>) top = 0;
+  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(values + z) = exp_lanes(lanes(values + z) - top);
+  return top;
+}
 // out[z] = exp(scores[z] - top), top = the largest of the first L; zero in the padding. Returns top.
 template <class Real>
 TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t stride, Real* out) {
   for (std::size_t z = 0; z < stride; ++z) out[z] = z < L ? scores[z] : kForbidden<Real>;
   Vector<Real> largest = lanes(out);
   for (std::size_t z = kLanes<Real>; z < stride; z += kLanes<Real>) largest = MaxPlus::plus(largest, lanes(out + z));
-  Real top = largest_of<Real>(largest);
-  if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(out + z) = exp_lanes(lanes(out + z) - top);
-  return top;
+  return exp_less_top(largest, stride, out);
 }
 
 // The same of emissions with the tops of what leads to each label, whose padding makes that of `out` zero.
@@ -59,10 +64,7 @@ TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_
     lanes_at(out + z) = lanes(emit + z) + lanes(tops + z);
     largest = MaxPlus::plus(largest, lanes(out + z));
   }
-  Real top = largest_of<Real>(largest);
-  if (top == kForbidden<Real>) top = 0;
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(out + z) = exp_lanes(lanes(out + z) - top);
-  return top;
+  return exp_less_top(largest, stride, out);
 }
 
 // out[row, z] = exp(table[row, z] - top[z]) over rows of [stride], top[z] = the largest of column z, which is added to

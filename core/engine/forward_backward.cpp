@@ -13,33 +13,14 @@ struct HistoryTables {
 
 namespace {
 
-template <class Real>
-void prepare_histories(const NgramScores<Real>& given, SumWorkspace& w) {
-  w.histories = std::make_shared<HistoryTables>();
-  std::vector<double> scores(given.scores, given.scores + given.ngrams->size());
-  for (double& score : scores) score /= w.temperature;
-  w.histories->tables.set(*given.ngrams, w.tables.edge, scores, w.tables.end);
-}
-
-// log Z of the sentence in `w`, over the labels that `allowed` lists.
-double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
-  return w.histories->tables.sum(n, w.emit.data(), w.token_edge(), w.histories->by_token ? &w.histories->ngrams : nullptr,
-                                 allowed, w.histories->work, wanted);
-}
-
-double scaled(SumWorkspace& w, std::size_t n, const Expectations<double>* x) {
-  return sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, x);
-}
-
-// Rows [n, stride] in double, divided by the temperature; zero in the padding.
-template <class Real>
-void load_rows(const Real* rows, std::size_t n, const SumWorkspace& w, std::vector<double>& out) {
+// Rows [n, stride] divided by the temperature; zero in the padding.
+void load_rows(const double* rows, std::size_t n, const SumWorkspace& w, std::vector<double>& out) {
   const std::size_t L = w.tables.n_labels, stride = w.tables.stride;
+  const double temperature = w.temperature;
   out.resize(n * stride);
-  for (std::size_t r = 0; r < n * stride; r += stride) {
-    for (std::size_t z = 0; z < L; ++z) out[r + z] = static_cast<double>(rows[r + z]) / w.temperature;
-    for (std::size_t z = L; z < stride; ++z) out[r + z] = 0;
-  }
+  double* to = out.data();
+  for (std::size_t i = 0; i < n * stride; ++i) to[i] = rows[i] / temperature;
+  for (std::size_t r = 0; r < n * stride && L < stride; r += stride) std::fill(to + r + L, to + r + stride, 0.0);
 }
 
 // A chain without label n-grams, as state_sums.hpp has it: a state of a token is a label z, at order 2 from the second token on a
@@ -89,8 +70,22 @@ double exact_sums(const ChainView<double>& chain, StateTable<double>& work, cons
   });
 }
 
-template <class Real>
-void load_sentence(const ChainView<Real>& chain, SumWorkspace& w) {
+namespace {
+
+// log Z of the sentence in `w` over the labels that `allowed` lists, and its marginals if they are wanted; those must be zero.
+double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
+  if (HistoryTables* with = w.histories.get())
+    return with->tables.sum(n, w.emit.data(), w.token_edge(), with->by_token ? &with->ngrams : nullptr, allowed, with->work, wanted);
+  Expectations<double> x;
+  x.node = wanted.node, x.token_pairs = wanted.token_pairs;
+  const double log_z = sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, wanted.any() ? &x : nullptr);
+  if (log_z > kForbidden<double>) return log_z;
+  return exact_sums(w.tables.view(n, w.emit.data(), w.token_edge()), w.states, wanted);
+}
+
+}  // namespace
+
+void load_sentence(const ChainView<double>& chain, SumWorkspace& w) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   load_rows(chain.emit, T, w, w.emit);
   for (std::size_t t = 0; chain.allowed && t < T; ++t)
@@ -98,17 +93,13 @@ void load_sentence(const ChainView<Real>& chain, SumWorkspace& w) {
   w.edge_per_token = chain.edge_per_token;
   if (chain.edge_per_token) load_rows(chain.edge, T * (L + 1), w, w.edge);
   if (!chain.ngrams) return;
-  const TokenNgrams<Real>* from = chain.ngrams->by_token;
-  w.histories->by_token = from;
-  if (!from) return;
-  TokenNgrams<double>& to = w.histories->ngrams;
-  to.starts = from->starts, to.nodes = from->nodes;
-  to.scores.assign(from->scores.begin(), from->scores.end());
-  for (double& score : to.scores) score /= w.temperature;
+  w.histories->by_token = chain.ngrams->by_token;
+  if (!w.histories->by_token) return;
+  w.histories->ngrams = *chain.ngrams->by_token;
+  for (double& score : w.histories->ngrams.scores) score /= w.temperature;
 }
 
-template <class Real>
-void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w, double temperature) {
+void prepare_sums(const ChainView<double>& chain, SumWorkspace& w, double temperature) {
   const std::size_t L = chain.n_labels, stride = chain.stride;
   w.tables = {};
   w.tables.n_labels = L;
@@ -117,48 +108,30 @@ void prepare_sums(const ChainView<Real>& chain, SumWorkspace& w, double temperat
   if (chain.edge && !chain.edge_per_token) load_rows(chain.edge, L + 1, w, w.tables.edge);
   if (chain.tri) load_rows(chain.tri, (L + 1) * (L + 1), w, w.tables.tri);
   if (chain.end) load_rows(chain.end, 1, w, w.tables.end);
-  if (chain.ngrams) return prepare_histories(*chain.ngrams, w);
   w.histories = nullptr;
-  make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);
+  if (!chain.ngrams) return make_factors(w.tables.edge, w.tables.tri, w.tables.end, L, w.factors);
+  w.histories = std::make_shared<HistoryTables>();
+  std::vector<double> scores(chain.ngrams->scores, chain.ngrams->scores + chain.ngrams->ngrams->size());
+  for (double& score : scores) score /= temperature;
+  w.histories->tables.set(*chain.ngrams->ngrams, w.tables.edge, scores, w.tables.end);
 }
 
-template <class Real>
-double log_partition(const ChainView<Real>& chain, SumWorkspace& w) {
+double log_partition(const ChainView<double>& chain, SumWorkspace& w) {
   if (chain.n_tokens == 0) return 0;
   load_sentence(chain, w);
-  if (chain.ngrams) return sum_loaded(w, chain.n_tokens, chain.allowed, {});
-  const double log_z = scaled(w, chain.n_tokens, nullptr);
-  if (log_z > kForbidden<double>) return log_z;
-  return exact_sums(w.tables.view(chain.n_tokens, w.emit.data(), w.token_edge()), w.states, {});
+  return sum_loaded(w, chain.n_tokens, chain.allowed, {});
 }
 
-template <class Real>
-double marginals(const ChainView<Real>& chain, SumWorkspace& w, double* node, double* edge) {
+double marginals(const ChainView<double>& chain, SumWorkspace& w, double* node, double* edge) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
   if (T == 0) return 0;
   load_sentence(chain, w);
   w.node.assign(T * stride, 0);
   if (edge) w.pairs.assign(T * cells, 0);
-  double* pairs = edge ? w.pairs.data() : nullptr;
-  Expectations<double> x;
-  x.node = w.node.data();
-  x.token_pairs = pairs;
-  const HistoryExpectations wanted{x.node, pairs};
-  double log_z = chain.ngrams ? sum_loaded(w, T, chain.allowed, wanted)
-                              : scaled(w, T, &x);
-  if (log_z == kForbidden<double> && !chain.ngrams)
-    log_z = exact_sums(w.tables.view(T, w.emit.data(), w.token_edge()), w.states, wanted);
+  const double log_z = sum_loaded(w, T, chain.allowed, {w.node.data(), edge ? w.pairs.data() : nullptr});
   for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
-  for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(pairs + row * stride, L, edge + row * L);
+  for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(w.pairs.data() + row * stride, L, edge + row * L);
   return log_z;
 }
-
-#define TRELLIS_INSTANCES(Real)                                                \
-  template void prepare_sums(const ChainView<Real>&, SumWorkspace&, double);   \
-  template void load_sentence(const ChainView<Real>&, SumWorkspace&);          \
-  template double log_partition(const ChainView<Real>&, SumWorkspace&);        \
-  template double marginals(const ChainView<Real>&, SumWorkspace&, double*, double*);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
-#undef TRELLIS_INSTANCES
 
 }  // namespace trellis

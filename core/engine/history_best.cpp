@@ -78,8 +78,7 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
   work.slack = 0;
   if (chain.ngrams->relaxed.pairs) reach_best(chain, work);
   else reach_all(chain, work);
-  HistoryStates<Real> states{chain, work};
-  return StatePaths(states).best(path);
+  return StatePaths(HistoryStates<Real>{chain, work}).best(path);
 }
 
 // Of the states by which paths may score a guess less than the best one: are there k paths as good, no other is among the k best. Else
@@ -87,8 +86,7 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  HistoryStates<Real> states{chain, work};
-  const auto collect = [&] { return StatePaths(states).k_best(k, lists, paths, scores); };
+  const auto collect = [&] { return StatePaths(HistoryStates<Real>{chain, work}).k_best(k, lists, paths, scores); };
   work.slack = 0;
   if (chain.ngrams->relaxed.pairs) {
     Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);

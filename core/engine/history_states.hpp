@@ -30,7 +30,6 @@ struct HistoryWorkspace : StateTable<Real> {
   std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
   std::vector<Real> costs;                  // of labels at single tokens
   Real last_gap = 1;                        // between the best and the k-th best path of the sentence before
-  ScoresAt<Real> scores_at;
 
   // What grows with the length of a sentence.
   std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }

@@ -7,32 +7,18 @@
 namespace trellis {
 namespace {
 
-// Factors of scores less the greatest of them, and their range; gives the logarithm that was taken out. The range counts what stands
-// beside: what else a label gives at most, and all others at least.
+// Factors of scores less the greatest of them; gives that one, and the least of the others in `bottom`.
 template <class Labels>
-double exp_listed(const double* scores, const Labels& labels, const double* most_beside, double added, double least_beside, double* out,
-                  FactorRange& range) {
-  double top = kForbidden<double>, most = kForbidden<double>, least = 0;
+double exp_listed(const double* scores, const Labels& labels, double* out, double& bottom) {
+  double top = kForbidden<double>;
   for (std::size_t j = 0; j < labels.size(); ++j) top = std::max(top, scores[labels[j]]);
   if (top == kForbidden<double>) top = 0;
   for (std::size_t j = 0; j < labels.size(); ++j) {
     const double score = scores[labels[j]] - top;
     out[labels[j]] = exp(score);
-    most = std::max(most, score + most_beside[labels[j]]);
-    if (score > kForbidden<double>) least = std::min(least, score);
+    if (score > kForbidden<double>) bottom = std::min(bottom, score);
   }
-  range = {exp(most + added), exp(least + least_beside)};
   return top;
-}
-
-// The range of scores [n] as factors.
-FactorRange range_of(const double* scores, std::size_t n) {
-  double most = kForbidden<double>, least = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    most = std::max(most, scores[i]);
-    if (scores[i] > kForbidden<double>) least = std::min(least, scores[i]);
-  }
-  return {exp(most), exp(least)};
 }
 
 TRELLIS_CLONES double forward_flows(const ChainView<double>& chain, const NgramPlan& plan, HistorySumsWorkspace& work) {
@@ -90,42 +76,38 @@ double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWork
   ChainView<double> products = chain;
   NgramScores<double> scored{chain.ngrams->ngrams, nullptr};
   products.edge = edge_factors_.data(), products.end = chain.end ? end_factors_.data() : nullptr, products.ngrams = &scored;
-  EdgeRange edges = edges_;
+  ScoreRange edges = edges_, tokens;  // of label pairs; of emissions and n-grams at single tokens
   if (chain.edge_per_token) {
     const std::size_t size = T * (L + 1) * stride;
-    work.edge.resize(size);
-    work.tops.assign(T * stride, kForbidden<double>);
     edges = {};
-    for (std::size_t i = 0, z = 0, row = 0; i < size; ++i) {
+    products.edge = grow(work.edge, size);
+    for (std::size_t i = 0; i < size; ++i) {
       work.edge[i] = exp(chain.edge[i]);
-      if (z < L) edges.add(chain.edge[i], work.tops[row / (L + 1) * stride + z]);
-      if (++z == stride) z = 0, ++row;
+      if (i % stride < L) edges.add(chain.edge[i]);
     }
-    for (std::size_t i = 0; i < work.tops.size(); ++i) work.tops[i] += total_tops_[i % stride];
-    products.edge = work.edge.data();
   }
-  if (work.emit.size() < T * stride) work.emit.resize(T * stride);
+  products.emit = grow(work.emit, T * stride);
   if (chain.allowed) std::fill_n(work.emit.data(), T * stride, 0.0);
-  products.emit = work.emit.data();
   if (chain.ngrams->by_token) work.by_token = *chain.ngrams->by_token, scored.by_token = &work.by_token;
-  work.sums.ranges.resize(T + 1);
-  double taken_out = 0, top = 0;
+  double taken_out = 0;
   for (std::size_t t = 0; t < T; ++t) {
-    double added = 0, taken = 0;  // by n-grams at this token, at most and at least
+    double added = 0, bottom = 0;
     for (std::size_t i = scored.by_token ? work.by_token.starts[t] : 0; scored.by_token && i < work.by_token.starts[t + 1]; ++i) {
       double& score = work.by_token.scores[i];
-      if (score > kForbidden<double>) (score > 0 ? added : taken) += score;
+      if (score > kForbidden<double>) (score > 0 ? added : bottom) += score;
       score = exp(score);
     }
-    top = std::max(top, added);
     const auto over = [&](const auto& labels) {
-      return exp_listed(chain.emit_at(t), labels, chain.edge_per_token ? work.tops.data() + t * stride : tops_.data(), added,
-                        edges.bottom + total_bottom_ + taken, work.emit.data() + t * stride, work.sums.ranges[t]);
+      double least = 0;
+      const double top = exp_listed(chain.emit_at(t), labels, work.emit.data() + t * stride, least);
+      tokens.add(added), tokens.add(least + bottom);
+      return top;
     };
     taken_out += chain.allowed ? over(labels_of(*chain.allowed, t)) : over(AllLabels{L});
   }
-  work.sums.ranges[T] = chain.end ? range_of(chain.end, L) : FactorRange{};
-  if (top_ + edges.top + top > Scaling::kMostTop) return kForbidden<double>;
+  const double top = edges.top + total_.top + ends_.top + tokens.top;
+  if (top > Scaling::kMostTop) return kForbidden<double>;
+  work.sums.range = {exp(top), exp(edges.bottom + total_.bottom + ends_.bottom + tokens.bottom)};
   work.flows.begin(plan_, plan_totals_.data());
   const double log_z = forward_flows(products, plan_, work);
   if (wanted.any() && std::isfinite(log_z)) backward_flows(products, plan_, work, wanted);
@@ -142,8 +124,8 @@ double NgramTables::sum(std::size_t n, const double* emit, const double* token_e
   if (wanted.node) std::fill_n(wanted.node, n * chain.stride, 0.0);
   if (wanted.token_pairs) std::fill_n(wanted.token_pairs, n * (chain.n_labels + 1) * chain.stride, 0.0);
   if (on_lattice(chain)) {
-    lay_out(chain, work.lattice);
-    LatticeStates<double> states{chain, work.lattice};
+    lay_out(chain, work.states);
+    LatticeStates<double> states{chain, work.states};
     return expect_steps(states, wanted);
   }
   if (work.listed.is_worth(chain)) {

@@ -15,14 +15,12 @@ namespace trellis {
 // Scratch of one thread.
 struct HistorySumsWorkspace {
   std::vector<double> emit, edge;     // [T, stride], [T, L+1, stride] factors
-  std::vector<double> tops;           // [T, stride] the most that edges and totals give with a label, of edges per token
   TokenNgrams<double> by_token;       // factors
   ForwardSums sums;
   ListedSums<double> listed;
   FlowPasses flows;
   std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha as the flows have it, [n_contexts]
   std::vector<double> gram_sums;      // [n_grams]
-  LatticeWorkspace<double> lattice;
   HistoryWorkspace<double> states;
 };
 
@@ -40,21 +38,10 @@ class NgramTables {
     end_.assign(end.begin(), end.end());
     join_scores<MaxPlus>(ngrams, scores_.data(), totals_);
     scored_ = {&ngrams, scores_.data(), totals_.data()};
-    total_tops_.assign(stride, 0);
-    double total_top = total_bottom_ = 0;
-    for (std::uint32_t g = 1; g < ngrams.size(); ++g) {
-      if (ngrams.length(g) < kScored) continue;
-      double& label_top = total_tops_[ngrams.label(g)];
-      label_top = std::max(label_top, totals_[g]);
-      for (const double score : {totals_[g], scores_[g]}) {  // factors are joined one by one
-        total_top = std::max(total_top, score);
-        if (score > kForbidden<double>) total_bottom_ = std::min(total_bottom_, score);
-      }
-    }
-    tops_.resize(stride);
-    for (std::size_t z = 0; z < L; ++z) tops_[z] = edge_tops_[z] + total_tops_[z];
-    top_ = total_top;
-    if (!end_.empty()) top_ += std::max(0.0, *std::max_element(end_.data(), end_.data() + L));
+    total_ = {}, ends_ = {};
+    for (std::uint32_t g = 1; g < ngrams.size(); ++g)
+      if (ngrams.length(g) >= kScored) total_.add(totals_[g]), total_.add(scores_[g]);  // factors are joined one by one
+    for (std::size_t z = 0; z < L && !end_.empty(); ++z) ends_.add(end_[z]);
     std::vector<double> factors, total_factors;
     exp_all(scores_, factors), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, factors.data(), total_factors);
@@ -74,11 +61,11 @@ class NgramTables {
              const LabelSets* allowed, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const;
 
  private:
-  // What edges give at most and at least, but those that are forbidden.
-  struct EdgeRange {
+  // What scores are at most and at least, but those that are forbidden.
+  struct ScoreRange {
     double top = 0, bottom = 0;
-    void add(double score, double& label_top) {
-      label_top = std::max(label_top, score), top = std::max(top, score);
+    void add(double score) {
+      top = std::max(top, score);
       if (score > kForbidden<double>) bottom = std::min(bottom, score);
     }
   };
@@ -89,16 +76,16 @@ class NgramTables {
     if (!changed) {
       edge_.assign(edge.begin(), edge.end());
       exp_all(edge_, edge_factors_);
-      edges_ = {}, edge_tops_.assign(stride, kForbidden<double>);
+      edges_ = {};
       for (std::size_t i = 0; i < edge_.size(); i += stride)
-        for (std::size_t z = 0; z < L; ++z) edges_.add(edge_[i + z], edge_tops_[z]);
+        for (std::size_t z = 0; z < L; ++z) edges_.add(edge_[i + z]);
       return;
     }
     for (const std::int32_t cell : *changed) {
       const auto place = static_cast<std::size_t>(cell);
       edge_[place] = edge[place];
       edge_factors_[place] = factor(edge_[place]);
-      edges_.add(edge_[place], edge_tops_[place % stride]);
+      edges_.add(edge_[place]);
     }
   }
   static double factor(double score) { return score == 0 ? 1 : exp(score); }
@@ -110,10 +97,7 @@ class NgramTables {
 
   std::vector<double> edge_, scores_, totals_, end_;
   std::vector<double> edge_factors_, end_factors_;
-  EdgeRange edges_;
-  double top_ = 0;                                     // what a total and an end can give together at most
-  std::vector<double> edge_tops_, total_tops_, tops_;  // [stride] what edges, totals and both give at most with a label
-  double total_bottom_ = 0;                            // what a total gives at least that is not forbidden
+  ScoreRange edges_, total_, ends_;
   NgramPlan plan_;
   std::vector<double> plan_totals_;  // [n_grams] factors, in its order
   NgramScores<double> scored_{};

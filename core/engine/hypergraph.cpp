@@ -5,66 +5,29 @@
 
 namespace trellis {
 
-std::string wrong_with(const HypergraphArrays& given) {
-  const std::size_t n = given.node_counts.size();
-  for (std::size_t g = 0; g < n; ++g) {
-    const std::int64_t n_nodes = given.node_counts[g];
-    const std::string where = n > 1 ? "hypergraph " + std::to_string(g) + ": " : "";
-    const auto outside = [&](std::int64_t node) { return node < 0 || node >= n_nodes; };
-    const std::string has = ", and there are " + std::to_string(n_nodes) + " nodes";
-    if (outside(given.goals[g])) return where + "the goal is node " + std::to_string(given.goals[g]) + has;
-    for (std::int64_t e = given.edge_starts[g]; e < given.edge_starts[g + 1]; ++e) {
-      const auto at = static_cast<std::size_t>(e);
-      const std::int32_t head = given.heads[at];
-      const std::string edge = where + "edge " + std::to_string(e - given.edge_starts[g]);
-      if (outside(head)) return edge + ": its head is node " + std::to_string(head) + has;
-      for (std::int64_t i = given.tail_starts[at]; i < given.tail_starts[at + 1]; ++i) {
-        const std::int32_t tail = given.tails[static_cast<std::size_t>(i)];
-        if (outside(tail)) return edge + ": a tail is node " + std::to_string(tail) + has;
-        if (tail >= head)
-          return edge + " leads from node " + std::to_string(tail) + " to node " + std::to_string(head) +
-                 "; number the nodes so that tails come before heads, which a cycle makes impossible";
-      }
+bool are_hypergraphs(const HypergraphArrays& arrays) {
+  for (std::size_t g = 0; g < arrays.node_counts.size(); ++g) {
+    const auto is_node = [&](std::int64_t node) { return node >= 0 && node < arrays.node_counts[g]; };
+    if (!is_node(arrays.goals[g])) return false;
+    for (auto e = static_cast<std::size_t>(arrays.edge_starts[g]); e < static_cast<std::size_t>(arrays.edge_starts[g + 1]); ++e) {
+      const std::int32_t head = arrays.heads[e];
+      if (!is_node(head) || (e > static_cast<std::size_t>(arrays.edge_starts[g]) && head < arrays.heads[e - 1])) return false;
+      for (std::int64_t i = arrays.tail_starts[e]; i < arrays.tail_starts[e + 1]; ++i)
+        if (const std::int32_t tail = arrays.tails[static_cast<std::size_t>(i)]; !is_node(tail) || tail >= head) return false;
     }
   }
-  return "";
+  return true;
 }
 
-Hypergraphs::Hypergraphs(const HypergraphArrays& given)
-    : node_starts_{0}, edge_starts_(given.edge_starts.begin(), given.edge_starts.end()), goals_(given.goals.begin(), given.goals.end()) {
-  for (std::int64_t n : given.node_counts) node_starts_.push_back(node_starts_.back() + n);
-  const std::size_t n_edges = given.heads.size();
-  bool sorted = true;
+Hypergraphs::Hypergraphs(const HypergraphArrays& arrays) : arrays_(arrays), node_starts_{0} {
   for (std::size_t g = 0; g < size(); ++g) {
-    const std::size_t n_nodes = first_node(g + 1) - first_node(g);
-    const std::span heads = given.heads.subspan(first_edge(g), first_edge(g + 1) - first_edge(g));
-    sorted &= std::is_sorted(heads.begin(), heads.end());
-    const std::size_t first = in_starts_.size();
-    in_starts_.resize(first + n_nodes + 1);
-    for (std::int32_t head : heads) ++in_starts_[first + static_cast<std::size_t>(head) + 1];
-    std::partial_sum(in_starts_.begin() + static_cast<std::ptrdiff_t>(first), in_starts_.end(),
-                     in_starts_.begin() + static_cast<std::ptrdiff_t>(first));
+    node_starts_.push_back(node_starts_.back() + static_cast<std::size_t>(arrays.node_counts[g]));
+    in_starts_.resize(node_starts_.back() + g + 1);
+    const auto starts = in_starts_.begin() + static_cast<std::ptrdiff_t>(first_node(g) + g);
+    for (std::size_t e = first_edge(g); e < first_edge(g + 1); ++e) ++starts[arrays.heads[e] + 1];
+    std::partial_sum(starts, in_starts_.end(), starts);
   }
-  if (!sorted) {  // those with one head keep their order
-    order_.resize(n_edges);
-    for (std::size_t g = 0; g < size(); ++g) {
-      std::vector<std::int64_t> next(in_starts_.begin() + static_cast<std::ptrdiff_t>(first_node(g) + g),
-                                     in_starts_.begin() + static_cast<std::ptrdiff_t>(first_node(g + 1) + g + 1));
-      for (std::size_t e = first_edge(g); e < first_edge(g + 1); ++e)
-        order_[first_edge(g) + static_cast<std::size_t>(next[static_cast<std::size_t>(given.heads[e])]++)] =
-            static_cast<std::int64_t>(e);
-    }
-  }
-  tail_starts_.reserve(n_edges + 1), tails_.reserve(given.tails.size());
-  tail_starts_.push_back(0);
-  lattice_ = true;
-  for (std::size_t e = 0; e < n_edges; ++e) {
-    const std::size_t from = this->given(e);
-    for (std::int64_t i = given.tail_starts[from]; i < given.tail_starts[from + 1]; ++i)
-      tails_.push_back(given.tails[static_cast<std::size_t>(i)]);
-    tail_starts_.push_back(static_cast<std::int64_t>(tails_.size()));
-    lattice_ &= tail_starts_[e + 1] == tail_starts_[e] + 1;
-  }
+  for (std::size_t e = 0; e < n_edges(); ++e) lattice_ &= arrays.tail_starts[e + 1] == arrays.tail_starts[e] + 1;
 }
 
 }  // namespace trellis

@@ -4,7 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace trellis {
@@ -26,7 +25,7 @@ struct HypergraphView {
 };
 
 // What hypergraphs are made of, one after the other: hypergraph g has node_counts[g] nodes and the edges edge_starts[g] ..
-// edge_starts[g + 1], in any order; nodes are numbered within their hypergraph.
+// edge_starts[g + 1], in the order of their heads; nodes are numbered within their hypergraph.
 struct HypergraphArrays {
   std::span<const std::int64_t> node_counts;  // [n]
   std::span<const std::int64_t> edge_starts;  // [n + 1]
@@ -36,44 +35,31 @@ struct HypergraphArrays {
   std::span<const std::int32_t> goals;        // [n]
 };
 
-// What is wrong with them, in one line; empty: nothing. Starts must have been checked.
-std::string wrong_with(const HypergraphArrays& given);
+// Whether goals, heads and tails are nodes, heads ascend and tails come before them. Starts must have been checked.
+bool are_hypergraphs(const HypergraphArrays& arrays);
 
-// Many hypergraphs, checked, with their edges sorted by heads.
+// Many hypergraphs, of arrays that outlive them.
 class Hypergraphs {
  public:
-  explicit Hypergraphs(const HypergraphArrays& given);
+  explicit Hypergraphs(const HypergraphArrays& arrays);
 
-  std::size_t size() const { return goals_.size(); }
-  std::size_t n_edges() const { return tail_starts_.size() - 1; }
-  std::size_t n_nodes() const { return static_cast<std::size_t>(node_starts_.back()); }
-  std::size_t first_edge(std::size_t g) const { return static_cast<std::size_t>(edge_starts_[g]); }
-  std::size_t first_node(std::size_t g) const { return static_cast<std::size_t>(node_starts_[g]); }
+  std::size_t size() const { return arrays_.goals.size(); }
+  std::size_t n_edges() const { return arrays_.heads.size(); }
+  std::size_t n_nodes() const { return first_node(size()); }
+  std::size_t first_edge(std::size_t g) const { return static_cast<std::size_t>(arrays_.edge_starts[g]); }
+  std::size_t first_node(std::size_t g) const { return node_starts_[g]; }
   HypergraphView operator[](std::size_t g) const {
     const std::size_t e = first_edge(g), v = first_node(g);
-    return {first_node(g + 1) - v, first_edge(g + 1) - e, static_cast<std::size_t>(goals_[g]), in_starts_.data() + v + g,
-            lattice_ ? nullptr : tail_starts_.data() + e, lattice_ ? tails_.data() + e : tails_.data()};
-  }
-
-  bool is_sorted() const { return order_.empty(); }
-  // The number by which edge e, of all hypergraphs, was given.
-  std::size_t given(std::size_t e) const { return order_.empty() ? e : static_cast<std::size_t>(order_[e]); }
-  // Numbers that belong to edges, as given, in the order of the edges here: themselves where it is the same order.
-  template <class Number>
-  const Number* sorted(const Number* numbers, std::vector<Number>& scratch) const {
-    if (order_.empty()) return numbers;
-    scratch.resize(n_edges());
-    for (std::size_t e = 0; e < scratch.size(); ++e) scratch[e] = numbers[order_[e]];
-    return scratch.data();
+    const auto goal = static_cast<std::size_t>(arrays_.goals[g]);
+    return {first_node(g + 1) - v, first_edge(g + 1) - e, goal, in_starts_.data() + v + g,
+            lattice_ ? nullptr : arrays_.tail_starts.data() + e, arrays_.tails.data() + (lattice_ ? e : 0)};
   }
 
  private:
-  bool lattice_;
-  std::vector<std::int64_t> node_starts_, edge_starts_;  // [n + 1]
-  std::vector<std::int64_t> in_starts_;                  // [n_nodes + n], of each hypergraph n_nodes + 1
-  std::vector<std::int64_t> tail_starts_;                // [n_edges + 1]
-  std::vector<std::int32_t> tails_, goals_;
-  std::vector<std::int64_t> order_;  // [n_edges] as given; empty: sorted already
+  HypergraphArrays arrays_;
+  bool lattice_ = true;
+  std::vector<std::size_t> node_starts_;  // [n + 1]
+  std::vector<std::int64_t> in_starts_;   // [n_nodes + n], of each hypergraph n_nodes + 1
 };
 
 }  // namespace trellis

@@ -4,7 +4,8 @@ namespace trellis {
 namespace {
 
 TRELLIS_CLONES void best_inside(const HypergraphView& graph, const double* scores, std::vector<double>& terms, double* in) {
-  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; }, SharedTerms<double>{terms}, in);
+  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
+                 [&](std::size_t, std::size_t n) TRELLIS_INLINE_LAMBDA { return grow(terms, n); }, in);
 }
 TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
   work.shares.resize(graph.n_edges);
@@ -66,15 +67,8 @@ void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work
 double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
   work.in.resize(graph.n_nodes);
   inside<CountOf>(graph, [&](std::size_t e) { return scores[e] == kForbidden<double> ? 0.0 : 1.0; },
-                  SharedTerms<double>{work.terms}, work.in.data());
+                  [&](std::size_t, std::size_t n) { return grow(work.terms, n); }, work.in.data());
   return work.in[graph.goal];
-}
-
-double expect(const HypergraphView& graph, const double* scores, const double* values, HypergraphWorkspace& work) {
-  work.expected.resize(graph.n_nodes);
-  inside<ExpectationOf>(graph, [&](std::size_t e) { return Expected{scores[e], values[e]}; },
-                        SharedTerms<Expected>{work.expected_terms}, work.expected.data());
-  return work.expected[graph.goal].mean;
 }
 
 }  // namespace trellis

@@ -2,7 +2,7 @@
 //
 //   in[v] = sum over edges e into v of value[e] · product over tails u of e of in[u],   of a leaf: one
 //
-// For the best derivation, log Z, counts and expectations. The way back hands out the goal's probability:
+// For the best derivation, log Z and counts. The way back hands out the goal's probability:
 //
 //   P(goal) = 1,   P(e) = P(head) · share[e],   P(u) += P(e) for each tail u of e
 //
@@ -18,18 +18,18 @@
 namespace trellis {
 
 // in [n_nodes] of the semiring S, over value(e). terms(e, n) gives room for the n terms from edge e on, which S may change.
-template <class S, class Value, class Values, class Terms>
-TRELLIS_INLINE void inside(const HypergraphView& graph, Values value, Terms terms, Value* in) {
+template <class S, class Values, class Terms>
+TRELLIS_INLINE void inside(const HypergraphView& graph, Values value, Terms terms, double* in) {
   for (std::size_t v = 0, e = 0; v < graph.n_nodes; ++v) {
     const std::size_t n = graph.n_in(v);
     if (n == 0) {
-      in[v] = S::template one<Value>;
+      in[v] = S::template one<double>;
       continue;
     }
-    Value* own = terms(e, n);
+    double* own = terms(e, n);
     if (graph.tail_starts) {
       for (std::size_t i = 0; i < n; ++i) {
-        Value term = value(e + i);
+        double term = value(e + i);
         for (std::int32_t u : graph.tails_of(e + i)) term = S::times(term, in[u]);
         own[i] = term;
       }
@@ -40,16 +40,6 @@ TRELLIS_INLINE void inside(const HypergraphView& graph, Values value, Terms term
     e += n;
   }
 }
-
-// Room that is used again for every node.
-template <class Value>
-struct SharedTerms {
-  std::vector<Value>& room;
-  TRELLIS_INLINE Value* operator()(std::size_t, std::size_t n) const {
-    if (room.size() < n) room.resize(n);
-    return room.data();
-  }
-};
 
 // Semirings with a sum over a run of terms.
 struct BestOf : MaxPlus {
@@ -68,7 +58,7 @@ struct CountOf : SumProduct {
   }
 };
 // log Z; each term becomes its share of the sum, exp(term) / Z.
-struct LogSumOf : LogSum {
+struct LogSumOf : MaxPlus {
   TRELLIS_INLINE static double sum(double* terms, std::size_t n) {
     const double top = BestOf::sum(terms, n);
     if (n == 1 || top == zero<double>) {
@@ -89,28 +79,6 @@ struct LogSumOf : LogSum {
     return top + log(total);
   }
 };
-// The first-order expectation semiring (Eisner 2002), with means in place of sums: the log of a probability, and the mean
-// of what is summed along derivations.
-struct Expected {
-  double log, mean;
-};
-struct ExpectationOf {
-  template <class>
-  static constexpr Expected one = {0, 0};
-  TRELLIS_INLINE static Expected times(const Expected& a, const Expected& b) { return {a.log + b.log, a.mean + b.mean}; }
-  static Expected sum(const Expected* terms, std::size_t n) {
-    double top = kForbidden<double>, total = 0, mean = 0;
-    for (std::size_t i = 0; i < n; ++i) top = std::max(top, terms[i].log);
-    if (top == kForbidden<double>) return {top, 0};
-    for (std::size_t i = 0; i < n; ++i) {
-      const double part = exp(terms[i].log - top);
-      total += part;
-      if (part > 0) mean += part * terms[i].mean;
-    }
-    return {top + log(total), mean / total};
-  }
-};
-
 // A derivation of so many edges is an error (std::length_error): nodes that are used again and again can make one without
 // end of a small hypergraph.
 inline constexpr std::size_t kLongestDerivation = std::size_t(1) << 24;
@@ -122,7 +90,6 @@ inline void check_length(std::size_t n_edges) {
 struct HypergraphWorkspace {
   std::vector<double> in, mass;       // [n_nodes]
   std::vector<double> terms, shares;  // [edges into a node], [n_edges]
-  std::vector<Expected> expected, expected_terms;
   std::vector<std::size_t> open;  // nodes still to be derived
   BestListsScratch<double> lists;
 };
@@ -146,7 +113,55 @@ void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work
 // How many derivations are not forbidden; beyond 2^53 a rounded number.
 double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
-// The mean over derivations of the sum of values [n_edges] of their edges; 0 where all are forbidden.
-double expect(const HypergraphView& graph, const double* scores, const double* values, HypergraphWorkspace& work);
+// The k best derivations. Ties: the first edge wins, then the best derivations of its first tails.
+class KBestDerivations {
+ public:
+  // Scores [n_edges] and the workspace must be left as they are while derivations are asked for.
+  KBestDerivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work)
+      : graph_{graph, scores, best_scores(graph, scores, work)}, lists_(graph_, work.lists) {}
+  KBestDerivations(const KBestDerivations&) = delete;
+
+  // Whether there are k derivations that are not forbidden; those up to k are then there.
+  bool find(std::size_t k) { return lists_.find(k); }
+  double score(std::size_t rank) { return lists_.score(rank); }
+  // The edges of a derivation of the goal, from the goal down, tails from the first to the last.
+  void edges(std::size_t rank, std::vector<std::int64_t>& edges) {
+    edges.clear();
+    lists_.each(rank, [&](std::size_t, std::uint32_t edge) {
+      check_length(edges.size());
+      edges.push_back(edge);
+    });
+  }
+
+ private:
+  // Ways are edges.
+  struct Graph {
+    using Real = double;
+    static constexpr bool kOneTail = false, kStates = false;
+    HypergraphView view;
+    const double *scores, *in;
+
+    std::size_t goal() const { return view.goal; }
+    std::size_t n_nodes() const { return view.n_nodes; }
+    double best(std::size_t v) const { return in[v]; }
+    std::span<const std::int32_t> tails(std::size_t, std::size_t edge) const { return view.tails_of(edge); }
+    template <class Visit>
+    void each_way(std::size_t v, Visit visit) const {
+      for (std::int64_t e = view.in_starts[v]; e < view.in_starts[v + 1]; ++e) {
+        const auto edge = static_cast<std::uint32_t>(e);
+        visit(edge, score(v, edge, [&](std::size_t i) { return in[view.tails_of(edge)[i]]; }));
+      }
+    }
+    template <class ScoreOf>
+    double score(std::size_t, std::size_t edge, ScoreOf of) const {
+      double total = scores[edge];
+      for (std::size_t i = 0; i < view.tails_of(edge).size(); ++i) total += of(i);
+      return total;
+    }
+  };
+
+  Graph graph_;
+  BestLists<Graph> lists_;
+};
 
 }  // namespace trellis

@@ -1,8 +1,7 @@
-#include "engine/kbest.hpp"
-
 #include <array>
 
 #include "engine/chain_passes.hpp"
+#include "engine/viterbi.hpp"
 
 namespace trellis {
 namespace {
@@ -61,9 +60,9 @@ struct ChainGraph {
 };
 
 template <class Real, class LabelsAt>
-std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
+std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::size_t k, Workspace<Real>& work, std::int32_t* paths,
                  Real* scores) {
-  Real* delta = work.viterbi.delta.grow(chain.n_tokens * chain.token_size());
+  Real* delta = grow(work.delta, chain.n_tokens * chain.token_size());
   search_dense(chain, delta, nullptr);
   ChainGraph<Real, LabelsAt> graph{chain, labels_at, delta};
   BestLists lists(graph, work.lists);
@@ -82,22 +81,21 @@ std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::s
 }  // namespace
 
 template <class Real>
-std::size_t k_best(const ChainView<Real>& chain, std::size_t k, KBestWorkspace<Real>& work, std::int32_t* paths,
-                   Real* scores) {
+std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>& work, std::int32_t* paths, Real* scores) {
   if (k == 0) return 0;
   std::size_t n = 0;
   if (k == 1 || chain.n_tokens == 0) n = 0;  // best_path has it
-  else if (on_lattice(chain)) n = k_best_on_lattice(chain, k, work.viterbi.lattice, work.lists, paths, scores);
-  else if (chain.ngrams) n = k_best_histories(chain, k, work.viterbi.histories, work.lists, paths, scores);
+  else if (on_lattice(chain)) n = search_lattice(chain, work.histories).k_best(k, work.lists, paths, scores);
+  else if (chain.ngrams) n = k_best_histories(chain, k, work.histories, work.lists, paths, scores);
   else if (chain.allowed) n = find(chain, Allowed{*chain.allowed}, k, work, paths, scores);
   else n = find(chain, Everything{chain.n_labels}, k, work, paths, scores);
   if (n) return n;
-  scores[0] = best_path(chain, work.viterbi, paths);
+  scores[0] = best_path(chain, work, paths);
   return 1;
 }
 
 #define TRELLIS_INSTANCE(Real) \
-  template std::size_t k_best(const ChainView<Real>&, std::size_t, KBestWorkspace<Real>&, std::int32_t*, Real*);
+  template std::size_t k_best(const ChainView<Real>&, std::size_t, Workspace<Real>&, std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
 
 }  // namespace trellis

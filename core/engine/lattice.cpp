@@ -2,14 +2,13 @@
 
 #include "engine/elementary.hpp"
 #include "engine/hypergraph_passes.hpp"
-#include "engine/listed_sums.hpp"
 
 namespace trellis {
 namespace {
 
 //   alpha[to] = max over steps into it of ((alpha[from] + total) + edge) + emit
 template <class Real>
-void forward_best(LatticeWorkspace<Real>& w) {
+void forward_best(StateTable<Real>& w) {
   w.alpha.assign(w.states.size(), kForbidden<Real>);
   w.alpha[0] = 0;
   for (const auto& step : w.steps) w.alpha[step.to] = std::max(w.alpha[step.to], step.grown(w.alpha[step.from]));
@@ -18,7 +17,7 @@ void forward_best(LatticeWorkspace<Real>& w) {
 }  // namespace
 
 template <class Real>
-void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::size_t longest) {
+void lay_out(const ChainView<Real>& chain, StateTable<Real>& w, std::size_t longest) {
   const Lattice& lattice = chain.allowed->lattice;
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   w.states.assign(1, ngrams.null());
@@ -72,20 +71,10 @@ void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::size_
 }
 
 template <class Real>
-Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& w, std::int32_t* path) {
+StatePaths<LatticeStates<Real>> search_lattice(const ChainView<Real>& chain, StateTable<Real>& w) {
   lay_out(chain, w);
   forward_best(w);
-  LatticeStates<Real> states{chain, w};
-  return StatePaths(states).best(path);
-}
-
-template <class Real>
-std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& w,
-                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
-  lay_out(chain, w);
-  forward_best(w);
-  LatticeStates<Real> states{chain, w};
-  return StatePaths(states).k_best(k, lists, paths, scores);
+  return StatePaths(LatticeStates<Real>{chain, w});
 }
 
 void share_steps(StateTable<double>& w, std::size_t t, std::span<const StateStep<double>> steps, double* shares) {
@@ -115,7 +104,7 @@ double share_ends(const ChainView<double>& chain, StateTable<double>& w) {
 }
 
 //   beta[from] = max over steps out of it of ((total + edge) + emit) + beta[to]
-bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std::vector<double>& gaps) {
+bool step_gaps(const ChainView<double>& chain, StateTable<double>& w, std::vector<double>& gaps) {
   const std::size_t T = chain.n_tokens;
   forward_best(w);
   w.beta.assign(w.states.size(), kForbidden<double>);
@@ -143,11 +132,9 @@ bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& w, std:
   return true;
 }
 
-#define TRELLIS_INSTANCES(Real)                                                                                                 \
-  template void lay_out(const ChainView<Real>&, LatticeWorkspace<Real>&, std::size_t);                                          \
-  template Real best_on_lattice(const ChainView<Real>&, LatticeWorkspace<Real>&, std::int32_t*);                                \
-  template std::size_t k_best_on_lattice(const ChainView<Real>&, std::size_t, LatticeWorkspace<Real>&, BestListsScratch<Real>&, \
-                                         std::int32_t*, Real*);
+#define TRELLIS_INSTANCES(Real)                                                        \
+  template void lay_out(const ChainView<Real>&, StateTable<Real>&, std::size_t); \
+  template StatePaths<LatticeStates<Real>> search_lattice(const ChainView<Real>&, StateTable<Real>&);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 #undef TRELLIS_INSTANCES
 

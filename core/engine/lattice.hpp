@@ -15,26 +15,16 @@ bool on_lattice(const ChainView<Real>& chain) {
   return true;
 }
 
-// Scratch of one thread; the steps into a token's states stand together.
+// The states and steps of a chain on its lattice; the steps into a token's states stand together. N-grams are remembered up to `longest` labels.
 template <class Real>
-struct LatticeWorkspace : StateTable<Real> {
-  std::vector<std::size_t> step_starts;    // [T + 1]
-  std::vector<std::uint32_t> first, next;  // [nodes of a token + 1] their first states
-  ScoresAt<Real> scores_at;
-  std::vector<std::uint8_t> marked;        // [n_states]; 0 between uses
-};
-
-// The states and steps of a chain on its lattice. N-grams are remembered up to `longest` labels.
-template <class Real>
-void lay_out(const ChainView<Real>& chain, LatticeWorkspace<Real>& work, std::size_t longest = 0xffff);
-
+void lay_out(const ChainView<Real>& chain, StateTable<Real>& work, std::size_t longest = 0xffff);
 // As state_paths.hpp and state_sums.hpp have them, after lay_out.
 template <class R>
 struct LatticeStates {
   using Real = R;
   static constexpr bool kListed = true;
   const ChainView<Real>& chain;
-  LatticeWorkspace<Real>& table;
+  StateTable<Real>& table;
 
   std::span<const StateStep<Real>> steps_at(std::size_t t) const {
     return {table.steps.data() + table.step_starts[t], table.step_starts[t + 1] - table.step_starts[t]};
@@ -49,15 +39,12 @@ struct LatticeStates {
   }
 };
 
-// As best_history and k_best_histories (history_states.hpp), of chains on a lattice.
+// Best paths on the lattice.
 template <class Real>
-Real best_on_lattice(const ChainView<Real>& chain, LatticeWorkspace<Real>& work, std::int32_t* path);
-template <class Real>
-std::size_t k_best_on_lattice(const ChainView<Real>& chain, std::size_t k, LatticeWorkspace<Real>& work,
-                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);
+StatePaths<LatticeStates<Real>> search_lattice(const ChainView<Real>& chain, StateTable<Real>& work);
 
 // After lay_out: how much less than the best path the best one by each step scores, gaps [n_steps]. False if no path is
 // possible.
-bool step_gaps(const ChainView<double>& chain, LatticeWorkspace<double>& work, std::vector<double>& gaps);
+bool step_gaps(const ChainView<double>& chain, StateTable<double>& work, std::vector<double>& gaps);
 
 }  // namespace trellis

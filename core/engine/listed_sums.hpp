@@ -13,9 +13,6 @@
 
 namespace trellis {
 
-// values [n], with room for whole vectors, become exp of them
-void exp_values(double* values, std::size_t n);
-
 // Scratch of one thread.
 template <class Real>
 class ListedSums {
@@ -40,14 +37,13 @@ class ListedSums {
     const std::size_t T = chain.n_tokens;
     steps_.assign(1, 0), states_.assign(1, 0), triples_.clear();
     if (chain.ngrams && place_.size() < chain.n_labels) place_.resize(chain.n_labels, -1);
-    sums_.ranges.assign(T + 1, {1, 1});
-    double tops = 0;
+    double tops = 0, least = 0;
     for (std::size_t t = 0; t < T; ++t) {
       const TokenSteps at(*this, t);
       const std::size_t n_steps = at.xs.n * at.n_middles * at.zs.n;
       if (weights_.size() < padded(steps_[t] + n_steps)) weights_.resize(2 * padded(steps_[t] + n_steps));
       double *const first = weights_.data() + steps_[t], *weight = first;
-      double top = kForbidden<double>, least = 0;
+      double top = kForbidden<double>;
       at.each_from([&](std::size_t, std::size_t, std::size_t x, std::size_t y) TRELLIS_INLINE_LAMBDA {
         const Real *edge = chain.edge_at(t, y), *emit = chain.emit_at(t), *tri = chain.tri ? chain.tri_at(x, y) : nullptr;
         for (std::size_t k = 0; k < at.zs.n; ++k) {
@@ -63,9 +59,9 @@ class ListedSums {
       for (weight = first; weight < first + n_steps; ++weight)
         if ((*weight -= top) < least && *weight > kForbidden<double>) least = *weight;
       tops += top;
-      sums_.ranges[t].least = least > kLow ? kLowFactor : 0;
       steps_.push_back(steps_[t] + n_steps), states_.push_back(states_[t] + at.n_middles * at.zs.n);
     }
+    sums_.range = {1, least > kLow ? kLowFactor : 0};
     exp_values(weights_.data(), steps_[T]);
     alpha_.assign(states_[T], 0);
     const double log_z = sum_forward(T, sums_, [&](std::size_t t) { return forward(t); }, [](std::size_t) { return 1.0; });

@@ -63,14 +63,17 @@ class PhraseForest {
   std::vector<std::int32_t> coarse_of_;
   std::size_t n_ = 0;
   // While it is built: all that can be derived.
-  std::vector<Candidate> candidates_, sorted_;
+  std::vector<Candidate> candidates_;
   std::vector<std::size_t> counts_;      // [n_symbols] zero between spans
   std::vector<std::int32_t> symbols_;    // those of a span
   struct Item {
     std::int32_t symbol, node;
   };
   std::vector<Item> tops_;               // of spans
-  std::vector<std::size_t> top_starts_, top_sizes_;  // [n_cells]
+  std::vector<std::size_t> top_starts_;  // [n_cells + 1]
+  std::span<const Item> tops(std::size_t i, std::size_t j) const {
+    return std::span(tops_).subspan(top_starts_[cell_of(i, j)], top_starts_[cell_of(i, j) + 1] - top_starts_[cell_of(i, j)]);
+  }
   std::vector<std::int32_t> node_at_;    // [n, n_symbols] tops of spans that end at the same word, -1 elsewhere
   std::vector<ForestEdge> all_edges_;
   std::vector<std::int64_t> all_starts_;  // [n_nodes + 1]

@@ -1,7 +1,7 @@
 // The rule against underflow of sums by scaled products: alpha is made to sum to one at every token, by a scale 1 / c. What
 // vanishes on the way is lost for good, so it must never have mattered. With
 //
-//   lost_t = (lost_{t-1} · most_t + vanished_t) / c_t,   most_t what a path can gain at token t at most,
+//   lost_t = (lost_{t-1} · most + vanished_t) / c_t,   most what a path can gain at a token at most,
 //
 // lost_t bounds the share of what was lost in all that there would be, had its paths gained as much as they can ever since. As long
 // as that is nothing, sums are right to the last digits; else they are made by logarithms. Where no product can have
@@ -17,7 +17,7 @@
 
 namespace trellis {
 
-// What the factors of a token can be: at most, and at least if not zero.
+// What the factors of a token and of the end can be: at most, and at least if not zero.
 struct FactorRange {
   double most = 1, least = 1;
 };
@@ -54,9 +54,9 @@ class Scaling {
 
 // What a forward pass by sums leaves for the way back, of T tokens.
 struct ForwardSums {
-  std::vector<FactorRange> ranges;  // [T + 1] of the factors of tokens, of those of the end; set before
-  std::vector<double> scales;       // [T] what alpha was multiplied with
-  std::vector<double> beta;         // that of the last token, divided by Z
+  FactorRange range;           // set before
+  std::vector<double> scales;  // [T] what alpha was multiplied with
+  std::vector<double> beta;    // that of the last token, divided by Z
 };
 
 // log Z; minus infinity where products vanish or where there is no path. forward(t) makes alpha of a token out of the one before, end(i)
@@ -67,11 +67,11 @@ TRELLIS_INLINE double sum_forward(std::size_t T, ForwardSums& sums, Forward forw
   std::span<double> alpha;
   sums.scales.resize(T);
   for (std::size_t t = 0; t < T; ++t)
-    if (alpha = forward(t); alpha.empty() || !scaling.scale(alpha, sums.ranges[t], sums.scales[t])) return kForbidden<double>;
+    if (alpha = forward(t); alpha.empty() || !scaling.scale(alpha, sums.range, sums.scales[t])) return kForbidden<double>;
   double total = 0;
   sums.beta.resize(alpha.size());
   for (std::size_t i = 0; i < alpha.size(); ++i) total += alpha[i] * (sums.beta[i] = end(i));
-  if (!scaling.take(total, sums.ranges[T])) return kForbidden<double>;
+  if (!scaling.take(total, sums.range)) return kForbidden<double>;
   for (double& beta : sums.beta) beta /= total;
   return scaling.log_z();
 }

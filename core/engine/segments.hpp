@@ -8,7 +8,7 @@
 // before to after, or the step from one segment to the next.
 #pragma once
 #include "engine/chain.hpp"
-#include "engine/hypergraph_kbest.hpp"
+#include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
 

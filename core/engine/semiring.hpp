@@ -3,12 +3,10 @@
 //
 //   MaxPlus      max, +      the best score
 //   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
-//   LogSum       log(exp + exp), +      the same by logarithms, for scores of any size; of numbers alone
+//
+// Sums by logarithms, for scores of any size, have the `times` of MaxPlus, and a sum over a run of terms (hypergraph_passes.hpp).
 #pragma once
-#include <algorithm>
-
 #include "engine/chain.hpp"
-#include "engine/elementary.hpp"
 #include "engine/exponential.hpp"
 
 namespace trellis {
@@ -33,19 +31,6 @@ struct SumProduct {
   TRELLIS_INLINE static Any plus(Any a, Any b) { return a + b; }
   template <class Any, class Other>
   TRELLIS_INLINE static Other times(Any a, Other b) { return a * b; }
-};
-
-struct LogSum {
-  template <class Real>
-  static constexpr Real zero = kForbidden<Real>;
-  template <class Real>
-  static constexpr Real one = 0;
-  TRELLIS_INLINE static double plus(double a, double b) {
-    const double top = std::max(a, b), least = std::min(a, b);
-    return least == zero<double> ? top : top + log1p(exp(least - top));
-  }
-  template <class Any, class Other>
-  TRELLIS_INLINE static Other times(Any a, Other b) { return a + b; }
 };
 
 }  // namespace trellis

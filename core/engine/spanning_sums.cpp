@@ -28,7 +28,7 @@ struct Products : SumProduct {
     return (totals[0] + totals[1]) + (totals[2] + totals[3]);
   }
 };
-struct Logs : LogSum {
+struct Logs : MaxPlus {
   static constexpr double kZero = kForbidden<double>, kOne = 0;
   TRELLIS_INLINE static double divide(double a, double b) { return a - b; }
   TRELLIS_INLINE static double log_of(double a) { return a; }

@@ -35,6 +35,10 @@ struct StateTable {
   std::vector<StateStep<Real>> steps;       // of all tokens or of one
   std::vector<Real> shares, sums, beta;     // [n_steps and a vector more], [n_states] twice: see state_sums.hpp
   std::vector<Real> of_ngram;               // [n_nodes]; 0 between uses
+  std::vector<std::size_t> step_starts;     // [T + 1] of a lattice: see lattice.hpp
+  std::vector<std::uint32_t> first, next;   // [nodes of a token + 1] their first states
+  std::vector<std::uint8_t> marked;         // [n_states]; 0 between uses
+  ScoresAt<Real> scores_at;
 
   std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
   // What grows with the length of a sentence.
@@ -55,7 +59,7 @@ class StatePaths {
   using Real = typename States::Real;
   static constexpr bool kOneTail = true, kStates = true;  // as a graph, see best_lists.hpp
 
-  explicit StatePaths(States& states) : states_(states), chain_(states.chain), w_(states.table) { w_.ways.clear(); }
+  explicit StatePaths(const States& states) : states_(states), chain_(states.chain), w_(states.table) { w_.ways.clear(); }
 
   // The best path [T] and its score. Where all are forbidden: minus infinity, and the lowest allowed labels.
   Real best(std::int32_t* path) {
@@ -137,7 +141,7 @@ class StatePaths {
     tied.swap(w_.before);
   }
 
-  States& states_;
+  States states_;
   const ChainView<Real>& chain_;
   StateTable<Real>& w_;
 };

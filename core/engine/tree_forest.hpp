@@ -1,7 +1,7 @@
 // All projective trees of a sentence that are not forbidden, packed: the items of trees.hpp are nodes, the ways to make them
 // edges. So k best trees, sums over trees and marginals are those of derivations of a hypergraph.
 #pragma once
-#include "engine/hypergraph_kbest.hpp"
+#include "engine/hypergraph_passes.hpp"
 #include "engine/trees.hpp"
 
 namespace trellis {
@@ -22,26 +22,19 @@ class TreeForest {
     for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
       derivations.edges(rank, edges_);
       for (std::int64_t e : edges_)
-        if (const EdgePart& part = parts_[static_cast<std::size_t>(e)]; part.word)
+        if (const TreePart& part = parts_[static_cast<std::size_t>(e)]; part.word)
           heads_[part.word - 1] = static_cast<std::int32_t>(part.head);
       visit(rank, derivations.score(rank), heads_.data());
     }
   }
 
  private:
-  struct EdgePart {
-    std::uint32_t head, sibling, word;  // word 0: the edge has no part
-  };
-  std::size_t node_of(const TreeItem& item) const {
-    return ((static_cast<std::size_t>(item.kind) * (n_ + 1)) + item.from) * (n_ + 1) + item.to;
-  }
-
   std::size_t n_ = 0;
   HypergraphView view_{};
   std::vector<std::int32_t> nodes_;  // [kinds, n + 1, n + 1] node of each item, -1 where it cannot be made
   std::vector<std::int64_t> in_starts_, tail_starts_;
   std::vector<std::int32_t> tails_, heads_;
-  std::vector<EdgePart> parts_;           // [n_edges]
+  std::vector<TreePart> parts_;       // [n_edges]
   std::vector<double> edge_scores_;   // [n_edges]
   std::vector<double> shares_;        // [n_edges] marginals
   std::vector<std::int64_t> edges_;

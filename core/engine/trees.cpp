@@ -42,7 +42,7 @@ double TreeChart::best(const TreeScores& scores, std::int32_t* heads) {
     each_way(item, n_, scores.second_order, [&](const TreeWay& way) {
       if (found || value(way, scores) != at(item)) return;
       found = true;
-      if (way.has_part) heads[way.word - 1] = static_cast<std::int32_t>(way.head);
+      if (way.part.word) heads[way.part.word - 1] = static_cast<std::int32_t>(way.part.head);
       open_.push_back(way.first), open_.push_back(way.second);
     });
   }

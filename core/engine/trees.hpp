@@ -20,6 +20,10 @@
 
 namespace trellis {
 
+struct TreePart {
+  std::uint32_t head = 0, sibling = 0, word = 0;  // word 0: none
+};
+
 // Scores of the parts of one sentence's trees; minus infinity forbids an arc.
 struct TreeScores {
   std::size_t n = 0;             // words
@@ -36,8 +40,8 @@ struct TreeScores {
   double& sibling(std::size_t h, std::size_t s, std::size_t m) { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
   double sibling(std::size_t h, std::size_t s, std::size_t m) const { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
   // What the arc gives, with its sibling where those count.
-  double part(std::size_t h, std::size_t s, std::size_t m) const {
-    return arc(h, m) + (second_order ? sibling(h, s, m) : 0);
+  double part(const TreePart& part) const {
+    return arc(part.head, part.word) + (second_order ? sibling(part.head, part.sibling, part.word) : 0);
   }
 };
 
@@ -59,13 +63,15 @@ inline void each_sibling(const TreeScores& scores, Visit visit) {
 struct TreeItem {
   enum Kind : std::uint8_t { kComplete, kOpen, kPair, kGoal } kind;
   std::uint32_t from, to;  // of kComplete and kOpen: head and last word; of kPair: left and right
+
+  // Its place in a table [kinds, n + 1, n + 1].
+  std::size_t place(std::size_t n) const { return ((static_cast<std::size_t>(kind) * (n + 1)) + from) * (n + 1) + to; }
 };
 
-// One way to make an item: of two others, or of one (`second` is then the first again, and has_second false), and of one part.
+// One way to make an item: of two others, and of one part or none.
 struct TreeWay {
   TreeItem first, second;
-  bool has_part;
-  std::uint32_t head, sibling, word;  // of the part
+  TreePart part{};
 };
 
 // Calls visit(way) for all ways to make an item, always in the same order. A complete item of a word alone has none.
@@ -78,26 +84,26 @@ inline void each_way(const TreeItem& item, std::size_t n, bool second_order, Vis
     case TreeItem::kComplete:
       for (std::uint32_t m = from; m != to;) {
         m = next(m);
-        visit(TreeWay{{TreeItem::kOpen, from, m}, {TreeItem::kComplete, m, to}, false, 0, 0, 0});
+        visit(TreeWay{{TreeItem::kOpen, from, m}, {TreeItem::kComplete, m, to}});
       }
       break;
     case TreeItem::kPair:
       for (std::uint32_t k = from; k < to; ++k)
-        visit(TreeWay{{TreeItem::kComplete, from, k}, {TreeItem::kComplete, to, k + 1}, false, 0, 0, 0});
+        visit(TreeWay{{TreeItem::kComplete, from, k}, {TreeItem::kComplete, to, k + 1}});
       break;
     case TreeItem::kOpen:
       if (!second_order) {
         const TreeItem pair{TreeItem::kPair, std::min(from, to), std::max(from, to)};
-        visit(TreeWay{pair, {TreeItem::kComplete, from, from}, true, from, from, to});
+        visit(TreeWay{pair, {TreeItem::kComplete, from, from}, {from, from, to}});
         break;
       }
-      visit(TreeWay{{TreeItem::kComplete, to, next(from)}, {TreeItem::kComplete, from, from}, true, from, from, to});
+      visit(TreeWay{{TreeItem::kComplete, to, next(from)}, {TreeItem::kComplete, from, from}, {from, from, to}});
       for (std::uint32_t s = next(from); s != to; s = next(s))
-        visit(TreeWay{{TreeItem::kOpen, from, s}, {TreeItem::kPair, std::min(s, to), std::max(s, to)}, true, from, s, to});
+        visit(TreeWay{{TreeItem::kOpen, from, s}, {TreeItem::kPair, std::min(s, to), std::max(s, to)}, {from, s, to}});
       break;
     case TreeItem::kGoal:
       for (std::uint32_t r = 1; r <= n; ++r)
-        visit(TreeWay{{TreeItem::kComplete, r, 1}, {TreeItem::kComplete, r, static_cast<std::uint32_t>(n)}, true, 0, 0, r});
+        visit(TreeWay{{TreeItem::kComplete, r, 1}, {TreeItem::kComplete, r, static_cast<std::uint32_t>(n)}, {0, 0, r}});
       break;
   }
 }
@@ -124,12 +130,10 @@ class TreeChart {
   double best(const TreeScores& scores, std::int32_t* heads);
 
  private:
-  double& at(const TreeItem& item) {
-    return values_[((static_cast<std::size_t>(item.kind) * (n_ + 1)) + item.from) * (n_ + 1) + item.to];
-  }
+  double& at(const TreeItem& item) { return values_[item.place(n_)]; }
   double value(const TreeWay& way, const TreeScores& scores) {
     const double value = at(way.first) + at(way.second);
-    return way.has_part ? value + scores.part(way.head, way.sibling, way.word) : value;
+    return way.part.word ? value + scores.part(way.part) : value;
   }
   std::size_t n_ = 0;
   std::vector<double> values_;  // [kinds, n + 1, n + 1]

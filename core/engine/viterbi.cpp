@@ -98,9 +98,9 @@ TRELLIS_FOR_REALS(TRELLIS_RUN)
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
-  if (on_lattice(chain)) return best_on_lattice(chain, work.lattice, path);
+  if (on_lattice(chain)) return search_lattice(chain, work.histories).best(path);
   if (chain.ngrams) return best_history(chain, work.histories, path);
-  return chain.n_tokens ? search_dense(chain, work.delta.grow(chain.n_tokens * chain.token_size()), path) : 0;
+  return chain.n_tokens ? search_dense(chain, grow(work.delta, chain.n_tokens * chain.token_size()), path) : 0;
 }
 
 #define TRELLIS_INSTANCE(Real) template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);

@@ -1,4 +1,4 @@
-// The best path of a chain of any order, over all labels or over each token's allowed ones.
+// The best path of a chain of any order and the k best, over all labels or over each token's allowed ones.
 #pragma once
 #include "engine/history_states.hpp"
 #include "engine/lattice.hpp"
@@ -8,12 +8,12 @@ namespace trellis {
 // Scratch of one thread; any number of sentences of any size may follow one another through it.
 template <class Real>
 struct Workspace {
-  Scratch<Real> delta;               // order 1: [T, stride]; order 2: [T, L, stride]
-  HistoryWorkspace<Real> histories;  // of chains with label n-grams,
-  LatticeWorkspace<Real> lattice;    // with a lattice as well
+  std::vector<Real> delta;           // order 1: [T, stride]; order 2: [T, L, stride]
+  HistoryWorkspace<Real> histories;  // of chains with label n-grams
+  BestListsScratch<Real> lists;      // of k best paths
 
   // What grows with the length of a sentence.
-  std::size_t bytes() const { return delta.bytes() + histories.bytes() + lattice.bytes(); }
+  std::size_t bytes() const { return delta.size() * sizeof(Real) + histories.bytes(); }
 };
 
 // Writes the best path [T] and returns its score. Ties: the lowest label wins, decided from the last label backwards.
@@ -21,6 +21,12 @@ struct Workspace {
 // allowed labels, the last label is the lowest, its predecessor the best, and so on. An empty sentence scores 0.
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path);
+
+// Writes up to k paths [k, T], best first, with their scores [k], and returns how many there are. Equal scores are
+// ordered by the last label, then by its predecessor, and so on, the lowest first. Forbidden paths (score minus
+// infinity) are left out, except that the first path is always the one best_path gives.
+template <class Real>
+std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>& work, std::int32_t* paths, Real* scores);
 
 // Viterbi over dense tables, of a chain that has a token and no n-grams: delta, the best score of a prefix that ends in each history, at
 // order 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' places are written. With a path,

@@ -3,7 +3,7 @@
 #pragma once
 #include <cmath>
 
-#include "engine/kbest.hpp"
+#include "engine/viterbi.hpp"
 #include "learn/examples.hpp"
 #include "learn/margin.hpp"
 #include "learn/structure.hpp"
@@ -61,7 +61,7 @@ class Chains {
   std::size_t best(std::size_t k, bool augmented) {
     const ChainView<float> chain = searched(k, augmented);
     if (scores_.size() < k) scores_.resize(k);
-    if (k > 1) return k_best(chain, k, kbest_, paths_.data(), scores_.data());
+    if (k > 1) return k_best(chain, k, viterbi_, paths_.data(), scores_.data());
     best_path(chain, viterbi_, paths_.data());
     return 1;
   }
@@ -231,7 +231,6 @@ class Chains {
   Margin margin_;
   Potentials<float> potentials_;
   Workspace<float> viterbi_;
-  KBestWorkspace<float> kbest_;
   std::vector<float> changed_, scores_;      // [n, stride] emissions with costs, or of known labels alone; [k]
   std::vector<std::int32_t> right_, paths_;  // [n] the gold path, [k, n]
   std::vector<Amount<ChainPart>> labels_;

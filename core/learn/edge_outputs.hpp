@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/hypergraph_kbest.hpp"
+#include "engine/hypergraph_passes.hpp"
 #include "learn/structure.hpp"
 
 namespace trellis {

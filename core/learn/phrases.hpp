@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/phrase_pruner.hpp"
+#include "engine/cky.hpp"
 #include "learn/edge_outputs.hpp"
 #include "text/span_attributes.hpp"
 #include "weights/phrase_scores.hpp"

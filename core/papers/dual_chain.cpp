@@ -202,7 +202,7 @@ void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool ha
   }
   paths_.resize(2 * n);
   double scores[2];
-  const std::size_t n_paths = k_best(dearer, 2, kbest_, paths_.data(), scores);
+  const std::size_t n_paths = k_best(dearer, 2, viterbi_, paths_.data(), scores);
   for (std::size_t t = 0; t < n; ++t) result.mistakes += paths_[t] != gold[t];
   const std::size_t first = std::equal(gold, gold + n, paths_.data()) ? 1 : 0;
   if (first >= n_paths) return;

@@ -12,7 +12,7 @@
 //
 // With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
 #pragma once
-#include "engine/kbest.hpp"
+#include "engine/viterbi.hpp"
 #include "learn/margin.hpp"
 #include "learn/margin_qp.hpp"
 #include "papers/kernel.hpp"
@@ -107,7 +107,6 @@ class DualChain {
   std::vector<double> augmented_, sums_, block_, own_, products_, losses_, alphas_, chosen_;
   std::vector<std::int32_t> paths_;
   Workspace<double> viterbi_;
-  KBestWorkspace<double> kbest_;
   MarginQp qp_;
 };
 

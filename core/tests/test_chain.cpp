@@ -10,8 +10,6 @@
 #include "engine/chain_passes.hpp"
 #include "engine/exponential.hpp"
 #include "engine/forward_backward.hpp"
-#include "engine/kbest.hpp"
-#include "engine/span_sums.hpp"
 #include "engine/viterbi.hpp"
 
 namespace {
@@ -135,7 +133,7 @@ void check_semiring() {
     for (std::size_t y = 0; y < L && chain.tri; ++y)
       transpose(chain.tri_at(0, y), (L + 1) * stride, L, L, tris.data() + y * L * stride, stride);
     for (std::size_t row = 0; row < n_rows; ++row) std::copy_n(end, stride, beta.data() + row * stride);
-    backward<S>(chain, Transposed<double>{edges.data(), tris.data()}, beta.data(), turned.data(), after.data(), [](auto...) {});
+    backward<S>(chain, edges.data(), tris.data(), beta.data(), turned.data(), after.data(), [](auto...) {});
     double total = S::template zero<double>;
     const double* first = chain.tri ? chain.tri_at(L, L) : chain.edge_at(0, L);
     for (std::size_t z = 0; z < L; ++z) total = S::plus(total, S::times(first[z], after[z]));
@@ -146,7 +144,6 @@ void check_semiring() {
 template <class Real>
 void check_paths() {
   Workspace<Real> work;
-  KBestWorkspace<Real> kbest_work;
   for_each_sample<Real>([&](const Sample<Real>& sample) {
     const std::size_t T = sample.view.n_tokens;
     const std::vector<Scored> expected = all_paths(sample);
@@ -159,7 +156,7 @@ void check_paths() {
     for (std::size_t k : {1, 3, 50}) {
       std::vector<std::int32_t> paths(k * T);
       std::vector<Real> scores(k);
-      const std::size_t n = k_best(sample.view, k, kbest_work, paths.data(), scores.data());
+      const std::size_t n = k_best(sample.view, k, work, paths.data(), scores.data());
       std::size_t finite = 0;
       for (const Scored& one : expected) finite += one.first > kForbidden<double>;
       CHECK(n == std::max<std::size_t>(1, std::min(k, finite)));
@@ -173,10 +170,9 @@ void check_paths() {
 }
 
 // Probabilities against enumeration. Where potentials are spread far, sums by products give way to logarithms.
-template <class Real>
-void check_sums(Real spread = 1) {
+void check_sums(double spread = 1) {
   SumWorkspace work;
-  for_each_sample<Real>([&](const Sample<Real>& sample) {
+  for_each_sample<double>([&](const Sample<double>& sample) {
     const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels;
     double z_sum = 0;
     std::vector<double> node(T * L), edge(T * (L + 1) * L), got_node(T * L, -1), got_edge(edge.size(), -1);
@@ -203,11 +199,10 @@ void check_sums(Real spread = 1) {
 
 // Every span of every type: label 0 is outside, 1 and 3 are of type 0, 2 is of type 1; whether two labels of one type
 // are cut apart is by chance.
-template <class Real>
-void check_spans(Real spread = 1) {
+void check_spans(double spread = 1) {
   SumWorkspace work;
   std::mt19937 random(7);
-  for_each_sample<Real>([&](const Sample<Real>& sample) {
+  for_each_sample<double>([&](const Sample<double>& sample) {
     const std::size_t T = sample.view.n_tokens, L = sample.view.n_labels;
     const std::vector<std::int32_t> type_of{-1, 0, 1, 0};
     std::vector<std::uint8_t> cut(L * L);
@@ -243,15 +238,11 @@ void check_spans(Real spread = 1) {
 
 }  // namespace
 
-TEST(chain_spans_double) { check_spans<double>(); }
-TEST(chain_spans_float) { check_spans<float>(); }
+TEST(chain_spans) { check_spans(); }
 
-TEST(exp_and_log_over_lanes) {
-  for (double x : {1e-300, 1e-200, 1e-9, 0.1, 0.5, 0.7071067811865475, 0.7071067811865476, 0.9999999, 1.0, 1.0000001, 1.4, 2.0, 3e5, 1e300}) {
-    const double log_x = log_lanes(Vector<double>{} + x)[0];
-    CHECK_NEAR(log_x, std::log(x), 4e-16 * std::max(1e-3, std::abs(std::log(x))));
-    if (x <= 1) CHECK_NEAR(exp_lanes(Vector<double>{} + std::log(x))[0] / x, 1.0, 1e-13);
-  }
+TEST(exp_over_lanes) {
+  for (double x : {1e-300, 1e-200, 1e-9, 0.1, 0.5, 0.7071067811865475, 0.7071067811865476, 0.9999999, 1.0})
+    CHECK_NEAR(exp_lanes(Vector<double>{} + std::log(x))[0] / x, 1.0, 1e-13);
 }
 
 TEST(chain_paths_double) { check_paths<double>(); }
@@ -261,21 +252,19 @@ TEST(chain_semirings) {
   check_semiring<SumOf, SumProduct>();
   check_semiring<CountOf, SumProduct>();
 }
-TEST(chain_sums_spread) { check_sums<double>(500), check_sums<float>(100); }
-TEST(chain_spans_spread) { check_spans<double>(500); }
-TEST(chain_sums_double) { check_sums<double>(); }
-TEST(chain_sums_float) { check_sums<float>(); }
+TEST(chain_sums_spread) { check_sums(100), check_sums(500); }
+TEST(chain_spans_spread) { check_spans(500); }
+TEST(chain_sums) { check_sums(); }
 
 // More labels than one block of vectors, where the remaining blocks are of every size.
 TEST(chain_many_labels) {
   Workspace<float> work;
-  KBestWorkspace<float> kbest_work;
   for (std::size_t L : {7, 8, 9, 17, 25, 33, 41, 50})
     for (unsigned kind = 0; kind < 16; ++kind) {
       const Sample<float> sample(6, L, kind & 1 ? 2 : 1, kind & 2, kind & 4, kind & 8, kind);
       std::vector<std::int32_t> path(6), first(6);
       float score;
-      CHECK(k_best(sample.view, 1, kbest_work, first.data(), &score) == 1);
+      CHECK(k_best(sample.view, 1, work, first.data(), &score) == 1);
       CHECK(best_path(sample.view, work, path.data()) == score);
       CHECK(path == first);
       CHECK(path_score(sample.view, path.data()) == score);

@@ -162,8 +162,9 @@ template <class Sum>
 void check_sums(const Sample<double>& sample, Sum sum) {
   const std::size_t T = sample.T, L = sample.L;
   const auto all = sample.all();
-  double log_z = kForbidden<double>;
-  for (const auto& [score, path] : all) log_z = LogSum::plus(log_z, score);
+  double total = 0;  // best first
+  for (const auto& [score, path] : all) total += std::exp(score - all[0].first);
+  const double log_z = all.empty() ? kForbidden<double> : all[0].first + std::log(total);
   std::vector<double> node(T * sample.stride, -1), pairs(T * (L + 1) * sample.stride, -1), ngrams(sample.scores.size()),
       token_ngrams(sample.by_token.nodes.size()), pair_sums((L + 1) * sample.stride);
   const bool by_token = sample.ngram_scores.by_token;

@@ -51,8 +51,12 @@ void check(std::size_t n, std::size_t L, bool second, bool by_token, bool with_s
   }
   LocalNormalizer({L, stride, edge.data(), chain.tri}).normalize(chain, emit.data(), edges.data(), none, scratch);
   SumWorkspace work;
-  prepare_sums(chain, work);
-  CHECK_NEAR(log_partition(chain, work), 0.0, 1e-4 * scale * static_cast<double>(n));
+  const auto wide = [](const std::vector<float>& table) { return std::vector<double>(table.begin(), table.end()); };
+  const std::vector<double> of_emit = wide(emit), of_edges = wide(edges), of_edge = wide(edge), of_tri = wide(tri);
+  const ChainView<double> sums({L, stride, of_edge.data(), second ? of_tri.data() : nullptr}, n, of_emit.data(),
+                               own_edges ? of_edges.data() : nullptr, chain.allowed);
+  prepare_sums(sums, work);
+  CHECK_NEAR(log_partition(sums, work), 0.0, 1e-4 * scale * static_cast<double>(n));
 
   std::vector<std::int32_t> path;
   double expected = 0;

@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "engine/cky.hpp"
-#include "engine/hypergraph_kbest.hpp"
+#include "engine/hypergraph_passes.hpp"
 #include "engine/phrase_forest.hpp"
 
 using namespace trellis;

@@ -33,7 +33,7 @@ double score_of(const TreeScores& scores, const Heads& heads) {
   find_siblings(heads, siblings);
   double total = 0;
   for (std::size_t m = 1; m <= heads.size(); ++m)
-    total += scores.part(static_cast<std::size_t>(heads[m - 1]), static_cast<std::size_t>(siblings[m - 1]), m);
+    total += scores.part({static_cast<std::uint32_t>(heads[m - 1]), static_cast<std::uint32_t>(siblings[m - 1]), static_cast<std::uint32_t>(m)});
   return total;
 }
 

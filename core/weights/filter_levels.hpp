@@ -71,7 +71,7 @@ class LevelSentence {
   std::vector<double> emit_, gaps_;
   NgramScores<double> ngrams_{};
   ChainView<double> chain_{};
-  LatticeWorkspace<double> work_;
+  StateTable<double> work_;
   static constexpr std::uint32_t kNoArc = 0xffffffff;
   std::vector<std::uint32_t> arcs_;          // [n]
   std::vector<std::uint8_t> kept_;           // [n_arcs]

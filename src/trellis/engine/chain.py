@@ -119,6 +119,14 @@ class Tables(NamedTuple):
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     @property
+    def doubles(self) -> Tables:
+        """The same in double precision, as sums need them."""
+        tables: Any = (table if table is None else table.astype(np.float64, copy=False) for table in self[:4])
+        given = self.token_ngrams
+        ngrams = None if given is None else given._replace(scores=given.scores.astype(np.float64, copy=False))
+        return Tables(*tables, self.ngrams, ngrams)
+
+    @property
     def potentials(self) -> Potentials:
         """The same in double precision, without padding and label n-grams."""
         n = self.edge.shape[1] - 1
@@ -176,22 +184,25 @@ class Chains(NamedTuple):
 
     def log_partition(self, n_threads: int = 1, temperature: float = 1) -> Doubles:
         """log Z of every sentence, the log of the sum over all paths of exp(score / temperature)."""
-        return _core.marginals(self, temperature, 0, n_threads)[0]
+        return self._sums(0, n_threads, temperature)[0]
 
     def marginals(self, n_threads: int = 1, temperature: float = 1) -> tuple[Doubles, Doubles]:
         """log Z of every sentence and the probability of every label (forward-backward): [n_tokens, L].
 
         Probabilities are all 0 if all paths are forbidden.
         """
-        return _core.marginals(self, temperature, 1, n_threads)[:2]
+        return self._sums(1, n_threads, temperature)[:2]
 
     def pair_marginals(self, n_threads: int = 1, temperature: float = 1) -> MarginalsBatch:
         """The same with those of label pairs."""
-        return MarginalsBatch(*_core.marginals(self, temperature, 2, n_threads))
+        return MarginalsBatch(*self._sums(2, n_threads, temperature))
+
+    def _sums(self, reach: int, n_threads: int, temperature: float) -> tuple[Doubles, Doubles, Doubles]:
+        return _core.marginals(self._replace(tables=self.tables.doubles), temperature, reach, n_threads)
 
     def path_scores(self, paths: npt.ArrayLike, n_threads: int = 1) -> Doubles:
         """The scores of given paths [n_tokens], added from left to right as all other methods add."""
-        return _core.path_scores(self, np.ascontiguousarray(paths, np.int32), n_threads)
+        return self._replace(allowed=LabelSets.only(paths)).best(n_threads).scores
 
     def span_probabilities(
         self, type_of: Ints, cut: Bytes, spans: Longs, n_threads: int = 1, temperature: float = 1
@@ -202,7 +213,8 @@ class Chains(NamedTuple):
         between two neighbours; ``spans`` [n_spans, 4] are rows of sentence, begin, end, type in the order of their
         sentences.
         """
-        return _core.span_probabilities(self, temperature, type_of, cut, spans, n_threads)
+        chains = self._replace(tables=self.tables.doubles)
+        return _core.span_probabilities(chains, temperature, type_of, cut, spans, n_threads)
 
 
 class BeamChains(NamedTuple):
@@ -227,4 +239,4 @@ class BeamChains(NamedTuple):
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
-        return _core.beam_scores(self, paths, n_threads)
+        return self._replace(allowed=LabelSets.only(paths), width=1).best(n_threads).scores

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arguments import items, thread_count, whole_number
-from trellis._support.arrays import Doubles, Ints, Longs, starts_of
+from trellis._support.arrays import Doubles, Ints, Longs, runs_of, starts_of
 from trellis._support.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -80,11 +80,26 @@ class Hypergraph:
         greatest = max((int(a.max()) for a in (self.heads, self.tails) if len(a)), default=0)
         self.n_nodes = greatest + 1 if n_nodes is None else whole_number("n_nodes", n_nodes, 1, 2**31 - 1)
         self.goal = self.n_nodes - 1 if goal is None else whole_number("goal", goal, 0, 2**31 - 1)
-        self._alone  # noqa: B018  what is wrong with it is an error now
+        self._check()
 
     def __repr__(self) -> str:
         kind = "lattice" if self.is_lattice else "hypergraph"
         return f"<{kind} of {self.n_nodes:,} nodes and {self.n_edges:,} edges>"
+
+    def _check(self) -> None:
+        has = f", and there are {self.n_nodes} nodes"
+        if self.goal >= self.n_nodes:
+            raise ArgumentError(f"the goal is node {self.goal}{has}")
+        for e in np.flatnonzero(self.heads >= self.n_nodes)[:1]:
+            raise ArgumentError(f"edge {e}: its head is node {self.heads[e]}{has}")
+        edges = np.repeat(np.arange(self.n_edges), np.diff(self.tail_starts))  # of tails
+        for i in np.flatnonzero(self.tails >= self.n_nodes)[:1]:
+            raise ArgumentError(f"edge {edges[i]}: a tail is node {self.tails[i]}{has}")
+        for i in np.flatnonzero(self.tails >= self.heads[edges])[:1]:
+            raise ArgumentError(
+                f"edge {edges[i]} leads from node {self.tails[i]} to node {self.heads[edges[i]]}; number the nodes so "
+                "that tails come before heads, which a cycle makes impossible"
+            )
 
     @property
     def n_edges(self) -> int:
@@ -152,13 +167,12 @@ class Hypergraph:
 
     def expectation(self, scores: npt.ArrayLike, values: npt.ArrayLike) -> float:
         """The mean over derivations of the sum of ``values`` [n_edges] of their edges."""
-        (flat_values,) = self._alone.flat([values], "values")
-        return float(self._alone.native.expectations(*self._alone.flat([scores]), flat_values, 1)[0])
+        return _core.dot(self.marginals(scores).edges, _numbers("values", values, self.n_edges))
 
     def entropy(self, scores: npt.ArrayLike) -> float:
         """How uncertain derivations are, in nats: log Z less the mean score."""
-        (flat,) = self._alone.flat([scores])
-        mean = self.expectation(scores, np.where(flat == -np.inf, 0.0, flat))
+        numbers = _numbers("scores", scores, self.n_edges)
+        mean = self.expectation(scores, np.where(numbers == -np.inf, 0.0, numbers))
         return max(0.0, self.log_z(scores) - mean)
 
     def draw(
@@ -199,32 +213,30 @@ class Hypergraphs:
         self.graphs: list[Hypergraph] = given
         self.edge_starts: Longs = starts_of([graph.n_edges for graph in self.graphs])
         self.node_starts: Longs = starts_of([graph.n_nodes for graph in self.graphs])
-        tails = [np.diff(graph.tail_starts) for graph in self.graphs]
-        try:
-            self.native = _core.Hypergraphs(
-                np.diff(self.node_starts),
-                self.edge_starts,
-                _joined([graph.heads for graph in self.graphs], np.int32),
-                starts_of(_joined(tails, np.int64)),
-                _joined([graph.tails for graph in self.graphs], np.int32),
-                np.array([graph.goal for graph in self.graphs], np.int32),
-            )
-        except ValueError as error:
-            raise ArgumentError(str(error)) from None
+        sizes = _joined([np.diff(graph.tail_starts) for graph in self.graphs], np.int64)
+        heads, tails = (_joined([getattr(graph, name) for graph in self.graphs], np.int32) for name in ("heads", "tails"))
+        # The core has edges in the order of their heads.
+        self._order: Longs = np.lexsort((heads, np.repeat(np.arange(len(self)), np.diff(self.edge_starts))))
+        tail_starts, places = runs_of(starts_of(sizes), self._order)
+        goals = np.array([graph.goal for graph in self.graphs], np.int32)
+        self.native = _core.Hypergraphs(
+            np.diff(self.node_starts), self.edge_starts, heads[self._order], tail_starts, tails[places], goals
+        )
 
     def __len__(self) -> int:
         return len(self.graphs)
 
     def best(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[Derivation | None]:
         """The best derivation of each; None where every derivation is forbidden."""
-        totals, starts, edges = self.native.best(*self.flat(scores), thread_count(n_threads))
-        return [one if one.score > -np.inf else None for one in _derivations(totals, starts, edges)]
+        found = self.native.best(*self.flat(scores), thread_count(n_threads))
+        graphs = np.arange(len(self))
+        return [one if one.score > -np.inf else None for one in self._derivations(graphs, *found)]
 
     def kbest(self, scores: Sequence[npt.ArrayLike], k: int, n_threads: int | None = None) -> list[list[Derivation]]:
         """The ``k`` best derivations of each, best first."""
         k = whole_number("k", k, 1, 2**31 - 1)
         starts, found = self.native.k_best(*self.flat(scores), k, thread_count(n_threads))
-        derivations = _derivations(*found)
+        derivations = self._derivations(np.repeat(np.arange(len(self)), np.diff(starts)), *found)
         return [derivations[begin:end] for begin, end in itertools.pairwise(starts.tolist())]
 
     def log_z(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> Doubles:
@@ -233,22 +245,24 @@ class Hypergraphs:
 
     def marginals(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[DerivationMarginals]:
         """How often edges and nodes of each are in a derivation."""
-        log_z, edges, nodes = self.native.marginals(*self.flat(scores), thread_count(n_threads))
+        log_z, sorted_edges, nodes = self.native.marginals(*self.flat(scores), thread_count(n_threads))
+        edges = np.empty_like(sorted_edges)
+        edges[self._order] = sorted_edges
         by_edge, by_node = np.split(edges, self.edge_starts[1:-1]), np.split(nodes, self.node_starts[1:-1])
         return [DerivationMarginals(*one) for one in zip(by_edge, by_node, log_z.tolist(), strict=True)]
 
     def flat(self, scores: Sequence[npt.ArrayLike], name: str = "scores") -> tuple[Doubles]:
-        """What belongs to the edges of each hypergraph, one after the other; ArgumentError if it does not fit."""
+        """What belongs to the edges of each hypergraph, as the core has them; ArgumentError if it does not fit."""
         lists = items(scores)
         if lists is None or len(lists) != len(self.graphs):
             raise ArgumentError(f"{name} must have one list of numbers per hypergraph, {len(self.graphs)}")
         arrays = [_numbers(name, one, graph.n_edges) for one, graph in zip(lists, self.graphs, strict=True)]
-        return (_joined(arrays, np.float64),)
+        return (_joined(arrays, np.float64)[self._order],)
 
-
-def _derivations(totals: Doubles, starts: Longs, edges: Longs) -> list[Derivation]:
-    numbers, runs = edges.tolist(), itertools.pairwise(starts.tolist())
-    return [Derivation(score, tuple(numbers[a:b])) for score, (a, b) in zip(totals.tolist(), runs, strict=True)]
+    def _derivations(self, graphs: Longs, totals: Doubles, starts: Longs, edges: Longs) -> list[Derivation]:
+        first = np.repeat(self.edge_starts[graphs], np.diff(starts))
+        numbers, runs = (self._order[first + edges] - first).tolist(), itertools.pairwise(starts.tolist())
+        return [Derivation(score, tuple(numbers[a:b])) for score, (a, b) in zip(totals.tolist(), runs, strict=True)]
 
 
 def _joined(arrays: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:

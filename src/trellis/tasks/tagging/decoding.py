@@ -270,8 +270,7 @@ class ChainDecoder:
         tables = Tables(*self._potentials(batch, n_threads))
         if expansion is not None and self.expansion is not None:
             emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
-            cast = (None if table is None else table.astype(np.float64, copy=False) for table in (emit, *tables[1:4]))
-            tables = Tables(*cast)  # type: ignore[arg-type]
+            tables = tables._replace(emit=emit).doubles
         known = self._known(batch, n_threads)
         sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
         if sets is not None and known is not None and self.forbids:
