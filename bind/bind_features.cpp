@@ -15,15 +15,16 @@ Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t 
   plan.n_tables = arrays.n_tables, plan.n_folds = arrays.n_folds, plan.reach = arrays.reach;
   require(plan.n_tables >= 0 && plan.n_folds >= 0 && plan.n_folds < kMostFolds && plan.reach >= placed && plan.reach <= kMaxReach,
           "a plan out of range");
-  for (std::size_t i = 0; placed && i < arrays.slots->shape(0); ++i) plan.slots.push_back({(*arrays.slots)(i, 0), (*arrays.slots)(i, 1)});
+  for (std::size_t i = 0; placed && i < arrays.slots->shape(0); ++i)
+    plan.slots.push_back({(*arrays.slots)(i, 0), (*arrays.slots)(i, 1)});
   const auto n_slots = static_cast<std::int32_t>(plan.slots.size());
   for (std::size_t i = 0; i < arrays.atoms.shape(0); ++i) {
     const std::int32_t* a = arrays.atoms.data() + 5 * i;
     if (!placed) plan.slots.push_back({a[0], a[1]});
     const Atom atom{placed ? a[0] : static_cast<std::int32_t>(i), placed ? a[1] : 0, a[2], a[3], a[4]};
     const std::int32_t farthest = plan.reach - placed;  // the root is one place outside the sentence
-    require(atom.slot >= 0 && (!placed || atom.slot < (atom.place == kMeasure ? kMeasures : n_slots)) && atom.place >= first_place &&
-                atom.place <= last_place && (atom.place >= 0 || atom.offset == 0) && atom.offset >= -farthest &&
+    require(atom.slot >= 0 && (!placed || atom.slot < (atom.place == kMeasure ? kMeasures : n_slots)) &&
+                atom.place >= first_place && atom.place <= last_place && (atom.place >= 0 || atom.offset == 0) && atom.offset >= -farthest &&
                 atom.offset <= farthest && atom.bits >= 1 && atom.bits <= 63 && atom.fold < plan.n_folds,
             "an atom out of range");
     plan.atoms.push_back(atom);
@@ -133,8 +134,9 @@ std::vector<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& p
   const Template& shape = plan.templates[number];
   std::vector<std::int32_t> out(ids.shape(0));
   const std::int32_t* next = ids.data();
+  const auto id_of = [&](const Atom&) { return *next++; };
   for (std::int32_t& id : out)
-    id = vocabulary.tables[shape.table].find_or_add(pack_key(plan, shape, [&](const Atom&) { return *next++; }, vocabulary.made_folds()));
+    id = vocabulary.tables[shape.table].find_or_add(pack_key(plan, shape, id_of, vocabulary.made_folds()));
   return out;
 }
 

@@ -107,7 +107,8 @@ void SentenceSums<Real>::potentials(Scratch& w) const {
   for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
-  fill_edges(edge_rows, edge_.data(), pair_cells_, layout_.ngrams, data_, begin, begin + n, stride_, w.emit.data(), w.token_edge, w.runs);
+  fill_edges(edge_rows, edge_.data(), pair_cells_, layout_.ngrams, data_, begin, begin + n, stride_, w.emit.data(), w.token_edge,
+             w.runs);
 }
 
 // loss_i = log Z - score(gold)

@@ -98,9 +98,10 @@ Batch Decoder::begin() {
     auto fresh = std::make_shared<Lexicons>();  // takes the place of the others when it is whole: memory may run out
     const std::int32_t n_outside = 2 * model_.plan.reach;
     for (std::size_t c = 0; c < model_.columns.size(); ++c) {
-      Lexicon& lexicon = *fresh->emplace_back(std::make_unique<Lexicon>(model_.columns[c].views.size(), n_slots_[c] * row_stride_, n_outside));
+      const std::size_t n_views = model_.columns[c].views.size();
+      Lexicon& lexicon = *fresh->emplace_back(std::make_unique<Lexicon>(n_views, n_slots_[c] * row_stride_, n_outside));
       for (std::int32_t id = 0; id < n_outside; ++id) {
-        std::fill_n(lexicon.views(Lexicon::outside(id)), lexicon.n_views(), id);
+        std::fill_n(lexicon.views(Lexicon::outside(id)), n_views, id);
         sum_vectors(lexicon, static_cast<std::int32_t>(c), Lexicon::outside(id));
       }
     }

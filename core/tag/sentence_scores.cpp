@@ -44,15 +44,17 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
     const float** vectors = buffers.vectors.data() + c * width;
     const Lexicon& lexicon = *(*batch.lexicons)[c];
     const std::size_t vector_size = n_slots_[c] * row_stride_;
-    const auto put = [&](std::size_t at, std::int32_t type) { views[at] = lexicon.views(type), vectors[at] = lexicon.vectors(type); };
+    const auto put = [&](std::size_t at, std::int32_t type) {
+      views[at] = lexicon.views(type), vectors[at] = lexicon.vectors(type);
+    };
     for (std::size_t d = 0; d < reach; ++d) {  // distance d + 1 before the sentence is id d, after it reach + d
       put(reach - d - 1, Lexicon::outside(static_cast<std::int32_t>(d)));
       put(reach + n + d, Lexicon::outside(static_cast<std::int32_t>(reach + d)));
     }
     if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
     const auto [matcher, where] = c < n_given() ? Derived{} : model_.derived[c - n_given()];
-    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin
-                                              : buffers.matched.data() + (static_cast<std::size_t>(matcher) * Dictionary::kWhere + where) * n;
+    const std::size_t row = static_cast<std::size_t>(matcher) * Dictionary::kWhere + static_cast<std::size_t>(where);
+    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : buffers.matched.data() + row * n;
     for (std::size_t t = 0; t < n; ++t) {
       put(reach + t, codes[t]);
       for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line

@@ -82,7 +82,8 @@ struct Vocabulary {
 using FrozenVocabulary = Vocabulary<FrozenTable>;
 using GrowingVocabulary = Vocabulary<GrowingTable>;
 inline GrowingVocabulary empty_vocabulary(const Plan& plan) {
-  return {std::vector<GrowingTable>(static_cast<std::size_t>(plan.n_tables)), std::vector<GrowingTable>(static_cast<std::size_t>(plan.n_folds))};
+  const auto tables = [](std::int32_t n) { return std::vector<GrowingTable>(static_cast<std::size_t>(n)); };
+  return {tables(plan.n_tables), tables(plan.n_folds)};
 }
 
 // The view id at a position that may lie outside [begin, end).

@@ -98,7 +98,8 @@ void SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longe
           for (std::size_t k = 0; k < n_templates(); ++k) {
             if (runs[k] < 0) continue;  // no longer text is known
             if (const SegmentLook* const text = text_of(k)) {
-              const std::int32_t symbol = symbols.views[static_cast<std::size_t>(text->view)][t + static_cast<std::int64_t>(length) - 1];
+              const std::int32_t* const view = symbols.views[static_cast<std::size_t>(text->view)];
+              const std::int32_t symbol = view[t + static_cast<std::int64_t>(length) - 1];
               runs[k] = symbol < 0 ? -1 : find(runs[k], symbol);
             }
             const std::int32_t node = walk(symbols, k, runs[k], first, last, t, static_cast<std::int64_t>(length), step);

@@ -64,7 +64,7 @@ class SegmentVocabulary {
     return child < 0 ? -1 : child + n_roots_;
   }
   std::int32_t make(std::int32_t node, std::int32_t symbol);
-  // From the node of a segment's text over the other looks of template k; step(node, symbol) gives the next, -1 where there is none.
+  // From the node of a segment's text over the other looks of template k; step(node, symbol) gives the next, -1: none.
   template <class Step>
   std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t text, std::int64_t first, std::int64_t last,
                     std::int64_t begin, std::int64_t length, Step step) const;

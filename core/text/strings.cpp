@@ -45,8 +45,11 @@ std::size_t find_invalid_utf8(std::string_view text) {
 
 std::size_t find_invalid_string(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {
   const std::size_t invalid = find_invalid_utf8({reinterpret_cast<const char*>(data.data()), data.size()});
-  const auto begins_within = [&](std::int64_t at) { return static_cast<std::size_t>(at) < data.size() && (data[at] & 0xC0) == 0x80; };
-  const auto found = invalid < data.size() ? std::upper_bound(starts.begin(), starts.end(), static_cast<std::int64_t>(invalid)) - 1
+  const auto begins_within = [&](std::int64_t at) {
+    return static_cast<std::size_t>(at) < data.size() && (data[at] & 0xC0) == 0x80;
+  };
+  const auto at = static_cast<std::int64_t>(invalid);
+  const auto found = invalid < data.size() ? std::upper_bound(starts.begin(), starts.end(), at) - 1
                                            : std::find_if(starts.begin(), starts.end() - 1, begins_within);
   return static_cast<std::size_t>(found - starts.begin());
 }

@@ -5,9 +5,9 @@ namespace trellis {
 namespace {
 
 // The measures of an arc by its column: what arc_anchor gives for its distance, with its direction.
-std::int32_t measure_at(std::int32_t measure, std::size_t column) {
+std::int32_t measure_at(std::size_t measure, std::size_t column) {
   const auto at = static_cast<std::int32_t>(column);
-  return measure == static_cast<std::int32_t>(kDirection) ? at / kDistances : at;
+  return measure == kDirection ? at / kDistances : at;
 }
 constexpr std::size_t kUsed = 2 * kDistances;
 
@@ -71,18 +71,20 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, Group& group) c
     if (id == group.rows.size()) group.rows.push_back(Row{});
     const float weight = weights_.values[weights_.first[t] + static_cast<std::size_t>(table.ids[i])];
     for (std::size_t c = 0; c < kUsed; ++c) {
-      const auto fits = [&](std::int32_t m) { return values[static_cast<std::size_t>(m)] < 0 || values[static_cast<std::size_t>(m)] == measure_at(m, c); };
-      if (fits(0) && fits(1)) group.rows[id][c] += weight;
+      const auto fits = [c](std::size_t m, std::int32_t value) { return value < 0 || value == measure_at(m, c); };
+      if (fits(kDirection, values[kDirection]) && fits(kDistance, values[kDistance])) group.rows[id][c] += weight;
     }
   }
 }
 
-void FoldedArcs::sum_words(PlacedSentence& x, std::vector<DistanceRow<double>>& heads, std::vector<DistanceRow<double>>& dependents) const {
+void FoldedArcs::sum_words(PlacedSentence& x, std::vector<DistanceRow<double>>& heads,
+                           std::vector<DistanceRow<double>>& dependents) const {
   const auto n = static_cast<std::size_t>(x.size());
   heads.assign(n + 1, {}), dependents.assign(n + 1, {});
   const auto add = [&](const Groups& groups, std::size_t word, DistanceRow<double>& to) {
+    const Anchor anchor = arc_anchor(word, word, word, x.size());
     for (const Group& group : groups)
-      each_key(arc_plan.places, group.shape, x, arc_anchor(word, word, word, x.size()), known_folds(), [&](std::uint64_t key, std::int32_t) {
+      each_key(arc_plan.places, group.shape, x, anchor, known_folds(), [&](std::uint64_t key, std::int32_t) {
         if (const float* row = group.find(key))
           for (std::size_t c = 0; c < kUsed; ++c) to[c] += row[c];
       });

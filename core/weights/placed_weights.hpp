@@ -16,7 +16,8 @@ struct GrowingPlaces : GrowingVocabulary {
   std::vector<LearntTable> values;     // [n_templates] of [attributes, columns]
 
   GrowingPlaces(const Plan& plan, std::vector<std::uint32_t> columns_, bool variances)
-      : GrowingVocabulary(empty_vocabulary(plan)), columns(std::move(columns_)), values(tables.size(), LearntTable(0, variances)) {}
+      : GrowingVocabulary(empty_vocabulary(plan)), columns(std::move(columns_)),
+        values(tables.size(), LearntTable(0, variances)) {}
 
   // What Steps asks for.
   LearntWeight find(std::uint32_t row, std::uint32_t place) { return values[row].at(place); }
@@ -40,7 +41,8 @@ struct GrowingPlaces : GrowingVocabulary {
   }
 };
 
-// Weights in one vector, of a model or of a learner by gradients: attribute i of template t has values[first[t] + i · columns[t] ...].
+// Weights in one vector, of a model or of a learner by gradients: attribute i of template t has
+// values[first[t] + i · columns[t] ...].
 template <class Keys, class Real>
 struct FixedPlaces {
   Keys keys;                           // a vocabulary, or a reference to one

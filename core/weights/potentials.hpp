@@ -52,11 +52,11 @@ void share_edges(const Real* shared, std::size_t size, std::size_t n, std::vecto
   for (std::size_t t = 0; t < n; ++t) std::copy_n(shared, size, edge.data() + t * size);
 }
 
-// edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end; and what
-// they have with longer runs of labels.
+// edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end; and
+// what they have with longer runs of labels.
 template <class AnyRows, class Real, class Sum>
-TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Ngrams* ngrams, const ChainData& data,
-                               std::size_t begin, std::size_t end, std::size_t stride, Real* emit, std::vector<Real>& edge,
+TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Ngrams* ngrams,
+                               const ChainData& data, std::size_t begin, std::size_t end, std::size_t stride, Real* emit, std::vector<Real>& edge,
                                TokenRuns<Sum>& runs) {
   const bool by_token = data.pairs_by_token();
   if (by_token) share_edges(shared, size, end - begin, edge);

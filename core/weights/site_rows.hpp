@@ -113,7 +113,8 @@ class SiteRows {
       std::size_t n_light = 0, n_heavy = 0;
       for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
         if (const std::int64_t ahead = i + kItemsAhead; ahead < n_items_)
-          few_ ? __builtin_prefetch(has_weight_.data() + at_.ids[ahead]) : __builtin_prefetch(layout_.row_starts.data() + at_.ids[ahead]);
+          few_ ? __builtin_prefetch(has_weight_.data() + at_.ids[ahead])
+               : __builtin_prefetch(layout_.row_starts.data() + at_.ids[ahead]);
         const std::int32_t a = at_.ids[i];
         if (few_ && !has_weight_[a]) continue;
         if (!few_ && heavy.has(a)) {
@@ -127,7 +128,9 @@ class SiteRows {
         }
       }
       set_heavy(t, numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
-      const auto slot_at = [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA { return std::pair{layout_.row_labels[s], weights_[s]}; };
+      const auto slot_at = [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
+        return std::pair{layout_.row_labels[s], weights_[s]};
+      };
       for (std::size_t i = 0; i < n_light; ++i) add_light(light[i].first, light[i].last, slot_at, light[i].value, emit);
     }
   }
