@@ -46,21 +46,6 @@ Plan plan_from(const PlanArrays& arrays, std::int32_t first_place, std::int32_t 
   return plan;
 }
 
-void check_views(const Plan& plan, span<const ColumnCodes> columns, const std::vector<CodedColumn>& arrays) {
-  for (const auto& [column, view] : plan.slots)
-    require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
-                static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].views.n_views,
-            "no such view of a column");
-  for (const Atom& atom : plan.atoms) {
-    if (atom.place == kMeasure) continue;
-    const auto [column, view] = plan.view_of(atom);
-    const auto& ids = arrays[static_cast<std::size_t>(column)].view_ids;
-    for (std::size_t v = 0; v < ids.shape(0); ++v)
-      require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32),
-              "a view id that is too large for its key");
-  }
-}
-
 std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_tables,
                                      const std::vector<std::int64_t>& limits) {
   const auto& [keys, ids, starts] = arrays;
@@ -82,12 +67,24 @@ std::vector<FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_ta
   return tables;
 }
 
-std::vector<ColumnCodes> columns_from(const std::vector<CodedColumn>& arrays, std::size_t n_tokens) {
+std::vector<ColumnCodes> columns_from(const Plan& plan, const std::vector<CodedColumn>& arrays, std::size_t n_tokens) {
   std::vector<ColumnCodes> columns;
   for (const auto& [codes, views] : arrays) {
     require(codes.size() == n_tokens, "a column of another length than the corpus");
     check_numbers(codes, views.shape(0), "a code without a value");
-    columns.push_back({codes.data(), {views.data(), views.shape(1)}});
+    columns.push_back({codes.data(), views.data(), views.shape(1)});
+  }
+  for (const auto& [column, view] : plan.slots)
+    require(column >= 0 && static_cast<std::size_t>(column) < columns.size() && view >= 0 &&
+                static_cast<std::size_t>(view) < columns[static_cast<std::size_t>(column)].n_views,
+            "no such view of a column");
+  for (const Atom& atom : plan.atoms) {
+    if (atom.place == kMeasure) continue;
+    const auto [column, view] = plan.view_of(atom);
+    const auto& ids = arrays[static_cast<std::size_t>(column)].view_ids;
+    for (std::size_t v = 0; v < ids.shape(0); ++v)
+      require(ids(v, static_cast<std::size_t>(view)) < std::int64_t{1} << std::min(atom.bits, 32),
+              "a view id that is too large for its key");
   }
   return columns;
 }
@@ -120,8 +117,7 @@ std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> extracted(
     GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
     const Longs& starts, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays);
-  const auto columns = columns_from(column_arrays, check_sentences(starts));
-  check_views(plan, columns, column_arrays);
+  const auto columns = columns_from(plan, column_arrays, check_sentences(starts));
   check_plan(plan, vocabulary);
   TokenLists lists = without_gil([&] { return extract(vocabulary, plan, columns, starts, n_threads); });
   return {std::move(lists.starts), std::move(lists.ids)};
@@ -246,8 +242,8 @@ void bind_features(nb::module_& module) {
                                    return with_gil([&] { return told(done), true; });
                                  });
         }
-        return std::pair(std::move(found.class_of), std::move(found.paths));
+        return std::pair(std::move(found.class_of), std::move(found.merges));
       },
       "tokens"_a, "starts"_a, "n_words"_a, "n_classes"_a, "n_threads"_a, "told"_a,
-      "The class of every word and the path of every class in the tree of merges, from the most frequent word 0 on.");
+      "The class of every word, from the most frequent one on, and the pairs of classes that are merged after.");
 }

@@ -1,4 +1,4 @@
-// Trees of grammars: examples pruned, online learners, losses and gradients.
+// Trees of grammars: examples pruned, online learners, losses and gradients, a parser's runtime.
 #include "growing.hpp"
 #include "learn/phrases.hpp"
 #include "objective.hpp"
@@ -38,7 +38,7 @@ struct PyPhraseExamples {
         edges.push_back({at[0], at[1], at[2], at[3]});
       }
     const SpanPlan templates = span_plan_from(plan);
-    const auto codes = span_columns_from(templates, columns, static_cast<std::size_t>(sentences.starts.back()));
+    const auto codes = columns_from(templates.plan, columns, static_cast<std::size_t>(sentences.starts.back()));
     without_gil([&] {
       core = std::make_unique<PhraseExamples>(*pruner->core, std::move(sentences),
                                               std::vector<std::int64_t>(right_starts.begin(), right_starts.end()),
@@ -58,29 +58,22 @@ struct PyPhraseExamples {
   }
 };
 
-struct LearntRows {
-  RowsOut rows;
-  FIELDS(rows)
-};
-
 struct PhraseOnline : OnlineSteps<GrowingRows> {
   using Examples = PyPhraseExamples;
   std::shared_ptr<Examples> examples;
   RuleArrays rules;
   RuleColumns columns;
 
-  PhraseOnline(std::shared_ptr<Examples> examples_, const Array<std::int32_t, 2>& rule_columns, std::size_t n_columns,
-               const Floats& base, const std::string& rule, std::size_t k, double c)
+  PhraseOnline(std::shared_ptr<Examples> examples_, const RuleArrays& rules_, const std::string& rule, std::size_t k, double c)
       : OnlineSteps{Steps(rule_from(rule, k, c), false),
-                    {examples_->n_attributes(), n_columns, heavy_from<float>(padded(n_columns)),
+                    {examples_->n_attributes(), rules_.n_columns, heavy_from<float>(padded(rules_.n_columns)),
                      rule_from(rule, k, c).has_variances()}},
-        examples(std::move(examples_)), rules{rule_columns, n_columns, base},
-        columns(rules.checked(examples->pruner->grammar())) {}
+        examples(std::move(examples_)), rules(rules_), columns(rules.checked(examples->pruner->grammar())) {}
   void check(const Examples& others) const { require(&others == examples.get(), "other examples"); }
   EpochResult pass(const Examples&, const Pass& pass) {
     return pass_over([&] { return PhraseTrees(&weights, *examples->core, columns, rules.base.data()); }, pass);
   }
-  NamedArrays learnt(bool average) const { return flat(LearntRows{rows_out(weights, mean(average))}); }
+  NamedArrays learnt(bool average) const { return flat(rows_out(weights, mean(average)), "rows"); }
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     row_fields(archive, weights);
@@ -90,9 +83,7 @@ struct PhraseOnline : OnlineSteps<GrowingRows> {
 struct PyPhraseObjective : PyObjective {
   std::shared_ptr<PyPhraseExamples> examples;
   RuleArrays rules;
-  FieldList arguments() const {
-    return list_fields("examples, rule_columns, n_columns, base", examples, rules.columns, rules.n_columns, rules.base);
-  }
+  ARGUMENTS(examples, rules)
   RuleColumns columns;
   std::optional<PhraseParameters> parameters;
 
@@ -114,13 +105,167 @@ struct PyPhraseObjective : PyObjective {
           to.labels.push_back(parameters->columns[p]), to.weights.push_back(weight);
       to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
     }
-    return flat(LearntRows{std::move(to)});
+    return flat(std::move(to), "rows");
+  }
+};
+
+// ------------------------------------------------------------ the runtime
+
+// A parser's grammar and weights, checked; keeps the arrays they point into.
+struct PyPhraseDecoder {
+  std::shared_ptr<PyPhrasePruner> pruner;
+  RuleArrays rules;
+  RowArrays<std::uint32_t> weights;
+  SpanPlanArrays templates;
+  TableArrays keys, folds, outlines;
+  ARGUMENTS(pruner, rules, weights, templates, keys, folds, outlines)
+  RuleColumns columns;
+  Rows<std::uint32_t> rows;
+  std::optional<HeavyRows<float>> heavy;
+  SpanPlan plan;
+  FrozenVocabulary tables;
+
+  void begin() {
+    columns = rules.checked(pruner->grammar());
+    const std::size_t n_rows = weights.starts.size() - 1;
+    rows = rows_from(weights, rules.n_columns);
+    check_finite(weights.weights, "weights must be finite numbers");
+    heavy.emplace(rows.starts, n_rows, padded(rules.n_columns));
+    heavy->set(rows.labels, rows.weights);
+    rows.heavy = &*heavy;
+    plan = span_plan_from(templates);
+    const std::size_t n = plan.plan.templates.size();
+    tables.tables = tables_from(keys, n, std::vector<std::int64_t>(n, static_cast<std::int64_t>(n_rows)));
+    tables.folds = tables_from(folds, static_cast<std::size_t>(plan.plan.n_folds - 1));
+    tables.folds.push_back(tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0]);
+  }
+
+  // What is parsed, checked.
+  struct Input {
+    TaggedSentences sentences;
+    std::vector<ColumnCodes> columns;
+  };
+  Input input(const WordArrays& words, const CodedColumns& coded) const {
+    Input out{sentences_from(words, pruner->grammar()), {}};
+    out.columns = columns_from(plan.plan, coded, static_cast<std::size_t>(out.sentences.starts.back()));
+    return out;
+  }
+
+  struct Scratch {
+    Pruning pruning;
+    PhraseForest forest;
+    PhraseScores<float> scores_of;
+    SpanPlaces x;
+    HypergraphWorkspace work;
+    std::vector<std::int64_t> edges;
+    TokenLists attributes;
+    std::vector<double> scores;
+
+    explicit Scratch(const PyPhraseDecoder& self)
+        : pruning(*self.pruner->core), forest(self.pruner->grammar(), self.pruner->coarse_of), scores_of(self.columns) {}
+  };
+  // The forest of a sentence, with scores; false if it has none.
+  bool load(Scratch& work, const Input& in, std::size_t s) const {
+    const WordTags words = in.sentences.of(s);
+    if (!work.pruning.run(words) || !work.forest.build(words, &work.pruning.remaining)) return false;
+    work.x.load(plan, in.columns, in.sentences.starts[s], in.sentences.starts[s + 1], tables.known_folds());
+    work.attributes.starts.assign(1, 0), work.attributes.ids.clear();
+    find_attributes(tables, nullptr, work.forest, work.x, work.attributes);
+    work.scores.resize(work.forest.edges().size());
+    const Sites sites{work.attributes.starts.data(), work.attributes.ids.data()};
+    work.scores_of.score(work.forest, rows, {sites, 0, work.forest.spans().size()}, rules.base.data(), work.scores.data());
+    add_tag_scores(work.forest, words, work.scores.data());
+    return true;
+  }
+
+  using TreesOut = std::tuple<std::vector<std::int64_t>, std::vector<double>, std::vector<std::int64_t>, Numpy<std::int32_t>>;
+  // Of each sentence up to k trees, best first: how many; their scores; where the rules of each begin; the rules over spans.
+  TreesOut parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
+    const Input in = input(words, coded);
+    struct Found {
+      std::vector<double> scores;
+      std::vector<std::vector<ForestEdge>> trees;
+    };
+    std::vector<Found> found(in.sentences.size());
+    without_gil([&] {
+      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); },
+                      [&](Scratch& work, std::size_t begin, std::size_t end) {
+        for (std::size_t s = begin; s < end; ++s) {
+          if (!load(work, in, s)) continue;
+          const auto keep = [&](double score) {
+            found[s].scores.push_back(score);
+            auto& tree = found[s].trees.emplace_back();
+            for (std::int64_t e : work.edges) tree.push_back(work.forest.edges()[static_cast<std::size_t>(e)]);
+          };
+          if (k == 1) {
+            keep(best_derivation(work.forest.view(), work.scores.data(), work.work, work.edges));
+            continue;
+          }
+          KBestDerivations best(work.forest.view(), work.scores.data(), work.work);
+          for (std::size_t n = 0; n < k && best.find(n + 1); ++n) best.edges(n, work.edges), keep(best.score(n));
+        }
+      });
+    });
+    std::vector<std::int64_t> counts, starts{0};
+    std::vector<double> scores;
+    std::vector<ForestEdge> edges;
+    for (const Found& one : found) {
+      counts.push_back(static_cast<std::int64_t>(one.trees.size()));
+      scores.insert(scores.end(), one.scores.begin(), one.scores.end());
+      for (const auto& tree : one.trees) {
+        edges.insert(edges.end(), tree.begin(), tree.end());
+        starts.push_back(static_cast<std::int64_t>(edges.size()));
+      }
+    }
+    return {std::move(counts), std::move(scores), std::move(starts), rules_out(edges)};
+  }
+  static Numpy<std::int32_t> rules_out(const std::vector<ForestEdge>& edges) {
+    std::vector<std::int32_t> out;
+    for (const ForestEdge& edge : edges) out.insert(out.end(), {edge.rule, edge.begin, edge.split, edge.end});
+    return to_numpy(std::move(out), {edges.size(), 4});
+  }
+
+  // Of one sentence: log Z over what remains, its rules over spans, their scores and probabilities.
+  std::tuple<double, Numpy<std::int32_t>, std::vector<double>, std::vector<double>> marginals(const WordArrays& words,
+                                                                                              const CodedColumns& coded) const {
+    const Input in = input(words, coded);
+    require(in.sentences.size() == 1, "one sentence");
+    Scratch work(*this);
+    std::vector<double> shares;
+    const double log_z = without_gil([&] {
+      if (!load(work, in, 0)) return kForbidden<double>;
+      const double total = sum_derivations(work.forest.view(), work.scores.data(), work.work);
+      shares.resize(work.scores.size());
+      derivation_marginals(work.forest.view(), work.work, shares.data(), nullptr);
+      return total;
+    });
+    if (log_z == kForbidden<double>) return {log_z, rules_out({}), {}, {}};
+    return {log_z, rules_out(work.forest.edges()), std::move(work.scores), std::move(shares)};
+  }
+
+  // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: where those of each
+  // begin, templates, numbers.
+  std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<std::int32_t>> attributes(
+      const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
+    const Input in = input(words, coded);
+    require(in.sentences.size() == 1 && sites.shape(1) == 2, "one sentence, and sites [n, 2]");
+    const auto n = static_cast<std::int32_t>(in.sentences.n_words(0));
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::int32_t> templates, ids;
+    SpanPlaces x;
+    x.load(plan, in.columns, 0, n, tables.known_folds());
+    for (std::size_t i = 0; i < sites.shape(0); ++i) {
+      const std::int32_t begin = sites(i, 0), end = sites(i, 1);
+      require(begin >= 0 && begin < n && end <= n && (end == 0 || end > begin), "no such span");
+      x.find(tables, begin, end,
+             [&](std::size_t t, std::int32_t id) { templates.push_back(static_cast<std::int32_t>(t)), ids.push_back(id); });
+      starts.push_back(static_cast<std::int64_t>(ids.size()));
+    }
+    return {std::move(starts), std::move(templates), std::move(ids)};
   }
 };
 
 }  // namespace
-
-void bind_phrase_decoder(nb::module_& module);
 
 void bind_phrases(nb::module_& module) {
   nb::class_<PyPhraseGrammar>(module, "PhraseGrammar", "A binarised grammar.").def(by_name());
@@ -133,11 +278,17 @@ void bind_phrases(nb::module_& module) {
       .def_prop_ro("n_spans", [](const PyPhraseExamples& self) { return self.core->n_spans; })
       .def("tables", &PyPhraseExamples::tables, "rank"_a, "Tables of attributes, folds and outlines.");
   bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
-      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const Array<std::int32_t, 2>&, std::size_t, const Floats&,
-                    const std::string&, std::size_t, double>(),
-           "examples"_a, "rule_columns"_a, "n_columns"_a, "base"_a, "rule"_a, "k"_a, "c"_a);
+      .def(nb::init<std::shared_ptr<PyPhraseExamples>, const RuleArrays&, const std::string&, std::size_t, double>(),
+           "examples"_a, "rules"_a, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
       .def(by_name())
       .def("rows", &PyPhraseObjective::rows, "parameters"_a, "Rows of attributes.");
-  bind_phrase_decoder(module);
+  nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
+      .def(by_name())
+      .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a,
+           "How many trees each sentence has, their scores, where the rules of each begin, rules over spans [n, 4].")
+      .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a,
+           "log Z, rules over spans, their scores and probabilities.")
+      .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a,
+           "Attributes of spans and of split points.");
 }

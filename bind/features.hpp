@@ -31,11 +31,11 @@ struct CodedColumn {
   Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
   FIELDS(codes, view_ids)
 };
-std::vector<trellis::ColumnCodes> columns_from(const std::vector<CodedColumn>& arrays, std::size_t n_tokens);
+// Columns that have the views which a plan asks for, with ids that fit into the bits that atoms have for them.
+std::vector<trellis::ColumnCodes> columns_from(const trellis::Plan& plan, const std::vector<CodedColumn>& arrays,
+                                               std::size_t n_tokens);
 // A plan over tokens, or one over places from kMeasure or kBetween to last_place. Its views are checked apart, with columns.
 trellis::Plan plan_from(const PlanArrays& arrays, std::int32_t first_place = 0, std::int32_t last_place = 0);
-// That columns have the views that a plan asks for, and that ids fit into the bits that atoms have for them.
-void check_views(const trellis::Plan& plan, span<const trellis::ColumnCodes> columns, const std::vector<CodedColumn>& arrays);
 // The calls of a view with their numbers, the innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {

@@ -86,6 +86,7 @@ struct RuleArrays {
   Array<std::int32_t, 2> columns;
   std::size_t n_columns;
   Floats base;
+  FIELDS(columns, n_columns, base)
 
   trellis::RuleColumns checked(const trellis::PhraseGrammar& grammar) const {
     require(columns.shape(0) == grammar.n_rules() && columns.shape(1) == trellis::RuleColumns::kMost,
@@ -111,11 +112,4 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
     plan.of_split.push_back(of_split);
   }
   return plan;
-}
-
-inline std::vector<trellis::ColumnCodes> span_columns_from(const trellis::SpanPlan& plan, const CodedColumns& arrays,
-                                                           std::size_t n_words) {
-  std::vector<trellis::ColumnCodes> columns = columns_from(arrays, n_words);
-  check_views(plan.plan, columns, arrays);
-  return columns;
 }

@@ -70,10 +70,13 @@ nb::dict write_fields(const FieldList& fields) {
   return out;
 }
 
-void Archive::write(const Field& field) {
-  const FieldList parts = field.type->fields(field.at);
-  if (parts.empty()) dict[field.name.c_str()] = field.type->write(field.at);
-  for (const auto& [name, at, type] : parts) write({field.name + "." + name, at, type});
+void Archive::put(const std::string& name, const nb::object& value) {
+  if (!is_dict(value.ptr())) {
+    dict[name.c_str()] = value;
+    return;
+  }
+  for (const auto& [key, part] : nb::borrow<nb::dict>(value))
+    put(name.empty() ? string_of(key) : name + "." + string_of(key), nb::borrow(part));
 }
 
 void read_arguments(const FieldList& fields, const nb::args& args, const nb::kwargs& kwargs) {

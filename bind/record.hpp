@@ -44,7 +44,6 @@ using FieldList = std::vector<Field>;
 struct FieldType {
   void (*read)(const Source& source, const std::string& name, void* to);
   nb::object (*write)(void* from);    // which it moves out of
-  FieldList (*fields)(void* record);  // none unless it is a record
   std::string (*name)();              // for type checkers
   bool optional;
 };
@@ -188,10 +187,6 @@ const FieldType* field_type() {
   static constexpr FieldType type = {
       [](const Source& source, const std::string& name, void* to) { read_field(source, name, *static_cast<T*>(to)); },
       [](void* from) { return write_field(*static_cast<T*>(from)); },
-      [](void* record) -> FieldList {
-        if constexpr (Record<T>) return fields_of(*static_cast<T*>(record));
-        else return {};
-      },
       &type_name<T>, Optional<T> || kOrNone<T>};
   return &type;
 }
@@ -265,15 +260,15 @@ class Archive {
       read_field(Source{dict}, name, field);
     } else {
       T copy = field;
-      write({name, &copy, field_type<T>()});
+      put(name, write_field(copy));
     }
   }
-  void write(const Field& field);
+  void put(const std::string& name, const nb::object& value);  // of a dict its entries, by "name.key"
 };
 // All arrays of a record so.
 template <Record T>
-NamedArrays flat(T record) {
+NamedArrays flat(T record, const std::string& name = {}) {
   Archive archive;
-  for (Field& field : fields_of(record)) archive.write(field);
+  archive.put(name, write_field(record));
   return archive.dict;
 }

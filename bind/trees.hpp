@@ -49,8 +49,7 @@ struct PyArcData {
     require(longest <= kLongest, "a sentence of more than 1,000 words");
     require(longest <= kLongestSummed || !plan->core.second_order(),
             "a sentence of more than 400 words, the limit of a parser of order 2");
-    codes = columns_from(columns, n_tokens);
-    check_views(plan->core.places, codes, columns);
+    codes = columns_from(plan->core.places, columns, n_tokens);
   }
   std::size_t size() const { return starts.size() - 1; }
   std::size_t length(std::size_t i) const { return static_cast<std::size_t>(starts(i + 1) - starts(i)); }

@@ -107,13 +107,7 @@ void SentenceSums<Real>::potentials(Scratch& w) const {
   for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
   const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
-  if (data_.histories) {
-    if (edges_by_token()) share_edges(edge_.data(), pair_cells_, n, w.token_edge);
-    w.runs.fill(edge_rows, data_.edge_attributes, begin, begin + n, layout_.ngrams->size(), pair_cells_,
-                          edges_by_token() ? w.token_edge.data() : nullptr, w.emit.data(), stride_);
-  } else if (edges_by_token()) {
-    fill_edges(edge_rows, edge_.data(), pair_cells_, data_.edge_attributes, begin, begin + n, w.token_edge);
-  }
+  fill_edges(edge_rows, edge_.data(), pair_cells_, layout_.ngrams, data_, begin, begin + n, stride_, w.emit.data(), w.token_edge, w.runs);
 }
 
 // loss_i = log Z - score(gold)

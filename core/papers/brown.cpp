@@ -284,27 +284,19 @@ BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<con
     }
   }
 
-  // The classes, and the tree of what is merged after.
+  // The classes, and what is merged after.
   BrownClusters out;
   std::vector<std::int32_t> number(n_classes + 1, -1);
-  std::vector<std::vector<std::int32_t>> leaves(n_classes + 1);
   std::int32_t n = 0;
-  out.class_of.resize(n_words);
-  for (std::size_t w = 0; w < n_words; ++w) {
-    std::int32_t& one = number[slot_of[w]];
-    if (one < 0) leaves[slot_of[w]] = {n}, one = n++;
-    out.class_of[w] = one;
+  for (const std::int32_t slot : slot_of) {
+    if (number[slot] < 0) number[slot] = n++;
+    out.class_of.push_back(number[slot]);
   }
-  std::vector<std::string> reversed(n);
   for (std::int32_t left = n; left > 1; --left) {
     const auto [i, j] = window.cheapest();
-    for (std::int32_t leaf : leaves[i]) reversed[leaf].push_back('0');
-    for (std::int32_t leaf : leaves[j]) reversed[leaf].push_back('1');
-    leaves[i].insert(leaves[i].end(), leaves[j].begin(), leaves[j].end());
-    leaves[j].clear();
+    out.merges.emplace_back(number[i], number[j]);
     window.merge(i, j);
   }
-  for (std::string& path : reversed) out.paths.emplace_back(path.rbegin(), path.rend());
   return out;
 }
 

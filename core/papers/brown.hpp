@@ -15,14 +15,14 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace trellis {
 
 struct BrownClusters {
-  std::vector<std::int32_t> class_of;  // [n_words]
-  std::vector<std::string> paths;      // [n_classes] of 0 and 1: where each is in the tree of merges
+  std::vector<std::int32_t> class_of;                         // [n_words]
+  std::vector<std::pair<std::int32_t, std::int32_t>> merges;  // [n_classes - 1] the second class becomes part of the first
 };
 
 // `tokens` are numbers of words, the most frequent word is 0; sentences begin at `starts` [n_sentences + 1]. `told` is asked

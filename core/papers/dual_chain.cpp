@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kRoundingOfAlpha = 1e-12;  // an alpha that is so small a share of what there is, or was, is rounding
 
-TRELLIS_CLONES void add_dense(const DenseRows& rows, const Sites& at, std::size_t begin, std::size_t end,
+TRELLIS_CLONES void add_dense(const HeavyRows<double>& rows, const Sites& at, std::size_t begin, std::size_t end,
                               std::size_t stride, double* emit) {
   add_rows(rows, at, begin, end, stride, emit);
 }
@@ -71,7 +71,7 @@ DualWeights DualChain::weights() const {
   const std::size_t L = problem_.n_labels, n_pairs = (L + 1) * stride_;
   DualWeights out{std::vector<double>(n_pairs, 0.0),
                   std::vector<double>(problem_.order == 2 ? (L + 1) * n_pairs : 0, 0.0),
-                  DenseRows{std::vector<std::vector<double>>(linear() ? problem_.n_attributes : 0), stride_},
+                  HeavyRows<double>(linear() ? problem_.n_attributes : 0, stride_),
                   std::vector<std::vector<Coefficient>>(linear() ? 0 : problem_.n_sentences)};
   if (problem_.edge) std::copy_n(problem_.edge, n_pairs, out.edge.data());
   for (std::size_t i = 0; i < sets.size(); ++i) {

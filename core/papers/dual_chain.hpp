@@ -21,26 +21,10 @@
 
 namespace trellis {
 
-// Rows over all labels in double precision; a row is made when an attribute is first touched.
-struct DenseRows {
-  std::vector<std::vector<double>> rows;  // [n_attributes] of [stride], or empty
-  std::size_t stride;
-
-  double* make(std::int32_t attribute) {
-    rows[attribute].resize(stride);
-    return rows[attribute].data();
-  }
-  TRELLIS_INLINE void add_to(std::int32_t attribute, double value, double* out) const {
-    if (!rows[attribute].empty()) add_heavy(rows[attribute].data(), stride, value, out);
-  }
-  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(rows.data() + attribute); }
-  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(rows[attribute].data()); }
-};
-
 // w as potentials are made of it.
 struct DualWeights {
   std::vector<double> edge, tri;                     // [L+1, stride], [L+1, L+1, stride] or empty; with what is forbidden
-  DenseRows rows;                                    // of the linear kernel
+  HeavyRows<double> rows;                            // of the linear kernel; attributes that were touched have one
   std::vector<std::vector<Coefficient>> expansions;  // of other kernels: beta of each sentence's tokens
 };
 

@@ -68,12 +68,6 @@ Decoder::State& Decoder::state() const {
 
 std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state().mutex, std::try_to_lock); }
 
-void Decoder::make_heavy_rows(Heavy& heavy) const {
-  heavy.rows = HeavyRows<float>(model_.rows.starts, model_.n_attributes, heavy_stride_);
-  heavy.rows.set(model_.rows.labels, model_.rows.weights);
-  heavy.made.store(true, std::memory_order_release);
-}
-
 Decoder::Borrowed::Borrowed(State& from) : from_(from), n_exceptions_(std::uncaught_exceptions()) {
   {
     const std::lock_guard lock(from.spare_mutex);
@@ -153,7 +147,11 @@ bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* pa
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
   constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
   if (!now.heavy.made && (now.heavy.n_tokens += batch.starts.back()) >= kWorthHeavyRows)
-    std::call_once(now.heavy.begun, [&] { make_heavy_rows(now.heavy); });
+    std::call_once(now.heavy.begun, [&] {
+      now.heavy.rows = HeavyRows<float>(model_.rows.starts, model_.n_attributes, heavy_stride_);
+      now.heavy.rows.set(model_.rows.labels, model_.rows.weights);
+      now.heavy.made.store(true, std::memory_order_release);
+    });
   std::atomic<bool> possible = true;
   each_sentence(batch, n_threads, [&](Buffers& buffers, std::size_t s, const Heavy& heavy) {
     fill(batch, s, heavy, buffers);

@@ -182,19 +182,19 @@ class Decoder {
   template <class IdOf>
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
   State& state() const;
-  void make_heavy_rows(Heavy& heavy) const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
   // Where the buffers of a sentence of n tokens have what stands `offset` from its first one.
   std::size_t place_of(std::int32_t column, std::size_t n, std::int32_t offset) const {
     return static_cast<std::size_t>(column) * (n + 2 * model_.plan.reach) + model_.plan.reach + offset;
   }
   void match(std::size_t n_tokens, Buffers& buffers) const;
-  const std::int32_t* derived_codes(std::size_t column, std::size_t n_tokens, const Buffers& buffers) const;
   void pack(std::int32_t number, std::size_t n_tokens, const Buffers& buffers, std::uint64_t* keys) const;
   void find(std::int32_t number, std::size_t n_tokens, Buffers& buffers, std::int32_t* ids) const;
   template <class Work>
   void each_sentence(const Batch& batch, std::size_t n_threads, Work work) const;
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
+  void sum_emissions(const Batch& batch, std::size_t begin, std::size_t n_tokens, const Rows<std::uint16_t>& rows,
+                     Buffers& buffers) const;
   bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels
   void sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;

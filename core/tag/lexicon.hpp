@@ -26,18 +26,16 @@ class Lexicon {
   std::size_t n_views() const { return n_views_; }
   std::int32_t size() const { return names_.size(); }
   std::string_view name(std::int32_t type) const { return names_[type]; }
-  std::int32_t* views(std::int32_t type) {
+  std::int32_t* views(std::int32_t type) const {
     const Place at = place(type);
     return blocks_[at.block].ints.get() + at.record * (n_views_ + 2);
   }
-  const std::int32_t* views(std::int32_t type) const { return const_cast<Lexicon*>(this)->views(type); }
-  std::int32_t& set(std::int32_t type) { return views(type)[n_views_]; }
-  std::int32_t& defined(std::int32_t type) { return views(type)[n_views_ + 1]; }
-  float* vectors(std::int32_t type) {
+  std::int32_t& set(std::int32_t type) const { return views(type)[n_views_]; }
+  std::int32_t& defined(std::int32_t type) const { return views(type)[n_views_ + 1]; }
+  float* vectors(std::int32_t type) const {
     const Place at = place(type);
     return blocks_[at.block].floats.get() + at.record * vector_size_;
   }
-  const float* vectors(std::int32_t type) const { return const_cast<Lexicon*>(this)->vectors(type); }
   std::size_t bytes() const { return (size() / kBlock + 1) * kBlock * (4 * vector_size_ + 4 * n_views_ + 64) + names_.bytes(); }
   std::int32_t intern(std::string_view name) {
     if (names_.size() + n_outside_ == room_) add_block();

@@ -3,50 +3,35 @@
 
 namespace trellis {
 
-namespace {
-
 // emit[t, z] = bias[z] + sum over looks of vector[type at t + offset, z] + sum over joint attributes a of w[a, z]
 //            + sum over given attributes a of value(a) · w[a, z]
-struct Sum {
-  const float* const* vectors;  // [n_columns, n + 2 * reach]
-  std::span<const PlacedLook> looks;
-  std::size_t n, stride;
-  const std::int32_t* ids;  // [n_joint, n], -1 where silent
-  std::size_t n_joint;
-  const float* bias;  // [stride]
-  Sites bags;         // of all sentences, or starts null
-  std::size_t begin;  // the sentence's first token
-};
-
-// Scores of the filter, if it has rows, come after those of rows, which are `n_before`.
-TRELLIS_CLONES void sum_emissions(const Sum& sum, const Rows<std::uint16_t>& rows, const Rows<std::uint16_t>& filter,
-                                  std::size_t n_before, float* const emit) {
-  float* here = emit;
-  for (std::size_t t = 0; t < sum.n; ++t, here += sum.stride) {
-    each_block<float>(sum.stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
+// Scores of the filter, if there is one, come after those of rows.
+TRELLIS_CLONES void Decoder::sum_emissions(const Batch& batch, std::size_t begin, std::size_t n, const Rows<std::uint16_t>& rows,
+                                           Buffers& buffers) const {
+  const std::size_t stride = row_stride_, n_joint = joint_.size(), n_before = heavy_stride_;
+  const Rows<std::uint16_t> filter = model_.filter;
+  const float *const *const vectors = buffers.vectors.data(), *const bias = bias_.data();
+  const std::span<const PlacedLook> looks = buffers.looks;
+  const std::int32_t* const ids = buffers.ids.data();
+  float* here = buffers.emit.data();
+  for (std::size_t t = 0; t < n; ++t, here += stride) {
+    each_block<float>(stride, [&](auto chunks, std::size_t z) TRELLIS_INLINE_LAMBDA {
       Vector<float> total[chunks];
-      for (std::size_t c = 0; c < chunks; ++c) total[c] = lanes(sum.bias + z + c * kLanes<float>);
-      sum_heavy<float>(0, sum.looks.size(), [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
-        return sum.vectors[sum.looks[k].first + t] + sum.looks[k].slot;
+      for (std::size_t c = 0; c < chunks; ++c) total[c] = lanes(bias + z + c * kLanes<float>);
+      sum_heavy<float>(0, looks.size(), [&](std::size_t k) TRELLIS_INLINE_LAMBDA {
+        return vectors[looks[k].first + t] + looks[k].slot;
       }, static_cast<const float*>(nullptr), z, total);
       for (std::size_t c = 0; c < chunks; ++c) lanes_at(here + z + c * kLanes<float>) = total[c];
     });
-    for (std::size_t j = 0; j < sum.n_joint; ++j)
-      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) rows.add_to(id, 1, here);
+    for (std::size_t j = 0; j < n_joint; ++j)
+      if (const std::int32_t id = ids[j * n + t]; id >= 0) rows.add_to(id, 1, here);
     if (!filter.starts) continue;
-    for (std::size_t j = 0; j < sum.n_joint; ++j)
-      if (const std::int32_t id = sum.ids[j * sum.n + t]; id >= 0) filter.add_to(id, 1, here + n_before);
+    for (std::size_t j = 0; j < n_joint; ++j)
+      if (const std::int32_t id = ids[j * n + t]; id >= 0) filter.add_to(id, 1, here + n_before);
   }
-  if (!sum.bags.starts) return;
-  add_rows(rows, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit);
-  if (filter.starts) add_rows(filter, sum.bags, sum.begin, sum.begin + sum.n, sum.stride, emit + n_before);
-}
-
-}  // namespace
-
-const std::int32_t* Decoder::derived_codes(std::size_t column, std::size_t n, const Buffers& buffers) const {
-  const Derived& derived = model_.derived[column - n_given()];
-  return buffers.matched.data() + (static_cast<std::size_t>(derived.matcher) * Dictionary::kWhere + derived.where) * n;
+  if (batch.bag.ids.empty()) return;
+  add_rows(rows, sites_of(batch.bag), begin, begin + n, stride, buffers.emit.data());
+  if (filter.starts) add_rows(filter, sites_of(batch.bag), begin, begin + n, stride, buffers.emit.data() + n_before);
 }
 
 void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) const {
@@ -65,7 +50,9 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
       put(reach + n + d, Lexicon::outside(static_cast<std::int32_t>(reach + d)));
     }
     if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
-    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : derived_codes(c, n, buffers);
+    const auto [matcher, where] = c < n_given() ? Derived{} : model_.derived[c - n_given()];
+    const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin
+                                              : buffers.matched.data() + (static_cast<std::size_t>(matcher) * Dictionary::kWhere + where) * n;
     for (std::size_t t = 0; t < n; ++t) {
       put(reach + t, codes[t]);
       for (std::size_t i = 0; i < vector_size; i += 16) __builtin_prefetch(vectors[reach + t] + i);  // a cache line
@@ -133,10 +120,8 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   const bool made = heavy.made.load(std::memory_order_acquire);
   buffers.looks.clear();
   for (const Look& look : looks_) buffers.looks.push_back({place_of(look.column, n, look.offset), look.slot * stride});
-  sum_emissions({buffers.vectors.data(), buffers.looks, n, stride, buffers.ids.data(), n_joint, bias_.data(),
-                 sites_of(batch.bag), static_cast<std::size_t>(begin)},
-                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, model_.filter, heavy_stride_,
-                buffers.emit.data());
+  sum_emissions(batch, static_cast<std::size_t>(begin), n,
+                {model_.rows.starts, model_.rows.labels, model_.rows.weights, made ? &heavy.rows : nullptr}, buffers);
   if (has_filter()) filter_labels(batch, begin, n, buffers);
   model_.parts.fold(n, buffers.emit.data());
 
@@ -168,7 +153,12 @@ void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n
     for (std::size_t z = 0; levels_emit && z < labels_stride; ++z) levels_emit[t * labels_stride + z] = static_cast<double>(scores[z]);
     std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
   }
-  if (model_.levels) prune_levels(*model_.levels, model_.margins, n, buffers.levels, buffers.candidates);
+  for (std::size_t k = 0; k < model_.margins.size(); ++k) {  // what one level leaves are the candidates of the next
+    buffers.levels.open(k + 1, buffers.candidates.view(), n);
+    buffers.levels.lay_out(*model_.levels);
+    buffers.candidates.clear();
+    buffers.levels.prune(model_.margins[k], false, buffers.candidates);
+  }
 }
 
 // What a sentence that was just filled may have; starts null: all labels.

@@ -74,7 +74,7 @@ struct Treebank {
     }
     for (std::size_t c = 0; c < 2; ++c) {
       for (std::size_t v = 0; v < kValues; ++v) views[c].push_back(v == 4 && c == 1 ? -1 : static_cast<std::int32_t>(v) + 2 * plan.places.reach);
-      columns.push_back({codes[c].data(), {views[c].data(), 1}});
+      columns.push_back({codes[c].data(), views[c].data(), 1});
     }
   }
   TreeExamples examples() const { return {columns, starts, heads.data(), labels.data()}; }

@@ -54,7 +54,7 @@ TEST(extraction_tells_every_conjunction_apart) {
     starts.push_back(static_cast<std::int64_t>(codes.size()));
   }
   for (std::int32_t v = 0; v < kValues; ++v) views.insert(views.end(), {v + 2 * kReach, v % 3 ? v % 2 + 2 * kReach : -1});
-  const std::vector<ColumnCodes> columns{{codes.data(), {views.data(), 2}}};
+  const std::vector<ColumnCodes> columns{{codes.data(), views.data(), 2}};
 
   Plan plan;
   plan.reach = kReach;

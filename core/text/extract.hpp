@@ -48,15 +48,10 @@ struct Plan {
   const ColumnView& view_of(const Atom& atom) const { return slots[static_cast<std::size_t>(atom.slot)]; }
 };
 
-// The view ids of one column's values.
-struct ViewIds {
-  const std::int32_t* ids = nullptr;  // [n_values, n_views]
-  std::size_t n_views = 0;
-};
-
 struct ColumnCodes {
-  const std::int32_t* codes = nullptr;  // [n_tokens], each below n_values of its views
-  ViewIds views;
+  const std::int32_t* codes = nullptr;     // [n_tokens] values
+  const std::int32_t* view_ids = nullptr;  // [n_values, n_views]
+  std::size_t n_views = 0;
 };
 
 // A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
@@ -95,7 +90,7 @@ inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::i
                             std::int64_t end, std::int32_t reach) {
   if (at < begin) return static_cast<std::int32_t>(begin - at - 1);
   if (at >= end) return static_cast<std::int32_t>(reach + at - end);
-  return column.views.ids[static_cast<std::size_t>(column.codes[at]) * column.views.n_views + view];
+  return column.view_ids[static_cast<std::size_t>(column.codes[at]) * column.n_views + view];
 }
 
 // key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold: as vocabularies have it.

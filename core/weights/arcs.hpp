@@ -100,14 +100,17 @@ class ArcScorer {
         const Anchor anchor = arc_anchor(h, h, m, x.size());
         scores.arc(h, m) = 0;
         if constexpr (kFolded) scores.arc(h, m) = of_heads_[h][column_of(anchor)] + of_dependents_[m][column_of(anchor)];
-        ask(x, anchor, 0, plan_.n_arcs, h * (n + 1) + m, scores.arcs);
+        if (asked_.size() >= kAsked) answer(scores.arcs);
+        ask(x, anchor, 0, plan_.n_arcs, h * (n + 1) + m, column_of(anchor));
       }
     answer(scores.arcs);
     if (plan_.n_labels > 1) add_labels(x);
     if (!plan_.second_order()) return;
     const std::size_t first = plan_.n_arcs + plan_.n_labelled, last = first + plan_.n_siblings;
     each_sibling(scores, [&](std::size_t h, std::size_t s, std::size_t m, std::size_t site) {
-      ask(x, arc_anchor(h, s, m, x.size()), first, last, site, scores.siblings);
+      if (asked_.size() >= kAsked) answer(scores.siblings);
+      const Anchor anchor = arc_anchor(h, s, m, x.size());
+      ask(x, anchor, first, last, site, column_of(anchor));
     });
     answer(scores.siblings);
   }
@@ -119,14 +122,10 @@ class ArcScorer {
     std::vector<std::pair<std::size_t, std::size_t>> arcs;
     const auto finish = [&] {
       several_.assign(arcs.size() * L, 0);
-      for (Asked& one : asked_)
-        if (const auto* row = weights_.row(one.t, one.key))
-          for (std::size_t z = 0; z < L; z += 64 / sizeof(*row)) __builtin_prefetch(row + z);
-      for (const Asked& one : asked_)
-        if (const auto* row = weights_.row(one.t, one.key)) {
-          double* const out = several_.data() + one.site * L;
-          for (std::size_t z = 0; z < L; ++z) out[z] += row[z];
-        }
+      each_found(L, [&](std::uint32_t site, const auto* row) {
+        double* const out = several_.data() + site * L;
+        for (std::size_t z = 0; z < L; ++z) out[z] += row[z];
+      });
       for (std::size_t i = 0; i < arcs.size(); ++i) {
         const auto [h, m] = arcs[i];
         const std::span<const double> own(several_.data() + i * L, L);
@@ -138,16 +137,12 @@ class ArcScorer {
         for (double one : own) total += exp(one - *best);
         scores.arc(h, m) += log(total);
       }
-      arcs.clear(), asked_.clear();
+      arcs.clear();
     };
     for (std::size_t h = 0; h <= n; ++h)
       for (std::size_t m = 1; m <= n; ++m) {
         if (scores.arc(h, m) == kForbidden<double>) continue;
-        each_attribute(x, arc_anchor(h, h, m, x.size()), plan_.n_arcs, plan_.n_arcs + plan_.n_labelled,
-                       [&](std::size_t t, std::uint64_t key, std::int32_t) {
-          weights_.prefetch(t, key);
-          asked_.push_back({key, static_cast<std::uint32_t>(arcs.size()), static_cast<std::uint32_t>(t), 0});
-        });
+        ask(x, arc_anchor(h, h, m, x.size()), plan_.n_arcs, plan_.n_arcs + plan_.n_labelled, arcs.size(), 0);
         arcs.emplace_back(h, m);
         if (arcs.size() == kArcs) finish();
       }
@@ -165,26 +160,30 @@ class ArcScorer {
     std::uint32_t site, t : 28, column : 4;
   };
   static constexpr std::size_t kAsked = 256;
-  void ask(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, std::size_t site, std::vector<double>& out) {
-    if (asked_.size() >= kAsked) answer(out);
+  void ask(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, std::size_t site, std::uint32_t column) {
     each_attribute(x, anchor, first, last, [&](std::size_t t, std::uint64_t key, std::int32_t) {
       weights_.prefetch(t, key);
-      asked_.push_back({key, static_cast<std::uint32_t>(site), static_cast<std::uint32_t>(t), column_of(anchor)});
+      asked_.push_back({key, static_cast<std::uint32_t>(site), static_cast<std::uint32_t>(t), column});
     });
   }
-  // out[site] += what is found. Tables are too large to lie near: of some keys at a time first where the weights are, so that
-  // they are on their way, then what they are.
   void answer(std::vector<double>& out) {
+    each_found(1, [&](std::uint32_t site, const auto* weight) { out[site] += *weight; });
+  }
+  // Calls visit(site, weights) for what is found, `width` weights of each. Tables are too large to lie near: of some keys at a
+  // time first where the weights are, so that they are on their way, then what they are.
+  template <class Visit>
+  void each_found(std::size_t width, Visit visit) {
     constexpr std::size_t kAtOnce = 32;
     std::array<decltype(weights_.row(0, 0)), kAtOnce> found;
     for (std::size_t first = 0; first < asked_.size(); first += kAtOnce) {
       const std::size_t n = std::min(kAtOnce, asked_.size() - first);
       for (std::size_t i = 0; i < n; ++i) {
         const auto* row = weights_.row(asked_[first + i].t, asked_[first + i].key);
-        __builtin_prefetch(found[i] = row ? row + asked_[first + i].column : nullptr);
+        found[i] = row ? row + asked_[first + i].column : nullptr;
+        for (std::size_t z = 0; row && z < width; z += 64 / sizeof(*row)) __builtin_prefetch(found[i] + z);
       }
       for (std::size_t i = 0; i < n; ++i)
-        if (found[i]) out[asked_[first + i].site] += *found[i];
+        if (found[i]) visit(asked_[first + i].site, found[i]);
     }
     asked_.clear();
   }

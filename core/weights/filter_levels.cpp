@@ -97,14 +97,4 @@ void LevelSentence::prune(double margin, bool keep, TokenSets& to) {
   }
 }
 
-void prune_levels(const FilterLevels& levels, std::span<const double> margins, std::size_t n, LevelSentence& sentence,
-                  TokenSets& sets) {
-  for (std::size_t k = 0; k < margins.size(); ++k) {
-    sentence.open(k + 1, sets.view(), n);
-    sentence.lay_out(levels);
-    sets.clear();
-    sentence.prune(margins[k], false, sets);
-  }
-}
-
 }  // namespace trellis

@@ -78,9 +78,4 @@ class LevelSentence {
   std::vector<std::int32_t> number_, next_;  // [nodes of a token] their new numbers, -1: dropped
 };
 
-// All levels one after the other: `sets` are the candidates of n tokens and become what is left of them. Scores of labels
-// must stand in sentence.emit().
-void prune_levels(const FilterLevels& levels, std::span<const double> margins, std::size_t n, LevelSentence& sentence,
-                  TokenSets& sets);
-
 }  // namespace trellis

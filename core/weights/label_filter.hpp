@@ -39,25 +39,21 @@ struct TokenSets {
     const Lattice lattice{node_starts.data(), node_labels.data(), in_starts.data(), from.data()};
     return {set_of_token.data(), starts.data(), labels.data(), has_lattice() ? lattice : Lattice{}};
   }
-  // Those of `others` after its own.
-  void append(const TokenSets& others) {
-    const auto add = [](auto& to, const auto& items, auto shift, std::size_t skipped) {
-      using Number = std::remove_cvref_t<decltype(to[0])>;
-      for (std::size_t i = skipped; i < items.size(); ++i) to.push_back(items[i] + static_cast<Number>(shift));
-    };
-    add(set_of_token, others.set_of_token, set_of_token.size(), 0);
-    add(starts, others.starts, labels.size(), 1);
-    add(node_starts, others.node_starts, node_labels.size(), 1);
-    add(in_starts, others.in_starts, from.size(), 1);
-    labels.insert(labels.end(), others.labels.begin(), others.labels.end());
-    node_labels.insert(node_labels.end(), others.node_labels.begin(), others.node_labels.end());
-    from.insert(from.end(), others.from.begin(), others.from.end());
-  }
 };
 
+// Those of all pieces, one after the other.
 inline TokenSets joined(const std::vector<TokenSets>& pieces) {
   TokenSets out;
-  for (const TokenSets& piece : pieces) out.append(piece);
+  const auto add = [](auto& to, const auto& items, std::size_t shift = 0, std::size_t skipped = 0) {
+    using Number = std::remove_cvref_t<decltype(to[0])>;
+    for (std::size_t i = skipped; i < items.size(); ++i) to.push_back(items[i] + static_cast<Number>(shift));
+  };
+  for (const TokenSets& piece : pieces) {
+    add(out.set_of_token, piece.set_of_token, out.set_of_token.size());
+    add(out.starts, piece.starts, out.labels.size(), 1), add(out.labels, piece.labels);
+    add(out.node_starts, piece.node_starts, out.node_labels.size(), 1), add(out.node_labels, piece.node_labels);
+    add(out.in_starts, piece.in_starts, out.from.size(), 1), add(out.from, piece.from);
+  }
   return out;
 }
 

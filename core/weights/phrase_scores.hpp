@@ -75,10 +75,7 @@ class PhraseScores {
     for (std::size_t e = 0; e < forest.edges().size(); ++e) scores[e] = base[forest.edges()[e].rule];
     each_site(forest, at, [&](std::size_t site, auto edges) {
       wanted_.clear(), ++number_;
-      edges([&](std::size_t, std::int32_t column) {
-        const auto c = static_cast<std::size_t>(column);
-        if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
-      });
+      edges([&](std::size_t, std::int32_t column) { sum_of(column); });
       at.sites.each(site, [&](std::int32_t a, float value) { rows.add_to(a, static_cast<Real>(value), sums_.data(), wanted_); });
       edges([&](std::size_t e, std::int32_t column) { scores[e] += sums_[static_cast<std::size_t>(column)]; });
     });
@@ -90,17 +87,19 @@ class PhraseScores {
   void hand_back(const PhraseForest& forest, const PhraseSites& at, const double* amounts, Add add) {
     each_site(forest, at, [&](std::size_t site, auto edges) {
       wanted_.clear(), ++number_;
-      edges([&](std::size_t e, std::int32_t column) {
-        const auto c = static_cast<std::size_t>(column);
-        if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
-        sums_[c] += static_cast<Real>(amounts[e]);
-      });
+      edges([&](std::size_t e, std::int32_t column) { sum_of(column) += static_cast<Real>(amounts[e]); });
       const auto amount_of = [&](std::uint32_t c) { return seen_[c] == number_ ? sums_[c] : Real(0); };
       at.sites.each(site, [&](std::int32_t a, float value) { add(a, value, amount_of); });
     });
   }
 
  private:
+  // The sum of a column at the site of now, which begins as zero.
+  Real& sum_of(std::int32_t column) {
+    const auto c = static_cast<std::size_t>(column);
+    if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
+    return sums_[c];
+  }
   // Calls visit(site, edges) for spans and split points; edges(each) calls each(edge, column) for the columns of its edges.
   template <class Visit>
   void each_site(const PhraseForest& forest, const PhraseSites& at, Visit visit) {

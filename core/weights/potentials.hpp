@@ -52,12 +52,18 @@ void share_edges(const Real* shared, std::size_t size, std::size_t n, std::vecto
   for (std::size_t t = 0; t < n; ++t) std::copy_n(shared, size, edge.data() + t * size);
 }
 
-// edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end
-template <class AnyRows, class Real>
-TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Sites& at,
-                               std::size_t begin, std::size_t end, std::vector<Real>& edge) {
-  share_edges(shared, size, end - begin, edge);
-  add_rows(rows, at, begin, end, size, edge.data());
+// edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end; and what
+// they have with longer runs of labels.
+template <class AnyRows, class Real, class Sum>
+TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Ngrams* ngrams, const ChainData& data,
+                               std::size_t begin, std::size_t end, std::size_t stride, Real* emit, std::vector<Real>& edge,
+                               TokenRuns<Sum>& runs) {
+  const bool by_token = data.pairs_by_token();
+  if (by_token) share_edges(shared, size, end - begin, edge);
+  if (data.histories)
+    runs.fill(rows, data.edge_attributes, begin, end, ngrams->size(), size, by_token ? edge.data() : nullptr, emit, stride);
+  else if (by_token)
+    add_rows(rows, data.edge_attributes, begin, end, size, edge.data());
 }
 
 // The sentence [begin, end), which has a token at least; it lives in `to`. `kListed`: tokens have lists of labels, and other
@@ -82,13 +88,8 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& 
     parts.fold(n, to.emit.data());
   }
   const std::size_t n_pairs = (labels.n_labels + 1) * labels.stride;
-  if (data.histories) {
-    if (data.has_pairs) share_edges(labels.edge, n_pairs, n, to.edge);
-    to.runs.fill(edge_rows, data.edge_attributes, begin, end, labels.ngrams->ngrams->size(), n_pairs,
-                 data.has_pairs ? to.edge.data() : nullptr, to.emit.data(), labels.stride);
-  } else if (data.edge_attributes.starts) {
-    fill_edges(edge_rows, labels.edge, n_pairs, data.edge_attributes, begin, end, to.edge);
-  }
+  fill_edges(edge_rows, labels.edge, n_pairs, labels.ngrams ? labels.ngrams->ngrams : nullptr, data, begin, end, labels.stride,
+             to.emit.data(), to.edge, to.runs);
   ChainView<float> chain = to.chain(labels, data.sets, begin, n, data.pairs_by_token());
   if (data.histories) to.add_runs(chain);
   return chain;

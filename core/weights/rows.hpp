@@ -51,7 +51,7 @@ TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at,
   }
 }
 
-// Which rows are heavy, and their vectors.
+// Which rows are heavy, and their vectors; where all rows are, those that are there.
 template <class Real>
 class HeavyRows {
  public:
@@ -63,6 +63,21 @@ class HeavyRows {
     for (std::size_t a = 0; a < n_attributes; ++a) number_[a] = has(static_cast<std::int32_t>(a)) ? n++ : -1;
     vectors_.assign(static_cast<std::size_t>(n) * stride, 0);
   }
+  // None is there yet, make() makes one.
+  HeavyRows(std::size_t n_attributes, std::size_t stride) : stride_(stride), number_(n_attributes, -1) {}
+  Real* make(std::int32_t attribute) {
+    if (number_[attribute] < 0) {
+      number_[attribute] = static_cast<std::int32_t>(size());
+      vectors_.resize(vectors_.size() + stride_);
+    }
+    return vector(number_[attribute]);
+  }
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
+    if (const Real* row = find(attribute)) add_heavy(row, stride_, value, out);
+  }
+  void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(number_.data() + attribute); }
+  void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
+
   // The weights of all rows, by slots.
   template <class Label>
   void set(const Label* labels, const Real* weights) {
@@ -71,11 +86,13 @@ class HeavyRows {
   }
 
   TRELLIS_INLINE bool has(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute] >= least_; }
+  std::size_t n_attributes() const { return number_.size(); }
   // Heavy rows are numbered; -1 for a light one.
   std::int32_t number(std::int32_t attribute) const { return number_[attribute]; }
   std::size_t size() const { return vectors_.size() / stride_; }
   std::size_t stride() const { return stride_; }
   const Real* of(std::int32_t attribute) const { return vector(number_[attribute]); }
+  const Real* find(std::int32_t attribute) const { return number_[attribute] < 0 ? nullptr : of(attribute); }
   Real* vector(std::size_t number) { return vectors_.data() + number * stride_; }
   const Real* vector(std::size_t number) const { return vectors_.data() + number * stride_; }
 

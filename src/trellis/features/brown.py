@@ -74,6 +74,12 @@ def brown_clusters(
             told(done, len(order))
 
     n_threads = thread_count(n_threads)
-    class_of, paths = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=progress)
+    class_of, merges = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=progress)
+    paths, members = [""] * (len(merges) + 1), [[c] for c in range(len(merges) + 1)]
+    for first, second in merges:  # the tree of merges, from its leaves on
+        for bit, joined in (("0", first), ("1", second)):
+            for c in members[joined]:
+                paths[c] = bit + paths[c]
+        members[first] += members[second]
     strings = words.values.at(order.astype(np.int32))
     return WordClusters(strings, counts[order].tolist(), [paths[c] for c in class_of])

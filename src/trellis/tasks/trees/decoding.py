@@ -153,12 +153,9 @@ class PhraseModel:
     @cached_property
     def native(self) -> _core.PhraseDecoder:
         """Checked for native code; ValueError or LookupError if it makes no sense."""
-        columns, n_columns = rule_columns(self.grammar)
         return _core.PhraseDecoder(
             pruner_of(self.grammar, self.coarse, self.prune),
-            columns,
-            n_columns,
-            self.base,
+            {**rule_columns(self.grammar), "base": self.base},
             self.rows,
             self.vocabulary.plan(),
             self.tables,
@@ -256,7 +253,7 @@ class PhraseModel:
         grammar, strings = self.grammar, words.strings(0)
         n_rules = grammar.n_rules - len(grammar.tags)
         steps = [step for step in derivation if step[0] < n_rules]
-        columns, _ = rule_columns(grammar)
+        columns = rule_columns(grammar)["columns"]
         sites = np.array([site for _, i, k, j in steps for site in ((i, j), (k, 0))], np.int32).reshape(-1, 2)
         starts, _, ids = self.native.attributes(words.tagged, words.columns, sites)
         weights = [
@@ -293,7 +290,7 @@ def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePr
     return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
 
 
-def rule_columns(grammar: Grammar) -> tuple[Ints, int]:
+def rule_columns(grammar: Grammar) -> dict[str, Any]:
     """[n_rules, 2] the columns of rows that a rule has, -1 for none, and how many columns there are.
 
     First come the phrases: a rule has the column of its parent, or of the top of its chain; then the rules themselves.
@@ -305,4 +302,4 @@ def rule_columns(grammar: Grammar) -> tuple[Ints, int]:
     own = np.stack([grammar.unary[:, 0], np.arange(n_unary) + n_phrases + n_binary], 1)
     chains = np.array([grammar.is_chain(u) for u in range(n_unary)], bool)
     columns[n_binary : n_binary + n_unary][chains] = own[chains]
-    return columns, n_phrases + n_binary + n_unary
+    return {"columns": columns, "n_columns": n_phrases + n_binary + n_unary}

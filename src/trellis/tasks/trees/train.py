@@ -86,7 +86,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     native = _core.PhraseExamples(
         pruner, words, right_starts, right, vocabulary.plan(), coded, False, settings.n_threads
     )
-    weighted = (native, *rule_columns(grammar), np.zeros(grammar.n_rules, np.float32))
+    weighted = (native, {**rule_columns(grammar), "base": np.zeros(grammar.n_rules, np.float32)})
 
     def objective() -> Any:
         vector = _core.PhraseObjective(*weighted)
@@ -167,7 +167,7 @@ class PhraseStart:
         """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
         starts, columns = learnt["rows.starts"], learnt["rows.labels"]
         attributes, carried, weights = self._carried()
-        n_columns = rule_columns(self.grammar)[1]
+        n_columns = rule_columns(self.grammar)["n_columns"]
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(np.int64)))
         numbers, _ = numbers_of(
             (rows * n_columns + columns).astype(np.uint64),
