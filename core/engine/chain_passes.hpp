@@ -91,8 +91,8 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
           TRELLIS_ASSUME(t >= order);
           const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
           // A set of a few labels is cheaper one by one than by vectors over all labels.
-          if (LabelsAt::kAll) reduce_all<S>(row, leavers, known.stride);
-          else if (const auto targets = labels_at(t); targets.size() * kPadding > known.stride) reduce_all<S>(row, leavers, known.stride);
+          if (const auto targets = labels_at(t); LabelsAt::kAll || targets.size() * kPadding > known.stride)
+            reduce_all<S>(row, leavers, known.stride);
           else reduce_listed<S>(row, leavers, targets);
         }
       }
@@ -107,9 +107,9 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
 //   order 1   after_t[z]    = emit_t[z] · beta_t[z],                  beta_{t-1}[y]    = sum_z edge_t[y][z] · after_t[z]
 //   order 2   after_t[y][z] = edge_t[y][z] · emit_t[z] · beta_t[y][z],  beta_{t-1}[x][y] = sum_z tri[x][y][z] · after_t[y][z]
 //
-// over all labels, from the last beta ([rows of the last token, stride], overwritten) back. Transposed tables: edges [L, stride] of z
-// and y before it, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and x before them. `after` is of all tokens as
-// alpha is; `turned` is [stride, stride] and used at order 2. visit(t, beta, n_rows) is called for each token before
+// over all labels, from the last beta ([rows of the last token, stride], overwritten) back. Transposed tables: edges
+// [L, stride] of z and y before it, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and x before
+// them. `after` is of all tokens as alpha is; `turned` is [stride, stride] and used at order 2. visit(t, beta, n_rows) is called for each token before
 // its beta is overwritten.
 template <class S, class Real, class Visit>
 TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Real* edges, const Real* triples, Real* beta, Real* turned,
@@ -132,7 +132,8 @@ TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Real* edges, co
       reduce_all<S>(Row<Real>{here, 1, table, stride, nullptr, nullptr, beta}, all, stride);
     } else if (t > 1) {
       for (std::size_t y = 0; y < L; ++y)
-        reduce_all<S>(Row<Real>{here + y * stride, 1, triples + y * L * stride, stride, nullptr, nullptr, turned + y * stride}, all, stride);
+        reduce_all<S>(Row<Real>{here + y * stride, 1, triples + y * L * stride, stride, nullptr, nullptr, turned + y * stride},
+                      all, stride);
       transpose(turned, stride, L, L, beta, stride);
     } else {
       for (std::size_t y = 0; y < stride; ++y) beta[y] = S::template zero<Real>;

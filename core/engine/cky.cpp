@@ -65,9 +65,11 @@ TRELLIS_INLINE void CkySums::each_rule(std::size_t left, std::size_t j, Visit vi
 template <class Visit>
 void CkySums::each_split(std::size_t i, std::size_t j, Visit visit) const {
   for (std::size_t k = i + 1; k < j; ++k) {
-    const std::size_t left = cell_of(i, k), right = cell_of(k, j), width = j - k == 1 ? stride_ : phrase_stride_;  // only words have tags
+    const std::size_t left = cell_of(i, k), right = cell_of(k, j);
+    const std::size_t width = j - k == 1 ? stride_ : phrase_stride_;  // only words have tags
     const std::span<const std::int32_t> lefts(alive_.data() + alive_starts_[left], alive_starts_[left + 1] - alive_starts_[left]);
-    if (!lefts.empty() && has_top_[right]) visit(left, right, Children{lefts, tops_.data() + left * stride_, tops_.data() + right * stride_, width});
+    if (!lefts.empty() && has_top_[right])
+      visit(left, right, Children{lefts, tops_.data() + left * stride_, tops_.data() + right * stride_, width});
   }
 }
 
@@ -114,7 +116,9 @@ double CkySums::sum(const WordTags& words) {
 void CkySums::combine(std::size_t i, std::size_t j) {
   const std::size_t cell = cell_of(i, j);
   double& reference = scales_[cell] = -std::numeric_limits<double>::infinity();
-  each_split(i, j, [&](std::size_t left, std::size_t right, const Children&) { reference = std::max(reference, scales_[left] + scales_[right]); });
+  each_split(i, j, [&](std::size_t left, std::size_t right, const Children&) {
+    reference = std::max(reference, scales_[left] + scales_[right]);
+  });
   find_lefts(i, j);
   each_split(i, j, [&](std::size_t left, std::size_t right, const Children& of) {
     add_products(of, exp(scales_[left] + scales_[right] - reference), stride_, pairs_.data());
@@ -179,8 +183,8 @@ void CkySums::hand_down(std::size_t i, std::size_t j) {
     each_rule(static_cast<std::size_t>(b), j, [&](std::int32_t parent, std::int32_t right, double p) { row[right] += p * out[parent]; });
   }
   each_split(i, j, [&](std::size_t left, std::size_t right, const Children& of) {
-    add_outside(of, exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(), out_tops_.data() + left * stride_,
-                out_tops_.data() + right * stride_);
+    add_outside(of, exp(scales_[left] + scales_[right] - scales_[cell]), stride_, pairs_.data(),
+                out_tops_.data() + left * stride_, out_tops_.data() + right * stride_);
   });
 }
 

@@ -75,7 +75,8 @@ namespace {
 // log Z of the sentence in `w` over the labels that `allowed` lists, and its marginals if they are wanted; those must be zero.
 double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
   if (HistoryTables* with = w.histories.get())
-    return with->tables.sum(n, w.emit.data(), w.token_edge(), with->by_token ? &with->ngrams : nullptr, allowed, with->work, wanted);
+    return with->tables.sum(n, w.emit.data(), w.token_edge(), with->by_token ? &with->ngrams : nullptr, allowed, with->work,
+                            wanted);
   Expectations<double> x;
   x.node = wanted.node, x.token_pairs = wanted.token_pairs;
   const double log_z = sum_product(w.factors, w.emit.data(), n, w.token_edge(), 1.0, w.passes, wanted.any() ? &x : nullptr);

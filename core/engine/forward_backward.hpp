@@ -49,8 +49,8 @@ struct SpanQuery {
   std::int32_t type;
 };
 
-// Writes the probability of each of n spans, summed over all paths that have exactly that span, and returns log Z, as marginals does; 0
-// if all paths are forbidden (span_sums.cpp).
+// Writes the probability of each of n spans, summed over all paths that have exactly that span, and returns log Z, as
+// marginals does; 0 if all paths are forbidden (span_sums.cpp).
 double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities);
 

@@ -60,8 +60,8 @@ struct ChainGraph {
 };
 
 template <class Real, class LabelsAt>
-std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::size_t k, Workspace<Real>& work, std::int32_t* paths,
-                 Real* scores) {
+std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::size_t k, Workspace<Real>& work,
+                 std::int32_t* paths, Real* scores) {
   Real* delta = grow(work.delta, chain.n_tokens * chain.token_size());
   search_dense(chain, delta, nullptr);
   ChainGraph<Real, LabelsAt> graph{chain, labels_at, delta};

@@ -15,7 +15,8 @@ bool on_lattice(const ChainView<Real>& chain) {
   return true;
 }
 
-// The states and steps of a chain on its lattice; the steps into a token's states stand together. N-grams are remembered up to `longest` labels.
+// The states and steps of a chain on its lattice; the steps into a token's states stand together. N-grams are remembered up to
+// `longest` labels.
 template <class Real>
 void lay_out(const ChainView<Real>& chain, StateTable<Real>& work, std::size_t longest = 0xffff);
 // As state_paths.hpp and state_sums.hpp have them, after lay_out.

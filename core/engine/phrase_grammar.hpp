@@ -113,8 +113,8 @@ struct WordTags {
   }
 };
 
-// Spans i .. j of a sentence, 0 <= i < j <= n, have numbers: all that end at 1, all that end at 2, ..., the shortest of each first. So a
-// span comes after all that it is made of.
+// Spans i .. j of a sentence, 0 <= i < j <= n, have numbers: all that end at 1, all that end at 2, ..., the shortest of each
+// first. So a span comes after all that it is made of.
 inline std::size_t cell_of(std::size_t i, std::size_t j) { return j * (j - 1) / 2 + (j - 1 - i); }
 inline std::size_t n_cells(std::size_t n) { return n * (n + 1) / 2; }
 

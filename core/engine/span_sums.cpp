@@ -5,16 +5,16 @@
 namespace trellis {
 namespace {
 
-// Whether a path that has a span may have y, z at t - 1, t, for t from its begin to its end: only labels of its type inside, cuts at its
-// borders and none within.
+// Whether a path that has a span may have y, z at t - 1, t, for t from its begin to its end: only labels of its type inside,
+// cuts at its borders and none within.
 bool may_have(const SpanQuery& span, const SpanLabels& labels, std::size_t L, std::size_t t, std::size_t y, std::size_t z) {
   const auto begin = static_cast<std::size_t>(span.begin), end = static_cast<std::size_t>(span.end);
   if (t < end && labels.type_of[z] != span.type) return false;
   return y == L || (labels.cut[y * L + z] != 0) == (t == begin || t == end);
 }
 
-// Of a chain of order 1 whose sums by products are in `work`. What comes before the span is in alpha, what comes after it in `after`;
-// sums[z] over all beginnings of such paths with z at t:
+// Of a chain of order 1 whose sums by products are in `work`. What comes before the span is in alpha, what comes after it in
+// `after`; sums[z] over all beginnings of such paths with z at t:
 //
 //   sums_t[z] = (sum_y sums_{t-1}[y] · edge_t[y][z]) · emit_t[z], for the y, z that they may have;   after the span · after_t[z]
 double sum_between(std::size_t T, const SumWorkspace& work, const SpanLabels& labels, const SpanQuery& span) {
@@ -40,8 +40,8 @@ double sum_between(std::size_t T, const SumWorkspace& work, const SpanLabels& la
 
 }  // namespace
 
-// At order 1 by one recursion over the tokens of a span. Where more labels reach over its borders, or products vanish: log Z of the paths
-// that have it, less log Z of all.
+// At order 1 by one recursion over the tokens of a span. Where more labels reach over its borders, or products vanish: log Z of
+// the paths that have it, less log Z of all.
 double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;

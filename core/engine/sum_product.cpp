@@ -55,10 +55,11 @@ class Losses {
   double fallen_ = 1, product_ = 1, logs_ = 0;
 };
 
-// The forward pass over one sentence, potentials emit [n, stride] and edges [n, L+1, stride] of each token or null, into w.alpha, w.end,
-// and its factors into w.emit and w.edge. Returns log Z; minus infinity where factors underflowed.
+// The forward pass over one sentence, potentials emit [n, stride] and edges [n, L+1, stride] of each token or null, into
+// w.alpha, w.end, and its factors into w.emit and w.edge. Returns log Z; minus infinity where factors underflowed.
 template <class Real>
-TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, std::size_t n, const Real* token_edge, PassScratch<Real>& w) {
+TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, std::size_t n, const Real* token_edge,
+                                     PassScratch<Real>& w) {
   const std::size_t L = f.n_labels, stride = f.stride, cells = (L + 1) * stride, size = f.tri.empty() ? stride : L * stride;
   grow(w.emit, n * stride), grow(w.alpha, n * size), grow(w.after, n * size), grow(w.beta, size), grow(w.end, stride);
   if (!f.tri.empty()) grow(w.turned, stride * stride), grow(w.columns, n * stride);
@@ -129,7 +130,8 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
     for (std::size_t t = 0; t < n; ++t)
       transpose(w.edge.data() + t * cells, stride, L, L, w.edge_transposed.data() + t * cells, stride);
   }
-  for (std::size_t row = 0; row < (second && n > 1 ? L : 1); ++row) std::copy_n(w.end.data(), stride, w.beta.data() + row * stride);
+  for (std::size_t row = 0; row < (second && n > 1 ? L : 1); ++row)
+    std::copy_n(w.end.data(), stride, w.beta.data() + row * stride);
   // P(z at t) = alpha_t[z] beta_t[z], at order 2 summed over y;   order 2: P(y, z at t) = alpha_t[y][z] beta_t[y][z]
   const auto visit = [&](std::size_t t, const Real* beta, std::size_t n_rows) TRELLIS_INLINE_LAMBDA {
     Real* node = x->node + t * stride;

@@ -214,7 +214,9 @@ class Hypergraphs:
         self.edge_starts: Longs = starts_of([graph.n_edges for graph in self.graphs])
         self.node_starts: Longs = starts_of([graph.n_nodes for graph in self.graphs])
         sizes = _joined([np.diff(graph.tail_starts) for graph in self.graphs], np.int64)
-        heads, tails = (_joined([getattr(graph, name) for graph in self.graphs], np.int32) for name in ("heads", "tails"))
+        heads, tails = (
+            _joined([getattr(graph, name) for graph in self.graphs], np.int32) for name in ("heads", "tails")
+        )
         # The core has edges in the order of their heads.
         self._order: Longs = np.lexsort((heads, np.repeat(np.arange(len(self)), np.diff(self.edge_starts))))
         tail_starts, places = runs_of(starts_of(sizes), self._order)
