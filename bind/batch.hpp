@@ -66,7 +66,7 @@ struct ChainBatch {
  private:
   void check_token_ngrams() const {
     const auto& [first, nodes, scores] = *tables.token_ngrams;
-    require(tables.ngrams && first.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of single tokens do not fit");
+    require(tables.ngrams && first.size() == n_tokens + 1 && nodes.size() == scores.size(), "n-grams of tokens that do not fit");
     check_starts(first, nodes.size());
     require(all_below(nodes, tables.ngrams->ngrams.size()), "an n-gram out of range");
     std::vector<std::uint32_t> here;  // the n-grams of a token

@@ -159,7 +159,8 @@ struct PyTreeModel {
     std::size_t first = 0;
     for (std::size_t t = 0; t < n; ++t) {
       std::int64_t most = -1;
-      for (std::uint64_t i = 0; i < core.keys.tables[t].n_slots; ++i) most = std::max<std::int64_t>(most, core.keys.tables[t].ids[i]);
+      const FrozenTable& table = core.keys.tables[t];
+      for (std::uint64_t i = 0; i < table.n_slots; ++i) most = std::max<std::int64_t>(most, table.ids[i]);
       core.first.push_back(first);
       first += static_cast<std::size_t>(most + 1) * core.columns[t];
     }
@@ -199,7 +200,8 @@ struct PyTreeModel {
     std::vector<double> scores;
   };
   // Up to k best trees of each sentence, each with the best labels of its arcs: heads, labels, scores.
-  std::tuple<Out<std::int32_t>, Out<std::int32_t>, Out<double>> best(const PyArcData& data, std::size_t k, std::size_t n_threads) const {
+  using Found = std::tuple<Out<std::int32_t>, Out<std::int32_t>, Out<double>>;
+  Found best(const PyArcData& data, std::size_t k, std::size_t n_threads) const {
     require(data.plan == plan, "sentences of another plan");
     for (std::size_t i = 0; k > 1 && i < data.size(); ++i) check_forest(data.length(i));
     std::vector<Trees> found(data.size());
