@@ -117,12 +117,12 @@ TEST(folded_arcs_score_as_single_templates) {
     frozen.columns = columns_of(plan);
     for (std::size_t t = 0; t < plan.places.templates.size(); ++t) {
       frozen.keys.tables.push_back({tables.keys.data() + tables.starts[t], tables.ids.data() + tables.starts[t],
-                               static_cast<std::uint64_t>(tables.starts[t + 1] - tables.starts[t] - 1)});
+                               static_cast<std::uint64_t>(tables.starts[t + 1] - tables.starts[t])});
       frozen.first.push_back(values.size());
       values.insert(values.end(), weights.values[t].weights.begin(), weights.values[t].weights.end());
     }
     frozen.values = values.data();
-    frozen.keys.folds.push_back({folds.keys.data(), folds.ids.data(), folds.keys.size() - 1});
+    frozen.keys.folds.push_back({folds.keys.data(), folds.ids.data(), folds.keys.size()});
     const FoldedArcs folded(plan, frozen);
     ArcScorer<GrowingPlaces> one_by_one(plan, weights);
     ArcScorer<FoldedArcs> at_once(folded.arc_plan, folded);

@@ -56,7 +56,12 @@ struct Sample : testing::RandomSets {
     left.set_of_token = set_of_token, left.starts = starts, left.labels = labels;
     LevelSentence sentence;
     std::copy(level_emit.begin(), level_emit.end(), sentence.emit(T, stride));
-    prune_levels(levels, margins, T, sentence, left);
+    for (std::size_t k = 0; k < n_levels; ++k) {
+      sentence.open(k + 1, left.view(), T);
+      sentence.lay_out(levels);
+      left.clear();
+      sentence.prune(margins[k], false, left);
+    }
     allowed = left.view();
     ngram_scores = {&ngrams, scores.data(), nullptr, seed % 3 ? &by_token : nullptr};
     chain = {{L, stride, edge.data(), nullptr, seed % 7 ? end.data() : nullptr, &ngram_scores}, T, emit.data(), nullptr, &allowed};

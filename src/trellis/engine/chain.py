@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from trellis import _core
 from trellis._support.arrays import Bools, Bytes, Doubles, Floats, Ints, LabelSets, Lists, Longs, starts_of
-from trellis.engine.weights import LANES
+from trellis.engine.weights import LANES, padded
 
 Scores = Doubles | Floats
 
@@ -79,7 +79,9 @@ def with_stride(table: Any) -> Any:
     """A table whose rows over labels are padded to the core's stride; None stays None."""
     if table is None or table.shape[-1] % LANES == 0:
         return table
-    return np.pad(table, [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % LANES)])
+    out = np.zeros((*table.shape[:-1], padded(table.shape[-1])), table.dtype)
+    out[..., : table.shape[-1]] = table
+    return out
 
 
 class TokenNgrams(NamedTuple):
@@ -124,7 +126,8 @@ class Tables(NamedTuple):
         tables: Any = (table if table is None else table.astype(np.float64, copy=False) for table in self[:4])
         given = self.token_ngrams
         ngrams = None if given is None else given._replace(scores=given.scores.astype(np.float64, copy=False))
-        return Tables(*tables, self.ngrams, ngrams)
+        emit, edge, tri, end = tables
+        return Tables(emit, edge, tri, end, self.ngrams, ngrams)
 
     @property
     def potentials(self) -> Potentials:

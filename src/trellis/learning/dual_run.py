@@ -173,7 +173,8 @@ class _Sequences:
         differ = (right != wrong) & (order > 0)
         keys = self.number[differ, None] * size + np.stack([right[differ], wrong[differ]], axis=1)
         keys, counts = _sums(keys, np.broadcast_to([1.0, -1.0], keys.shape))
-        return np.bincount(keys % size, counts * self.alphas[keys // size], size).reshape(shape)
+        sums = np.bincount(keys % size, counts * self.alphas[keys // size], size)
+        return np.asarray(sums.reshape(shape), np.float64)
 
 
 def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
