@@ -27,7 +27,7 @@ void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 // goes no further: a path well above what was left out before it was narrowed is its best.
 template <class Real>
 void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  constexpr std::size_t kFewLabels = 32;  // whose pairs cost no more than finding out which of them to drop
+  constexpr std::size_t kFewLabels = 64;  // whose pairs cost no more than finding out which of them to drop
   Real reached = chain.allowed || chain.n_labels <= kFewLabels ? kForbidden<Real> : bound_labels(chain, work);
   keep_pairs(chain, work, reached - work.slack);
   reached = std::max(reached, look_ahead(chain, work));

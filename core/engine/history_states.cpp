@@ -69,7 +69,7 @@ TRELLIS_INLINE void look_back_any(const RelaxedChain<Real>& relaxed, std::size_t
 }
 // The labels z with which a number and what rows (null: nothing) give together is `least` or more; gives how many there are.
 template <class Real>
-TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,
+TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real*, 3> rows, std::size_t n_labels, Real least,
                                               std::int32_t* labels) {
   std::size_t n = 0;
   for (std::size_t first = 0; first < n_labels; first += kLanes<Real>) {
@@ -91,7 +91,7 @@ TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real
                                 std::span<const LabelPair> pairs, Real* ahead) {                                             \
     look_back_any(relaxed, stride, base, pairs, ahead);                                                                      \
   }                                                                                                                          \
-  TRELLIS_CLONES std::size_t find_promising(Real number, std::array<const Real*, 5> rows, std::size_t n_labels, Real least,  \
+  TRELLIS_CLONES std::size_t find_promising(Real number, std::array<const Real*, 3> rows, std::size_t n_labels, Real least,  \
                                             std::int32_t* labels) {                                                          \
     return find_promising_any(number, rows, n_labels, least, labels);                                                        \
   }
@@ -100,7 +100,7 @@ TRELLIS_FOR_REALS(TRELLIS_KERNELS)
 // One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few are left for
 // which n-grams are looked up.
 template <class Real>
-void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, Real least, const Real* gains) {
+void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, Real least) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const bool bounded = least > kForbidden<Real>;
@@ -118,7 +118,7 @@ void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_
       const Real *edge = chain.edge_at(t, y), *follows = bounded ? w.ahead_of(chain, t, relaxed.before(y)) : nullptr;
       if (bounded) {
         const Real* longer = t ? relaxed.row(relaxed.before(ngrams, state), y, chain.stride) : nullptr;
-        const std::array rows{edge, emit, follows, longer, gains && t ? gains + y * chain.stride : nullptr};
+        const std::array<const Real*, 3> rows{t ? w.base_of(chain, t, y) : edge, t ? longer : emit, t ? nullptr : follows};
         labels.n = find_promising(alpha, rows, chain.n_labels, least, w.labels.data());
       }
       for (std::size_t j = 0; j < labels.size(); ++j) {
@@ -223,7 +223,7 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
       }
       const Real* edge = work.edges.data() + ((by_token ? t * (L + 1) : 0) + y) * stride;
       const Real before = t ? work.best[(t - 1) * stride + y] : 0;
-      const std::array<const Real*, 5> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
+      const std::array<const Real*, 3> rows{edge, work.best.data() + (2 * T - 1 - t) * stride};
       keep(y, ListedLabels{work.labels.data(), find_promising(before, rows, L, least, work.labels.data())});
     }
     work.pairs_at.emplace_back(begin, work.pairs.size() - begin);
@@ -231,16 +231,20 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
 }
 
 // What may follow labels x, y at most:
-//   ahead_{t-1}[x][y] = max_z most[x][y][z] + ((edge_t[y][z] + emit_t[z]) + ahead_t[y][z]) + more_t[y][z]
+//   base_t[y][z] = (edge_t[y][z] + emit_t[z]) + ahead_t[y][z] + gains_t[y][z]
+//   ahead_{t-1}[x][y] = max_z most[x][y][z] + base_t[y][z]
 template <class Real>
 Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const RelaxedChain<Real>& relaxed = chain.ngrams->relaxed;
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, size_of_token = relaxed.n_before * stride;
   const std::size_t after_none = relaxed.after_none(L);
-  work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(L * stride);
+  work.ahead.resize(std::max(work.ahead.size(), T * size_of_token)), work.base.resize(std::max(work.base.size(), T * L * stride));
+  work.asked.clear();
   const auto pairs_at = [&](std::size_t t) {
     return std::span(work.pairs).subspan(work.pairs_at[t].first, work.pairs_at[t].second);
   };
+  std::array<std::pair<std::size_t, std::size_t>, 2> known{};  // the pairs for which work.asked was made
+  std::size_t n_going = 0;                                      // labels y that some pair goes on from: those of its first pairs
   for (std::size_t t = T; t-- > 0;) {
     Real* ahead = work.ahead_of(chain, t, 0);
     std::fill_n(ahead, size_of_token, kForbidden<Real>);
@@ -252,25 +256,26 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
       chain.allowed ? end_with(labels_of(*chain.allowed, t)) : end_with(AllLabels{L});
       continue;
     }
-    work.asked.clear();
-    std::size_t last = L;  // labels y that some pair goes on from
-    work.goes_on.assign(L, 0);
+    if (const std::array pairs{work.pairs_at[t], work.pairs_at[t + 1]}; work.asked.empty() || pairs != known) {
+      known = pairs;
+      work.asked.clear(), work.goes_on.assign(L, 0);
+      for (const auto [y, z] : pairs_at(t + 1))
+        if (!std::exchange(work.goes_on[y], 1)) work.asked.push_back({static_cast<std::uint32_t>(after_none), y});
+      std::size_t n = n_going = work.asked.size();
+      work.asked.resize(n + pairs_at(t).size() + 1);
+      for (const LabelPair& pair : pairs_at(t)) work.asked[n] = pair, n += relaxed.n_before > 1 && work.goes_on[pair.y];
+      work.asked.resize(n);
+      while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
+    }
     with_gains(chain, t + 1, work, [&](const Real* gains) {
-      for (const auto [y, z] : pairs_at(t + 1)) {
-        if (y == last) continue;
-        last = y, work.goes_on[y] = 1;
-        work.asked.push_back({static_cast<std::uint32_t>(after_none), y});
+      for (std::size_t i = 0; i < n_going; ++i) {
+        const std::size_t y = work.asked[i].y;
         const Real *edge = chain.edge_at(t + 1, y), *emit = chain.emit_at(t + 1), *follows = work.ahead_of(chain, t + 1, relaxed.before(y));
-        Real* base = work.base.data() + y * stride;
-        for (std::size_t i = 0; i < stride; ++i) base[i] = (edge[i] + emit[i]) + follows[i] + (gains ? gains[y * stride + i] : 0);
+        Real* base = work.base_of(chain, t + 1, y);
+        for (std::size_t z = 0; z < stride; ++z) base[z] = (edge[z] + emit[z]) + follows[z] + (gains ? gains[y * stride + z] : 0);
       }
     });
-    std::size_t n = work.asked.size();
-    work.asked.resize(n + pairs_at(t).size() + 1);
-    for (const LabelPair& pair : pairs_at(t)) work.asked[n] = pair, n += relaxed.n_before > 1 && work.goes_on[pair.y];
-    work.asked.resize(n);
-    while (work.asked.size() % kLanes<Real>) work.asked.push_back(work.asked.back());
-    look_back(relaxed, stride, work.base.data(), work.asked, ahead);
+    look_back(relaxed, stride, work.base_of(chain, t + 1, 0), work.asked, ahead);
   }
   work.path.resize(T);
   Real size = 1;
@@ -299,7 +304,7 @@ Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Re
   if (work.place.size() < ngrams.size()) work.place.resize(ngrams.size(), -1);
   Real lost = kForbidden<Real>;
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
-    with_gains(chain, t, work, [&](const Real* gains) { advance(chain, work, t, least, gains); });
+    advance(chain, work, t, least);
     lost = std::max(lost, narrow(chain, work, t, width));
     work.state_starts.push_back(work.states.size());
   }

@@ -21,8 +21,8 @@ struct HistoryWorkspace : StateTable<Real> {
   std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
   Real slack = 0;                           // far above what rounding adds up to
   std::size_t few = 16;                     // states per token that are tried first
-  std::vector<Real> base;                   // [L, stride] of look_ahead
-  std::vector<LabelPair> asked;             // and pairs whose future it asks for
+  std::vector<Real> base;                   // [T, L, stride] what label pairs give and may be followed by, without longer n-grams
+  std::vector<LabelPair> asked;             // pairs whose future look_ahead asks for
   std::vector<std::uint8_t> goes_on;        // [L]
   std::vector<std::int32_t> labels;         // [L + 1]
   std::vector<Real> token_scores, gains;    // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_gains
@@ -32,10 +32,13 @@ struct HistoryWorkspace : StateTable<Real> {
   Real last_gap = 1;                        // between the best and the k-th best path of the sentence before
 
   // What grows with the length of a sentence.
-  std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }
+  std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + base.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }
   // What may follow labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
     return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;
+  }
+  Real* base_of(const ChainView<Real>& chain, std::size_t t, std::size_t y) {
+    return base.data() + (t * chain.n_labels + y) * chain.stride;
   }
 };
 
