@@ -96,6 +96,7 @@ TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real
     return find_promising_any(number, rows, n_labels, least, labels);                                                        \
   }
 TRELLIS_FOR_REALS(TRELLIS_KERNELS)
+#undef TRELLIS_KERNELS
 
 // One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few are left for
 // which n-grams are looked up.

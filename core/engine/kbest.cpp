@@ -97,5 +97,6 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>&
 #define TRELLIS_INSTANCE(Real) \
   template std::size_t k_best(const ChainView<Real>&, std::size_t, Workspace<Real>&, std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
+#undef TRELLIS_INSTANCE
 
 }  // namespace trellis

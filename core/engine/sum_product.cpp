@@ -188,5 +188,6 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
     return sum_product_any(factors, emit, n, token_edge, weight, w, x);                                                       \
   }
 TRELLIS_FOR_REALS(TRELLIS_RUN)
+#undef TRELLIS_RUN
 
 }  // namespace trellis

@@ -95,6 +95,7 @@ TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int3
 #define TRELLIS_RUN(Real) \
   TRELLIS_CLONES Real search_dense(const ChainView<Real>& chain, Real* delta, std::int32_t* path) { return run_any(chain, delta, path); }
 TRELLIS_FOR_REALS(TRELLIS_RUN)
+#undef TRELLIS_RUN
 
 template <class Real>
 Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t* path) {
@@ -105,5 +106,6 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
 
 #define TRELLIS_INSTANCE(Real) template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
+#undef TRELLIS_INSTANCE
 
 }  // namespace trellis
