@@ -41,7 +41,7 @@ struct GrowingPlaces : GrowingVocabulary {
   }
 };
 
-// Weights in one vector, of a model or of a learner by gradients: attribute i of template t has
+// Weights in one vector, those of a model or of a gradient-based learner: attribute i of template t has
 // values[first[t] + i · columns[t] ...].
 template <class Keys, class Real>
 struct FixedPlaces {
