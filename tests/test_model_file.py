@@ -15,6 +15,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -598,6 +599,20 @@ def test_one_wrong_bit_changes_a_digest(n: int) -> None:
         digests.add(_core.digest([content]))
         content[at // 8] ^= 1 << at % 8
     assert len(digests) == 8 * n + 1
+
+
+@pytest.mark.parametrize("by", [-100, 100])
+def test_a_file_whose_size_changes_while_it_is_read(by: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that grew or was cut after its size was asked for."""
+    path, tagger = tmp_path / "model", KINDS["plain"].train()
+    tagger.save(path)
+    stat = SimpleNamespace(st_size=path.stat().st_size + by)
+    monkeypatch.setattr(tensor_file.os, "fstat", lambda file: stat)
+    if by > 0:  # there is less than that
+        assert trellis.load(path) == tagger
+    else:
+        with pytest.raises(ModelError, match="cut short"):
+            trellis.load(path)
 
 
 def test_unaligned_tensors(rich: tuple[Kind, Tagger], tmp_path: Path) -> None:

@@ -142,12 +142,6 @@ class LabelSets(NamedTuple):
         sizes = [len(labels) for labels in numbers]
         return cls(np.array(set_of, np.int32), starts_of(sizes), np.array(flat, np.int32))
 
-    @classmethod
-    def only(cls, labels: npt.ArrayLike) -> LabelSets:
-        """One label for each token."""
-        path = np.ascontiguousarray(labels, np.int32)
-        return cls(np.arange(len(path), dtype=np.int32), np.arange(len(path) + 1), path)
-
     def at(self, tokens: npt.NDArray[Any]) -> LabelSets:
         """The sets of the given tokens, or of the words that stand at tokens."""
         return self._replace(set_of=self.set_of[tokens])

@@ -120,6 +120,13 @@ class Tables(NamedTuple):
             own = TokenNgrams(starts_of(sizes[0] + sizes[1]), nodes, scores)
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
+    def only(self, paths: npt.ArrayLike) -> LabelSets:
+        """Sets that allow the labels of given paths [T] alone; ValueError where these are no paths."""
+        labels, n = np.ascontiguousarray(paths, np.int32), self.edge.shape[1] - 1
+        if labels.shape != (len(self.emit),) or not ((labels >= 0) & (labels < n)).all():
+            raise ValueError(f"path: must have a label from 0 to {n - 1} for each of {len(self.emit)} tokens")
+        return LabelSets(np.arange(len(labels), dtype=np.int32), np.arange(len(labels) + 1), labels)
+
     @property
     def doubles(self) -> Tables:
         """The same in double precision, as sums need them."""
@@ -205,7 +212,7 @@ class Chains(NamedTuple):
 
     def path_scores(self, paths: npt.ArrayLike, n_threads: int = 1) -> Doubles:
         """The scores of given paths [n_tokens], added from left to right as all other methods add."""
-        return self._replace(allowed=LabelSets.only(paths)).best(n_threads).scores
+        return self._replace(allowed=self.tables.only(paths)).best(n_threads).scores
 
     def span_probabilities(
         self, type_of: Ints, cut: Bytes, spans: Longs, n_threads: int = 1, temperature: float = 1
@@ -242,4 +249,4 @@ class BeamChains(NamedTuple):
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
-        return self._replace(allowed=LabelSets.only(paths), width=1).best(n_threads).scores
+        return self._replace(allowed=self.tables.only(paths), width=1).best(n_threads).scores

@@ -49,7 +49,7 @@ def _taken(tables: KeyTables, table: int, wanted: npt.ArrayLike | None = None) -
     """The keys and numbers of a table in the order of the numbers, all or those wanted."""
     keys, ids, starts = tables
     here = slice(int(starts[table]), int(starts[table + 1]))
-    taken = np.flatnonzero(ids[here] >= 0 if wanted is None else np.isin(ids[here], wanted))
+    taken = np.flatnonzero(ids[here] >= 0 if wanted is None else np.isin(ids[here], wanted, kind="table"))
     taken = taken[np.argsort(ids[here][taken], kind="stable")]
     return keys[here][taken], ids[here][taken]
 

@@ -62,7 +62,7 @@ class SegmentChains(NamedTuple):
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
         """The scores of given labels [n_tokens], minus infinity where they are no segmentation."""
-        return self._replace(allowed=LabelSets.only(paths)).best(n_threads).scores
+        return self._replace(allowed=self.tables.only(paths)).best(n_threads).scores
 
     def best_labels(self, node: Doubles, n_threads: int) -> Ints:
         """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""

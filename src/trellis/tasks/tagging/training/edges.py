@@ -61,7 +61,7 @@ def runs_seen(
 
 
 def label_columns(ngrams: Ngrams, gold: Ints, starts: Longs, n: int, history: int) -> Ints:
-    """The column in edge rows of each token's label and the ``history`` labels before it; -1 if there is none."""
+    """For each token the column of the weights of its label and the ``history`` labels before it, or -1."""
     keys = np.append(ngrams.parents.astype(np.int64) << 16 | ngrams.labels, 1 << 62)  # the last one is nowhere
     order, tokens, pairs = np.argsort(keys), np.arange(len(gold)), (n + 1) * padded(n)
     since = tokens - np.repeat(starts[:-1], np.diff(starts))
