@@ -81,6 +81,16 @@ def test_huge_steps_come_to_an_end() -> None:
             booster.step(0, size, 1)
 
 
+def test_sentences_that_count_for_nothing_may_count_again() -> None:
+    """Steps far in one direction and back: the risk is that of all paths after each."""
+    problem, parameters, _, booster = started(ALL[0], "tight")
+    for size in (90.0, -180.0, 60.0, 75.0, -45.0):
+        for feature in (0, 1):
+            booster.step(feature, size, 1)
+        theory = Round(sentences_of(problem, parameters, booster.parameters))
+        assert booster.log_risk == pytest.approx(np.log(theory.risk), rel=1e-9)
+
+
 @pytest.mark.parametrize("name", FREE)
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_the_choice_is_that_of_the_theory(bound: str, name: str) -> None:

@@ -205,6 +205,27 @@ double sum_by_tables(const Sample<double>& sample, HistorySumsWorkspace& work, c
                     work, wanted);
 }
 
+// With more labels than whose pairs are all looked at: by bounds and without.
+TEST(bounds_drop_no_best_path_of_many_labels) {
+  for (unsigned seed = 0; seed < 24; ++seed)
+    for (const unsigned variant : {1u, 1u | 4u, 1u | 8u, 1u | 16u, 1u | 8u | 16u}) {
+      Sample<float> sample(7, 70, 3, variant, seed);
+      HistoryWorkspace<float> bounded, all;
+      BestListsScratch<float> lists;
+      constexpr std::size_t k = 9;
+      std::vector<std::int32_t> path(sample.T), other(sample.T), paths(k * sample.T), others(k * sample.T);
+      std::vector<float> scores(k), other_scores(k);
+      const float score = best_history(sample.chain, bounded, path.data());
+      const std::size_t n = k_best_histories(sample.chain, k, bounded, lists, paths.data(), scores.data());
+      sample.ngram_scores.relaxed = {};
+      CHECK(score == best_history(sample.chain, all, other.data()));
+      CHECK(path == other);
+      CHECK(n == k_best_histories(sample.chain, k, all, lists, others.data(), other_scores.data()));
+      CHECK(scores == other_scores);
+      CHECK(paths == others);
+    }
+}
+
 TEST(history_sums_are_those_of_enumeration) {
   HistorySumsWorkspace work;
   each_sample([&](std::size_t T, std::size_t L, std::size_t order, unsigned variant, unsigned seed) {
