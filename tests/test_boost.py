@@ -81,8 +81,8 @@ def test_huge_steps_come_to_an_end() -> None:
             booster.step(0, size, 1)
 
 
-def test_sentences_that_count_for_nothing_may_count_again() -> None:
-    """Steps far in one direction and back: the risk is that of all paths after each."""
+def test_steps_far_in_both_directions() -> None:
+    """The risk is that of all paths after each."""
     problem, parameters, _, booster = started(ALL[0], "tight")
     for size in (90.0, -180.0, 60.0, 75.0, -45.0):
         for feature in (0, 1):
