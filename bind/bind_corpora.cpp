@@ -69,6 +69,7 @@ std::vector<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 void Encoded::begin() {
   check_labels(n_labels);
   check_sentences(starts);
+  if (folder) spill = std::make_unique<Spill>(*folder), data.spill = spill.get();
   data.attributes = lists_from(lists, n_attributes, n_tokens());
   if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens());
   if (histories) {
@@ -143,6 +144,7 @@ void bind_corpora(nb::module_& module) {
              "Those n-grams that have a weight or are columns of edge rows, with all that are part of one: parents, last\n"
              "labels, weights; and the columns by their new numbers.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
+  module.def("give_back_pages", &Spill::give_back, "Leaves mapped memory to the system, which reads it again as needed.");
   nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def(by_name())
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")

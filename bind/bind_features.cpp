@@ -146,6 +146,18 @@ std::vector<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   return sizes;
 }
 
+// Keys of each table by their numbers.
+using KeyLists = std::vector<Array<std::uint64_t, 1>>;
+
+std::vector<std::vector<std::int32_t>> merged(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const KeyLists& tables,
+                                              const KeyLists& folds) {
+  const Plan plan = plan_from(plan_arrays);
+  check_plan(plan, vocabulary);
+  require(tables.size() == vocabulary.tables.size() && folds.size() == vocabulary.folds.size(), "keys of another vocabulary");
+  const auto spans = [](const KeyLists& lists) { return std::vector<span<const std::uint64_t>>(lists.begin(), lists.end()); };
+  return without_gil([&] { return merge(vocabulary, plan, spans(tables), spans(folds)); });
+}
+
 std::pair<FrozenArrays, FrozenArrays> freeze(const GrowingVocabulary& vocabulary, const Ints& rank) {
   require(rank.size() == static_cast<std::size_t>(vocabulary.first_numbers().back()), "rank needs one number per attribute");
   return {freeze_tables(vocabulary.tables, [&](std::int32_t id, std::int32_t base) { return rank(base + id); }),
@@ -213,6 +225,8 @@ void bind_features(nb::module_& module) {
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
       .def("extract", guarded(&extracted), "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
            "Number all attributes of a corpus: (starts, ids).")
+      .def("merge", guarded(&merged), "plan"_a, "tables"_a, "folds"_a,
+           "Adds the keys of another vocabulary of that plan, by their numbers; gives their numbers here, table by table.")
       .def("freeze", guarded(&freeze), "rank"_a, "(tables, folds), attributes renumbered.");
   module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
              "(row starts, labels, counts): the labels each attribute was seen with.");

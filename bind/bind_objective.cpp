@@ -10,29 +10,40 @@ using namespace trellis;
 std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n_threads) {
   require(parameters.size() == n_parameters, "one number per parameter");
   std::vector<double> out(n_sentences);
-  without_gil([&] { core->evaluate(parameters.data(), nullptr, n_threads, out.data(), nullptr); });
+  without_gil([&] { core->evaluate(parameters.data(), nullptr, n_threads, out.data(), FixedPoint(0), nullptr); });
   return out;
 }
 
-std::pair<Out<double>, Out<double>> PyObjective::gradient(const Doubles& parameters, const std::optional<Doubles>& weights,
-                                                          std::size_t n_threads) {
-  require(parameters.size() == n_parameters, "one number per parameter");
+WideWords PyObjective::bound(const std::optional<Doubles>& weights) const {
   check_weights(weights, n_sentences);
-  std::vector<double> out(n_sentences), slope(n_parameters);
-  without_gil([&] { core->evaluate(parameters.data(), data_of(weights), n_threads, out.data(), slope.data()); });
+  return words_of(core->bound(data_of(weights)));
+}
+
+std::pair<Out<double>, Out<std::int64_t>> PyObjective::sums(const Doubles& parameters, const std::optional<Doubles>& weights,
+                                                            int exponent, std::size_t n_threads) {
+  require(parameters.size() == n_parameters, "one number per parameter");
+  require(exponent >= -1000 && exponent <= 1000, "exponent must be from -1000 to 1000");
+  check_weights(weights, n_sentences);
+  std::vector<double> out(n_sentences);
+  std::vector<std::int64_t> slope(n_parameters);
+  without_gil([&] {
+    core->evaluate(parameters.data(), data_of(weights), n_threads, out.data(), FixedPoint(exponent), slope.data());
+  });
   return {std::move(out), std::move(slope)};
 }
 
 std::vector<double> PyObjective::pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
                                       const Longs& order, const std::optional<Doubles>& weights, double rate, double c1,
-                                      double c2, std::size_t batch, std::size_t n_threads) {
+                                      double c2, std::size_t batch, std::size_t n_threads, std::optional<std::size_t> head) {
   require(batch >= 1, "batch must be positive");
   require(parameters.size() == n_parameters && squares.size() == n_parameters, "one number per parameter");
   check_weights(weights, n_sentences);
-  check_order(order, n_sentences);
-  std::vector<double> out(n_sentences);
+  const std::size_t n = head.value_or(n_sentences);
+  require(n <= n_sentences, "head: more sentences than there are");
+  check_order(order, n);
+  std::vector<double> out(n);
   without_gil([&] {
-    core->pass({rate, c1, c2, batch}, order.data(), order.size(), data_of(weights), n_threads, parameters.data(), squares.data(),
+    core->pass({rate, c1, c2, batch}, n, order.data(), order.size(), data_of(weights), n_threads, parameters.data(), squares.data(),
                out.data());
   });
   return out;
@@ -45,13 +56,15 @@ struct ChainObjective : PyObjective {
   std::shared_ptr<PyLayout> layout;
   std::shared_ptr<PyChainExamples> examples;
   bool local, single;
-  ARGUMENTS(layout, examples, local, single)
+  std::size_t first_token, block;
+  ARGUMENTS(layout, examples, local, single, first_token, block)
 
   void begin() {
     require(examples->corpus == layout->corpus, "examples of another layout");
+    require(block > 0, "block must be positive");
     require(!examples->partial || !local, "local decisions need every label");
     require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
-    set(make_objective(layout->core, *examples->core, local, single), examples->size(), layout->core.n_parameters());
+    set(make_objective(layout->core, *examples->core, local, single, first_token, block), examples->size(), layout->core.n_parameters());
   }
 };
 
@@ -63,6 +76,15 @@ std::vector<double> each(std::vector<double> numbers) {
 
 void require_same(std::size_t size, std::initializer_list<std::size_t> others) {
   for (std::size_t other : others) require(size == other, "vectors of different lengths");
+}
+
+WideWords exact_sum(const Doubles& numbers) {
+  Wide sum = 0;
+  for (const double x : numbers) {
+    require(std::abs(x) < 0x1p62, "numbers must be below 2^62");
+    sum += exactly(x);
+  }
+  return words_of(sum);
 }
 
 double dot_checked(const Doubles& a, const Doubles& b) {
@@ -126,6 +148,7 @@ std::vector<double> proximal_step(const Doubles& x, const Doubles& slope, const 
 void bind_objective(nb::module_& module) {
   module.def("exp", each<trellis::exp>, "numbers"_a);
   module.def("log", each<trellis::log>, "numbers"_a);
+  module.def("exact_sum", &exact_sum, "numbers"_a, "(a, b): their sum is a + b / 2^64, in any order.");
   module.def("dot", &dot_checked, "a"_a, "b"_a, "The inner product, the same bits on every machine.");
   module.def("remember", &remember_pair, "x"_a, "old_x"_a, "g"_a, "old_g"_a, "step"_a, "change"_a,
              "Writes x - old_x and g - old_g; gives their product and the square of the second.");
@@ -141,10 +164,13 @@ void bind_objective(nb::module_& module) {
   nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", guarded(&PyObjective::losses), "parameters"_a, "n_threads"_a, "loss_i of every sentence.")
-      .def("gradient", guarded(&PyObjective::gradient), "parameters"_a, "weights"_a.none(), "n_threads"_a,
-           "(losses, gradient of their weighted sum).")
+      .def("bound", &PyObjective::bound, "weights"_a.none(),
+           "(a, b): no entry of the gradient of the weighted sum is above a · 2^64 + b.")
+      .def("sums", guarded(&PyObjective::sums), "parameters"_a, "weights"_a.none(), "exponent"_a, "n_threads"_a,
+           "(losses, gradient of their weighted sum in units of 2^-exponent).")
       .def("one_pass", guarded(&PyObjective::pass), "parameters"_a, "squares"_a, "order"_a, "weights"_a.none(), "rate"_a, "c1"_a,
-           "c2"_a, "batch"_a = 1, "n_threads"_a = 1,
-           "One pass of AdaGrad over the sentences in that order, in place; gives the losses as they were met.");
-  nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.").def(by_name());
+           "c2"_a, "batch"_a = 1, "n_threads"_a = 1, "head"_a = nb::none(),
+           "One pass of AdaGrad over some of the first sentences in that order, in place; gives the losses as they were met.");
+  nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.")
+      .def(by_name());
 }

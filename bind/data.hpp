@@ -31,7 +31,10 @@ struct Encoded {
   std::optional<Bytes> histories;
   std::optional<Kept<SegmentArrays>> segments;
   std::optional<Ints> same;
-  ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same)
+  std::optional<std::string> folder;  // for temporary files, where the corpus is not in memory
+  ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same, folder)
+
+  std::unique_ptr<trellis::Spill> spill;
 
   trellis::SegmentSites segment_sites;
   trellis::TokenLists near_lists, far_lists;  // of edge_lists, where some are about labels further back

@@ -1,6 +1,7 @@
 // Table of contents of trellis._core.
 #include <atomic>
 #include <exception>
+#include <system_error>
 
 #include "bind.hpp"
 
@@ -29,7 +30,18 @@ void notice_end_of_interpreter() {
 
 }  // namespace
 
+// What the system refuses becomes an OSError with its number.
+void translate_system_error(const std::exception_ptr& error, void*) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::system_error& refused) {
+    const nb::object given = nb::make_tuple(refused.code().value(), refused.what());
+    PyErr_SetObject(PyExc_OSError, given.ptr());
+  }
+}
+
 NB_MODULE(_core, module) {
+  nb::register_exception_translator(translate_system_error);
   notice_end_of_interpreter();
   // A tagger still alive when the interpreter ends is nobody's mistake.
   nb::set_leak_warnings(false);

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gradients import gradient_of
 from scipy.optimize import minimize as scipy_minimize
 
 from experiments.reference import Doubles, Potentials, ngram_table, restrict
@@ -254,7 +255,7 @@ def scipys_optimum(problem: ChainProblem, *, local: bool) -> tuple[float, Double
     objective = parameters.objective(local=local, single=False)
 
     def function(x: Doubles) -> tuple[float, Doubles]:
-        losses, slope = objective.gradient(x, problem.sentence_weights, 1)
+        losses, slope = gradient_of(objective, x, problem.sentence_weights, 1)
         return float(problem.weigh(losses).sum() + 0.3 * (x**2).sum()), slope + 0.6 * x
 
     peer = scipy_minimize(function, np.zeros(parameters.size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15})

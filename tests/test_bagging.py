@@ -109,12 +109,6 @@ def test_who_stops_stops_all() -> None:
     assert len(seen) == 2
 
 
-def test_streams_are_refused() -> None:
-    blocks = trellis.stream(lambda: iter([trellis.read(CORPUS)]))
-    with pytest.raises(LearnerError, match="a stream has no place"):
-        trellis.train(blocks, target="y", features=["word[0]"], bagging=2)
-
-
 def test_from_the_command_line(here: Path, call: Any) -> None:
     assert call("train train.txt --columns word,pos,chunk --bagging 3 --epochs 2 --model m -q").code == 0
     assert "3 trainings" in " ".join(call("info -m m").out.split())

@@ -232,7 +232,7 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
         edge_base=np.zeros((3, 8), np.float32),
         end_base=np.empty(0, np.float32),
     )
-    objective = _core.ChainObjective(layout, examples, local=False, single=False)
+    objective = _core.ChainObjective(layout, examples, local=False, single=False, first_token=0, block=1024)
     x, squares = np.zeros(6), np.zeros(6)
     yield (
         "objective",

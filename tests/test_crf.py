@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gradient_oracle import PARTIAL, SPECS, Spec, losses_of, problem_of, scipys_optimum
+from gradients import gradient_of
 from samples import KINDS, random_corpus
 
 import trellis
@@ -15,6 +16,7 @@ from trellis import CRF, HMM, ExponentialLoss, MaxEnt, _core
 from trellis._support.errors import LearnerError
 from trellis.engine.weights import padded
 from trellis.interfaces.cli.training_options import build_learner
+from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.descent import Passes
 from trellis.learning.parameters import Parameters
 from trellis.learning.run import Event
@@ -56,9 +58,10 @@ def test_a_warm_start_ends_at_the_same_optimum(c1: float) -> None:
 
 
 class Rates:
-    """An objective that notes the rates of passes."""
+    """A part whose objective notes the rates of passes."""
 
-    def __init__(self) -> None:
+    def __init__(self, problem: ChainProblem) -> None:
+        self.problem, self.objective = problem, self
         self.rates = list[float]()
 
     def one_pass(self, x: Any, squares: Any, order: Any, weights: Any, rate: float, *_: Any) -> Any:
@@ -70,7 +73,8 @@ class Rates:
     ("n", "warming_up", "rates"), [(3, True, [0.3, 0.3, 0.1]), (1, True, [0.3]), (3, False, [0.2, 0.2, 0.2])]
 )
 def test_warm_up_has_long_steps_and_a_last_pass_of_short_ones(n: int, warming_up: bool, rates: list[float]) -> None:
-    noted, problem = Rates(), problem_of(Spec(), 3)
+    problem = problem_of(Spec(), 3)
+    noted = Rates(problem)
     passes = Passes(problem, noted, 0.0, 0.0, 0.2, 0, n, warming_up)  # type: ignore[arg-type]
     for number in range(1, n + 1):
         assert passes.take(number, np.zeros(3), np.ones(3)) == 0
@@ -95,7 +99,7 @@ def test_l1_is_sparse_and_optimal(order: int, c2: float) -> None:
     c1 = 0.7
     weights, _ = CRF(c1=c1, c2=c2, **SLOW).fit(problem, None)
     x = replace(parameters, problem=replace(problem, initial=weights)).start()
-    _, slope = objective.gradient(x, None, 1)
+    _, slope = gradient_of(objective, x, None, 1)
     slope += 2 * c2 * x
     zero = x == 0
     assert 0 < zero.sum() < len(x)
@@ -150,8 +154,8 @@ def test_sentence_weights_are_repetitions(solver: str) -> None:
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
     objective = parameters.objective(local=False, single=False)
-    _, once = objective.gradient(x, np.array([1.0, 2, 1, 0, 3]), 1)
-    parts = [objective.gradient(x, np.eye(5)[i], 1)[1] for i in range(5)]
+    _, once = gradient_of(objective, x, np.array([1.0, 2, 1, 0, 3]), 1)
+    parts = [gradient_of(objective, x, np.eye(5)[i], 1)[1] for i in range(5)]
     np.testing.assert_allclose(once, parts[0] + 2 * parts[1] + parts[2] + 3 * parts[4], atol=1e-12)
     weighted = replace(problem, sentence_weights=np.array([1.0, 0, 1, 0, 0]))
     exact = SLOW if solver == "lbfgs" else {}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from beam_oracle import plain_beams, plain_score, plain_training
 from command_line import refused
+from equal_models import learnt
 from test_model_file import write_hostile
 
 import trellis
@@ -356,4 +357,5 @@ def test_the_command(here: Path, call: Any) -> None:
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("predict -m m c.tsv").code == 0
     refused(call(f"{line} --model n"), "give its width, such as --beam 8")
-    refused(call(f"{line} --beam 4 --stream --model n"), "needs the whole corpus in memory")
+    assert call(f"{line} --beam 4 --set update=early --stream --model n").code == 0
+    assert learnt(trellis.load("n")) == learnt(trellis.load("m"))

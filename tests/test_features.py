@@ -21,11 +21,11 @@ from trellis._support.arrays import Ragged
 from trellis._support.errors import CorpusError, TemplateError
 from trellis.corpus.corpus import Corpus, Strings
 from trellis.features import functions
-from trellis.features.extraction import Extraction, extract, freeze, view_table
+from trellis.features.extraction import AttributeLists, Extraction, extract, freeze, view_table
 from trellis.features.templates import Call
 from trellis.features.vocabulary import Vocabulary, feature_set, function_of, native_calls
 from trellis.tasks.tagging.training.edges import Seen
-from trellis.tasks.tagging.training.encoding import select
+from trellis.tasks.tagging.training.encoding import Counted, select
 
 few = settings(max_examples=60, derandomize=True, deadline=None)
 
@@ -56,6 +56,13 @@ templates = st.lists(
 
 def extracted(corpus: Corpus, features: list[str], n_threads: int = 1) -> Extraction:
     return extract(corpus, feature_set(features, [c for c in corpus.columns if c != "label"]), n_threads)
+
+
+def whole(lists: AttributeLists | None) -> Ragged:
+    """The lists of a corpus in memory."""
+    assert lists is not None
+    [found] = lists.chunks()
+    return found
 
 
 def frozen(extraction: Extraction) -> Vocabulary:
@@ -97,11 +104,11 @@ def check_known(
 
 def check(corpus: Corpus, other: Corpus, features: list[str]) -> Extraction:
     extraction = extracted(corpus, features)
-    number = check_bijection(features_of(features, corpus), extraction.lists)
+    number = check_bijection(features_of(features, corpus), whole(extraction.lists))
     assert sorted(number.values()) == list(range(extraction.n_attributes))
     edge_number: dict[Key, int] = {}
     if extraction.edge_lists is not None:
-        edge_number = check_bijection(features_of(features, corpus, on_edge=True), extraction.edge_lists)
+        edge_number = check_bijection(features_of(features, corpus, on_edge=True), whole(extraction.edge_lists))
         assert sorted(edge_number.values()) == list(range(extraction.n_edge_attributes))
     else:
         assert not any("label[-1]" in text for text in features)
@@ -175,7 +182,7 @@ def test_boundaries_tell_their_distance() -> None:
     corpus = trellis.read({"word": [["a"], ["a", "a"]], "label": [["L"], ["L", "L"]]})
     extraction = extracted(corpus, ["word[-2] & word[2]"])
     # outside at distances (2, 2), (2, 1), (1, 2): three different features
-    assert extraction.lists.ids.tolist() == [0, 1, 2]
+    assert whole(extraction.lists).ids.tolist() == [0, 1, 2]
 
 
 def test_threads_give_the_same_bits() -> None:
@@ -185,7 +192,7 @@ def test_threads_give_the_same_bits() -> None:
     for n_threads in (1, 2, 3, 8):
         extraction = extracted(corpus, features, n_threads)
         vocabulary = frozen(extraction)
-        arrays: list[np.ndarray] = [*extraction.lists.arrays, *vocabulary.tables, *vocabulary.folds]
+        arrays: list[np.ndarray] = [*whole(extraction.lists).arrays, *vocabulary.tables, *vocabulary.folds]
         for lists in encode(vocabulary, other, n_threads):
             assert lists is not None
             arrays += lists.arrays
@@ -203,12 +210,15 @@ def test_cut_offs_and_numbering(min_count: int, pairs: Any) -> None:
     templates = ["word[0]", "word[-1] & pos[0]", "suffix(word[0], 1)"]
     extraction = extracted(corpus, templates)
     gold = corpus.column("label").codes
-    number = check_bijection(features_of(templates, corpus), extraction.lists)
+    number = check_bijection(features_of(templates, corpus), whole(extraction.lists))
     tokens = [[key for key, _ in token] for sentence in features_of(templates, corpus) for token in sentence]
     count = Counter(key for token in tokens for key in token)
     with_label = Counter((key, int(z)) for token, z in zip(tokens, gold, strict=True) for key in token)
-    seen = [Seen(extraction.lists, np.arange(len(gold)), gold)]
-    rank, rows = select(extraction.lists, seen, extraction.n_attributes, min_count, pairs, np.empty(0, np.int32))
+    lists, counted = whole(extraction.lists), Counted(extraction.n_attributes, 9)
+    for a, b in ((0, 13), (13, 14), (14, len(gold))):  # in chunks
+        some = lists.slice(a, b)
+        counted.add(some, [Seen(some, np.arange(len(some)), gold[a:b])])
+    rank, rows = select(counted, min_count, pairs, np.empty(0, np.int32))
     least = max(1, min_count)
     if pairs == "all":
         alive = {key for key in count if count[key] >= least}
@@ -231,7 +241,7 @@ def test_cut_offs_and_numbering(min_count: int, pairs: Any) -> None:
     vocabulary = freeze(extraction, rank, np.empty(0, np.int32))
     names = names_of(vocabulary, templates, corpus, on_edge=False)
     assert {key: a for a, key in names.items()} == {key: rank[number[key]] for key in alive}
-    renumbered = by_token(extraction.lists.renumber(rank))
+    renumbered = by_token(lists.renumber(rank))
     assert by_token(encode(vocabulary, corpus, 1)[0]) == renumbered
 
 

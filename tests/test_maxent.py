@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gradient_oracle import SPECS, Spec, problem_of, scipys_optimum
+from gradients import gradient_of
 from random_models import with_ngrams
 from samples import KINDS, random_corpus
 
@@ -162,7 +163,7 @@ def test_correction_feature_is_part_of_the_weights() -> None:
     problem = problem_of(Spec(), 5)
     parameters = Parameters.of(problem, transitions="seen", start=True)
     objective = parameters.objective(local=True, single=False)
-    _, slope = objective.gradient(np.zeros(parameters.size), None, 1)
+    _, slope = gradient_of(objective, np.zeros(parameters.size), None, 1)
     counts = parameters.gold_counts()
     starts = problem.corpus.lists[0]
     most = 1 + np.diff(starts).max()

@@ -18,6 +18,7 @@ from gradient_oracle import (
     problem_of,
     slope_of,
 )
+from gradients import gradient_of
 from oracle import paths_of, score_of
 from samples import random_corpus
 
@@ -25,9 +26,9 @@ import trellis
 from experiments.reference import Doubles
 from trellis import _core
 from trellis._support.arrays import Lists
-from trellis.learners.exponential import log_exponential_loss
 from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.parameters import Parameters
+from trellis.learning.sums import sums_of
 
 ALL = SPECS | PARTIAL | PARTS
 
@@ -48,7 +49,7 @@ def test_losses_are_those_of_enumeration(name: str) -> None:
         expected = losses_of(problem, parameters, x)
         objective = parameters.objective(local=False, single=False)
         np.testing.assert_allclose(objective.losses(x, 1), expected, rtol=0, atol=1e-10)
-        losses, _ = objective.gradient(x, problem.sentence_weights, 1)
+        losses, _ = gradient_of(objective, x, problem.sentence_weights, 1)
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
 
 
@@ -57,7 +58,7 @@ def test_losses_are_those_of_enumeration(name: str) -> None:
 def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     problem, parameters, x = setting(ALL[name], transitions=transitions)
     objective = parameters.objective(local=False, single=False)
-    _, gradient = objective.gradient(x, problem.sentence_weights, 1)
+    _, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
 
     def total(at: Doubles) -> float:  # by now the losses are known to be right
         return float(problem.weigh(objective.losses(at, 1)).sum())
@@ -73,7 +74,7 @@ def test_sparse_ngrams_at_order_2(name: str) -> None:
     assert parameters.ngrams is not None
     x = np.random.default_rng(4).normal(size=parameters.size)
     objective = parameters.objective(local=False, single=False)
-    losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
+    losses, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=0, atol=1e-10)
 
     def total(at: Doubles) -> float:
@@ -88,7 +89,7 @@ def test_local_losses_and_gradients(name: str) -> None:
     objective = parameters.objective(local=True, single=False)
     expected = local_losses_of(problem, parameters, x)
     np.testing.assert_allclose(objective.losses(x, 1), expected, rtol=0, atol=1e-10)
-    losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
+    losses, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-10)
 
     def total(at: Doubles) -> float:
@@ -107,7 +108,7 @@ def test_exponential_losses_and_gradients(name: str, c2: float) -> None:
         inverse = problem.weigh(np.exp(objective.losses(at, 1)))
         return float(np.log(inverse.sum() + c2 * (at**2).sum()))
 
-    found, gradient = log_exponential_loss(objective, x, c2, problem.sentence_weights, 1)
+    found, gradient = sums_of(problem, parameters, c2, single=False).log_risk(x)
     assert found == pytest.approx(value(x), abs=1e-10)
     np.testing.assert_allclose(gradient, slope_of(value, x), rtol=0, atol=1e-6)
 
@@ -119,7 +120,7 @@ def test_factors_that_underflow(name: str, scale: float) -> None:
     for seed in range(3):
         problem, parameters, x = setting(ALL[name], seed, scale=scale)
         objective = parameters.objective(local=False, single=False)
-        losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
+        losses, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
         np.testing.assert_allclose(losses, losses_of(problem, parameters, x), rtol=1e-12, atol=1e-9)
         assert np.isfinite(gradient).all()
 
@@ -142,16 +143,16 @@ def test_a_path_that_underflows_and_comes_back() -> None:
         x = np.zeros(parameters.size)
         x[:6] = [0, -800, -400, 0, -400, 0]  # both paths score -800
         objective = parameters.objective(local=False, single=False)
-        losses, gradient = objective.gradient(x, None, 1)
+        losses, gradient = gradient_of(objective, x, None, 1)
         assert losses[0] == pytest.approx(np.log(2), abs=1e-9)
         np.testing.assert_allclose(gradient[:6], [0.5, -0.5] * 3, rtol=0, atol=1e-9)
 
 
 def test_exponential_loss_does_not_overflow() -> None:
-    _, parameters, x = setting(Spec(), 4, scale=2000.0)
+    problem, parameters, x = setting(Spec(), 4, scale=2000.0)
     objective = parameters.objective(local=False, single=False)
     assert objective.losses(x, 1).max() > 1000
-    value, gradient = log_exponential_loss(objective, x, 0.5, None, 1)
+    value, gradient = sums_of(replace(problem, sentence_weights=None), parameters, 0.5, single=False).log_risk(x)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     assert value == pytest.approx(float(objective.losses(x, 1).max()), rel=1e-2)
@@ -162,7 +163,7 @@ def test_exponential_loss_does_not_overflow() -> None:
 def test_single_precision_is_near_double(name: str, local: bool) -> None:
     problem, parameters, x = setting(SPECS[name], 5)
     (losses, slope), (near, near_slope) = (
-        parameters.objective(local=local, single=single).gradient(x, problem.sentence_weights, 1)
+        gradient_of(parameters.objective(local=local, single=single), x, problem.sentence_weights, 1)
         for single in (False, True)
     )
     np.testing.assert_allclose(near, losses, rtol=1e-5, atol=1e-5)
@@ -174,9 +175,9 @@ def test_single_precision_is_near_double(name: str, local: bool) -> None:
 def test_any_number_of_threads_gives_the_same_bits(name: str, single: bool) -> None:
     problem, parameters, x = setting(ALL[name], 6)
     objective = parameters.objective(local=False, single=single)
-    losses, gradient = objective.gradient(x, problem.sentence_weights, 1)
+    losses, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
     for n_threads in (2, 3, 7):
-        again, again_gradient = objective.gradient(x, problem.sentence_weights, n_threads)
+        again, again_gradient = gradient_of(objective, x, problem.sentence_weights, n_threads)
         assert (losses == again).all()
         assert (gradient == again_gradient).all()
         assert (objective.losses(x, n_threads) == objective.losses(x, 1)).all()
@@ -240,7 +241,7 @@ def test_one_pass_is_its_definition(order: int, batch: int) -> None:
         only = np.zeros(problem.n_sentences)
         some = order_of[i : i + batch]
         only[some] = problem.sentence_weights[some]
-        losses, gradient = objective.gradient(before, only, 1)
+        losses, gradient = gradient_of(objective, before, only, 1)
         np.testing.assert_allclose(met[some], losses[some], rtol=1e-12)
         # Label pairs and triples take one step per batch, and their share of the penalty with it.
         share = 1 / -(-problem.n_sentences // batch)

@@ -326,7 +326,7 @@ def test_pruning_is_said_on_the_command_line(monkeypatch: pytest.MonkeyPatch, he
     lines = call(line).err.splitlines()
     first = next(i for i, text in enumerate(lines) if text.startswith("training: epoch 1"))
     assert "3 labels at order 1: candidates are pruned; prune=False keeps all" in lines[:first]
-    assert "3 labels at order 1: training and tagging may take hours" in call(f"{line} --stream").err
+    assert "3 labels at order 1: training and tagging may take hours" in call(f"{line} --learner boost").err
     assert call(f"{line} --quiet").err == ""
     assert "pruned" not in call(f"{line} --prune off").err
     assert trellis.load("m").model.filter is None

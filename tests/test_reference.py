@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from boost_oracle import sentences_of
 from gradient_oracle import SPECS, Spec, problem_of
+from gradients import gradient_of
 
 import trellis
 from experiments.reference import DenseWeights, Doubles, Tokens, features_of, potentials
@@ -76,7 +77,7 @@ def test_gradients_are_the_kernels(order: int, local: bool) -> None:
     problem = problem_of(Spec(order=order, seen=False), 4)
     parameters = Parameters.of(problem, transitions="all", start=True)
     x = np.random.default_rng(0).normal(size=parameters.size)
-    _, found = parameters.objective(local=local, single=False).gradient(x, None, 1)
+    _, found = gradient_of(parameters.objective(local=local, single=False), x, None, 1)
     L, stride = problem.n_labels, 8
     n_edges = len(parameters.edge_places)
 

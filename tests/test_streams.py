@@ -1,4 +1,4 @@
-"""Training on streams: blocks that are read again in every epoch give what the whole corpus gives, byte for byte."""
+"""Training on streams: tokens and attributes on disk give what the corpus in memory gives, byte for byte."""
 
 from __future__ import annotations
 
@@ -13,17 +13,39 @@ from equal_models import learnt
 from samples import random_corpus
 
 import trellis
-from trellis._support.errors import CorpusError, LearnerError, ModelError
+from trellis._support.errors import ArgumentError, CorpusError, LearnerError, ModelError
 from trellis.corpus.corpus import Corpus
 
 FEATURES = ["word[0]", "word[-1]", "pos[0] & word[0]", "suffix(word[0], 1)"]
 LEARNERS = {
-    "perceptron": trellis.Perceptron(epochs=3, shuffle=False),
-    "voted": trellis.Perceptron(epochs=2, vote=True, shuffle=False),
-    "passive-aggressive": trellis.PassiveAggressive(epochs=2, shuffle=False),
-    "mira": trellis.MIRA(epochs=2, k=3, shuffle=False),
-    "arow": trellis.AROW(epochs=2, shuffle=False),
+    "perceptron": trellis.Perceptron(epochs=3),
+    "voted": trellis.Perceptron(epochs=2, vote=True),
+    "passive-aggressive": trellis.PassiveAggressive(epochs=2),
+    "mira": trellis.MIRA(epochs=2, k=3, batch=4),
+    "arow": trellis.AROW(epochs=2),
+    "crf": trellis.CRF(epochs=6),
+    "crf, L1": trellis.CRF(epochs=6, c1=0.2),
+    "crf, AdaGrad": trellis.CRF(epochs=3, solver="adagrad"),
+    "crf, all transitions": trellis.CRF(epochs=3, transitions="all", start=False),
+    "exponential": trellis.ExponentialLoss(epochs=4),
+    "maxent": trellis.MaxEnt(epochs=4),
+    "maxent, gis": trellis.MaxEnt(epochs=3, solver="gis"),
+    "boost": trellis.SequenceBoost(epochs=5),
+    "hmsvm": trellis.HMSVM(epochs=2),
 }
+TREES = {
+    "form": [["a", "b", "c"], ["b", "a"], ["c", "a", "b"], ["a"]],
+    "head": [["2", "0", "2"], ["0", "1"], ["3", "1", "0"], ["0"]],
+    "deprel": [["x", "root", "y"], ["root", "x"], ["y", "x", "root"], ["root"]],
+}
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that corpora of some sentences have several."""
+    monkeypatch.setattr("trellis.corpus.on_disk.CHUNK", 9)
+    monkeypatch.setattr("trellis.corpus.corpus.CHUNK", 7)
+    monkeypatch.setattr("trellis.learning.parameters.CHUNK", 5)
 
 
 def blocks_of(corpus: Corpus, *cuts: int) -> Callable[[], Iterable[Corpus]]:
@@ -33,7 +55,7 @@ def blocks_of(corpus: Corpus, *cuts: int) -> Callable[[], Iterable[Corpus]]:
 
 def both(corpus: Corpus, *cuts: int, **more: Any) -> tuple[bytes, bytes]:
     """The model of the whole corpus, and that of its blocks."""
-    given = {"target": "label", "features": FEATURES, "learner": trellis.Perceptron(shuffle=False), **more}
+    given = {"target": "label", "features": FEATURES, "learner": trellis.Perceptron(), **more}
     whole = trellis.train(corpus, **given)
     return learnt(whole), learnt(trellis.train(trellis.stream(blocks_of(corpus, *cuts)), **given))
 
@@ -55,6 +77,14 @@ def test_blocks_give_the_bytes_of_the_whole(name: str, order: int, cuts: tuple[i
         {"dev": random_corpus(2, 6)},
         {"dev": random_corpus(2, 6), "patience": 1, "metric": "token"},
         {"learner": trellis.MIRA(epochs=2, shuffle=False), "labels": trellis.Labels(costs={"L0": 3.0})},
+        {"learner": trellis.MIRA(epochs=2), "labels": trellis.Labels(weights={"L0": 3.0})},
+        {"learner": trellis.CRF(epochs=3), "sample_weight": [1.0 + i % 3 for i in range(20)]},
+        {"search": trellis.Search(tag_dictionary=True)},
+        {"search": trellis.Search(prune=0.5), "learner": trellis.CRF(epochs=3)},
+        {"init": trellis.train(random_corpus(1), target="label", features=FEATURES)},
+        {"features": trellis.Features(["word[0]", "label[-1] & word[0]"], min_count=2, pairs="seen")},
+        {"features": ["word[0]", "label[-1] & word[0]", "label[-2..-1] & pos[0]"], "learner": trellis.CRF(epochs=3)},
+        {"features": ["word[0]", "label[-3] & word[0]", "label[same] & pos[0]"], "search": trellis.Search(beam=4)},
         {"features": trellis.Features(pairs="all"), "n_threads": 1},
         {"order": 0},
         {"order": 3},
@@ -93,14 +123,27 @@ def test_schemes_hold_in_every_block() -> None:
         )
 
 
-def test_shuffling_is_within_blocks() -> None:
-    learner = trellis.Perceptron(epochs=3)
-    corpus = random_corpus(4, 20)
-    whole, one_block = both(corpus, learner=learner)
-    assert one_block == whole
-    whole, two_blocks = both(corpus, 10, learner=learner)
-    assert two_blocks != whole
-    assert two_blocks == both(corpus, 10, learner=learner)[1]
+def test_attributes_with_values() -> None:
+    corpus = random_corpus(5, 20, bag=True)
+    for features in (["attributes[0]", "label[-1] & attributes[0]"], ["attributes[0]", "word[0]"]):
+        whole, streamed = both(corpus, 3, 12, features=features, learner=trellis.CRF(epochs=4))
+        assert streamed == whole
+
+
+@pytest.mark.parametrize("learner", [trellis.MIRA(epochs=2), trellis.CRF(epochs=4)])
+def test_parsers(learner: Any) -> None:
+    corpus = trellis.read(TREES)
+    given: dict[str, Any] = {"learner": learner, "order": 1, "features": ["form[dep]", "form[head] & form[dep]"]}
+    whole = trellis.Parser.train(corpus, **given)
+    streamed = trellis.Parser.train(trellis.stream(blocks_of(corpus, 1, 2)), **given)
+    assert learnt(streamed) == learnt(whole)
+
+
+def test_segmenters() -> None:
+    lines = [["ab", "c"], ["a", "bc"], ["abc", "a"], ["b", "ca", "b"]]
+    whole = trellis.Segmenter.train(lines)
+    streamed = trellis.Segmenter.train(trellis.stream(lambda: ({"word": [line]} for line in lines)))
+    assert learnt(streamed.tagger) == learnt(whole.tagger)
 
 
 def test_a_stopped_training_resumes(tmp_path: Path) -> None:
@@ -115,16 +158,18 @@ def test_a_stopped_training_resumes(tmp_path: Path) -> None:
             trellis.stream(blocks_of(corpus, cut)),
             target="label",
             features=FEATURES,
-            learner=trellis.Perceptron(epochs=4, shuffle=False),
+            learner=trellis.Perceptron(epochs=4),
             checkpoint=tmp_path / "checkpoint",
             observer=observe,
         )
         return learnt(tagger)
 
-    assert train(8, stop_after=2) != both(corpus, learner=trellis.Perceptron(epochs=4, shuffle=False))[0]
-    assert train(8) == both(corpus, learner=trellis.Perceptron(epochs=4, shuffle=False))[0]
+    assert train(8, stop_after=2) != both(corpus, learner=trellis.Perceptron(epochs=4))[0]
+    assert train(8) == both(corpus, learner=trellis.Perceptron(epochs=4))[0]
+    assert train(9) == train(8)  # wherever blocks are cut
+    corpus = random_corpus(6, 20)
     with pytest.raises(ModelError, match="another training"):
-        train(9)
+        train(8)
 
 
 # ------------------------------------------------------------ files
@@ -146,8 +191,12 @@ def test_files_are_read_in_blocks(ending: str, block_bytes: int, tmp_path: Path)
     for source in (str(tmp_path / f"part*.{ending}"), [tmp_path / f"part{i}.{ending}" for i in (0, 1)]):
         stream = trellis.stream(source, block_bytes=block_bytes)
         assert sentences(stream) == list(corpus)
-        assert sentences(stream) == list(corpus)
-        assert stream.columns == tuple(corpus.columns)
+        read = list[Any]()
+        mapped = stream.corpus(lambda *bytes: read.append(bytes))  # noqa: B023
+        assert list(mapped) == list(corpus)
+        size = sum((tmp_path / f"part{i}.{ending}").stat().st_size for i in (0, 1))
+        assert read == sorted(read)
+        assert {total for _, total in read} == {size}
     if ending == "txt" and block_bytes != 100:
         assert len(list(stream)) == (12 if block_bytes == 1 else 2)
 
@@ -172,12 +221,14 @@ def test_parquet_with_one_row_per_token(block_bytes: int, tmp_path: Path) -> Non
 
 def test_command_line(here: Path, call: Any) -> None:
     (here / "both.txt").write_text(COLUMNS + "\n" + COLUMNS)
-    options = "--columns word,pos,chunk --features chunking --epochs 2 --no-shuffle --quiet"
+    options = "--columns word,pos,chunk --features chunking --epochs 2 --quiet"
     assert call(f"train both.txt {options} --model whole.trellis").code == 0
     assert call(f"train --stream train.txt test.txt {options} --model blocks.trellis --block 1").code == 0
     blocks, whole = (trellis.Tagger.load(here / f"{name}.trellis") for name in ("blocks", "whole"))
     assert learnt(blocks) == learnt(whole)
-    assert call(f"train --stream t*.txt {options} --model blocks.trellis --learner crf").code == 2
+    for model, files in (("whole", "both.txt"), ("blocks", "--stream train.txt test.txt")):
+        assert call(f"train {files} {options} --model {model}.crf --learner crf").code == 0
+    assert learnt(trellis.Tagger.load(here / "blocks.crf")) == learnt(trellis.Tagger.load(here / "whole.crf"))
     said = call(f"train train.txt test.txt {options} --model blocks.trellis")
     assert (said.code, said.err) == (0, "")
     assert (here / "blocks.trellis").read_bytes() == (here / "whole.trellis").read_bytes()
@@ -187,27 +238,36 @@ def test_command_line(here: Path, call: Any) -> None:
 # ------------------------------------------------------------ errors
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"learner": trellis.CRF()}, "CRF needs the whole corpus in memory"),
-        ({"learner": trellis.KernelPerceptron()}, "KernelPerceptron needs the whole corpus in memory"),
-        ({"sample_weight": [1.0] * 12}, "sample_weight needs the whole corpus"),
-        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary needs the whole corpus"),
-        ({"features": trellis.Features(pairs="seen")}, "pairs needs the whole corpus"),
-        ({"init": trellis.train(random_corpus(1), target="label")}, "init needs the whole corpus"),
-        (
-            {
-                "features": trellis.Features(["label[-1] & word[0]"], min_count=2),
-            },
-            "min_count on templates of label pairs",
-        ),
-        ({"features": trellis.Features(min_count=1000)}, "leaves no feature"),
-    ],
-)
-def test_what_needs_the_whole_corpus_is_rejected(more: dict[str, Any], said: str) -> None:
-    with pytest.raises(LearnerError, match=said):
-        trellis.train(trellis.stream(blocks_of(random_corpus(6), 5)), target="label", **more)
+def test_what_a_stream_cannot_do() -> None:
+    stream = trellis.stream(blocks_of(random_corpus(6), 5))
+    with pytest.raises(LearnerError, match="leaves no feature"):
+        trellis.train(stream, target="label", features=trellis.Features(min_count=1000))
+    with pytest.raises(LearnerError, match="a stream has no place beside it"):
+        trellis.train(stream, target="label", documents=True)
+    with pytest.raises(ArgumentError, match="no folder that temporary files could be in"):
+        trellis.train(trellis.stream(blocks_of(random_corpus(6)), folder="/nowhere"), target="label")
+
+
+def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x B-X\ny I-X\n\n" * 10)
+    (tmp_path / "b.txt").write_text("x B-X\ny I-X\n\n" * 10 + "z O\nx I-X\n\n")
+    stream = trellis.stream([tmp_path / "a.txt", tmp_path / "b.txt"], block_bytes=30)
+    with pytest.raises(CorpusError, match=r"b.txt:32: 'I-X' cannot follow 'O'"):
+        trellis.train(stream, features=["word[0]"], labels=trellis.Labels(scheme="iob2"))
+
+
+def test_temporary_files_leave_nothing(tmp_path: Path) -> None:
+    stream = trellis.stream(blocks_of(random_corpus(6), 5), folder=tmp_path)
+    trellis.train(stream, target="label", learner=trellis.CRF(epochs=2))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("learner", [trellis.CRF(epochs=4), trellis.MIRA(epochs=2)])
+def test_pages_may_be_given_back_at_any_time(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis._support.disk.SMALL", 1)
+    monkeypatch.setattr("trellis._support.disk.PERIOD", 0.001)
+    whole, streamed = both(random_corpus(1, 60), 7, 20, learner=learner)
+    assert streamed == whole
 
 
 def test_streams_that_cannot_be_read(tmp_path: Path) -> None:
@@ -217,17 +277,11 @@ def test_streams_that_cannot_be_read(tmp_path: Path) -> None:
         trellis.stream("-")
     with pytest.raises(CorpusError, match="names of files or a function"):
         trellis.stream(3)
-    with pytest.raises(CorpusError, match="no tokens in it"):
+    with pytest.raises(CorpusError, match="no sentences to train on"):
         trellis.train(trellis.stream(lambda: []), target="label")
     one, other = random_corpus(1), trellis.read({"word": [["a"]], "label": [["L0"]]})
     with pytest.raises(CorpusError, match="the columns word, label, where others have word, pos, label"):
         trellis.train(trellis.stream(lambda: [one, other]), target="label")
-
-
-def test_sentences_that_change_between_passes() -> None:
-    passes = iter([random_corpus(1), random_corpus(1), random_corpus(2), random_corpus(3)])
-    with pytest.raises(CorpusError, match="other sentences than in the pass before"):
-        trellis.train(trellis.stream(lambda: [next(passes)]), target="label")
 
 
 @pytest.mark.parametrize("bag", [False, True])

@@ -7,7 +7,8 @@
 namespace trellis {
 
 std::unique_ptr<Objective> derivation_objective(const DerivationExamples& examples, std::size_t n_features) {
-  return std::make_unique<ExampleObjective>(examples.graphs.size(), n_features, [&examples] {
+  const std::vector<double> masses = masses_of(Derivations(nullptr, examples), examples.graphs.size());
+  return std::make_unique<ExampleObjective>(masses, n_features, [&examples] {
     return [outputs = Derivations(nullptr, examples), residuals = std::vector<double>()](
                std::size_t g, const double* x, const GradientSink& to) mutable {
       outputs.enter(g);

@@ -92,6 +92,20 @@ class EdgeOutputs {
     return loss;
   }
 
+  // The most that a derivation has of all its features, by their absolute values:
+  //   most[v] = max over edges e into v of (features of e + sum over tails u of e of most[u])
+  double most_features() {
+    std::vector<double> most(graph_.n_nodes);
+    for (std::size_t v = 0; v < graph_.n_nodes; ++v)
+      for (auto e = static_cast<std::size_t>(graph_.in_starts[v]); e < static_cast<std::size_t>(graph_.in_starts[v + 1]); ++e) {
+        double sum = 0;
+        own().features_of({static_cast<std::uint32_t>(e)}, 1, [&](const Change& change) { sum += std::abs(change.by); });
+        for (const std::int32_t tail : graph_.tails_of(e)) sum += most[static_cast<std::size_t>(tail)];
+        most[v] = std::max(most[v], sum);
+      }
+    return graph_.n_edges ? most[graph_.goal] : 0;
+  }
+
  protected:
   // A hypergraph with its right derivation; costs [n_edges], null: 1 of every edge that is not in the right derivation.
   void set(const HypergraphView& graph, std::span<const std::int64_t> right, const float* costs) {
@@ -126,5 +140,13 @@ class EdgeOutputs {
   std::vector<std::int32_t> differing_;
   std::vector<std::int64_t> edges_;
 };
+
+// What derivations of examples have at most, as Objective takes it.
+template <class Outputs>
+std::vector<double> masses_of(Outputs outputs, std::size_t n_examples) {
+  std::vector<double> masses;
+  for (std::size_t i = 0; i < n_examples; ++i) outputs.enter(i), masses.push_back(outputs.most_features());
+  return masses;
+}
 
 }  // namespace trellis

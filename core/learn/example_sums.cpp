@@ -1,18 +1,19 @@
 #include "learn/example_sums.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "learn/sparse.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
 
-ExampleObjective::ExampleObjective(std::size_t n_examples, std::size_t n_parameters, std::function<LossOf()> make_loss)
-    : n_examples_(n_examples), make_loss_(std::move(make_loss)), shares_(n_parameters) {
-  const std::vector<double> zeros(n_parameters);
+void ExampleObjective::find_shares() {
+  const std::vector<double> zeros(n_parameters_);
   const LossOf loss_of = make_loss_();
   GradientSink::Entries entries;
-  for (std::size_t i = 0; i < n_examples; ++i) {
+  shares_.assign(n_parameters_, 0);
+  for (std::size_t i = 0; i < head_; ++i) {
     entries.clear();
     loss_of(i, zeros.data(), {&entries, 1});
     for (const auto& [p, amount] : entries) ++shares_[p];
@@ -20,28 +21,33 @@ ExampleObjective::ExampleObjective(std::size_t n_examples, std::size_t n_paramet
   for (double& share : shares_) share = share > 0 ? 1 / share : 0;
 }
 
-// Each piece of the examples has a gradient of its own; they are summed in order, whatever the number of threads.
-void ExampleObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses, double* gradient) {
-  constexpr std::size_t kLeastPieces = 4, kMostPieces = 32, kRoom = 64 << 20;  // pieces; bytes of all their gradients
-  const std::size_t n = n_examples_, bytes = n_parameters() * sizeof(double);
-  const std::size_t n_pieces = std::clamp(kRoom / (bytes + 1), kLeastPieces, kMostPieces);
-  const std::size_t piece = std::max<std::size_t>(1, (n + n_pieces - 1) / n_pieces);
-  std::vector<std::vector<double>> parts(gradient ? (n + piece - 1) / piece : 0);
-  parallel_blocks(n, piece, n_threads, make_loss_, [&](const LossOf& loss_of, std::size_t begin, std::size_t end) {
-    if (gradient) parts[begin / piece].assign(n_parameters(), 0);
+// Every thread has a gradient of its own; integers may be added in any order.
+void ExampleObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses,
+                                const FixedPoint& fixed, std::int64_t* gradient) {
+  constexpr std::size_t kBlock = 8;  // examples
+  struct Thread {
+    LossOf loss_of;
+    std::vector<std::int64_t> sums;
+  };
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::mutex mutex;
+  const auto make = [&] {
+    const std::lock_guard lock(mutex);
+    return threads.emplace_back(new Thread{make_loss_(), std::vector<std::int64_t>(gradient ? n_parameters_ : 0)}).get();
+  };
+  parallel_blocks(n_examples_, kBlock, n_threads, make, [&](Thread* thread, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      losses[i] = loss_of(i, x, gradient ? GradientSink(parts[begin / piece].data(), weights ? weights[i] : 1) : GradientSink());
+      losses[i] = thread->loss_of(i, x, gradient ? GradientSink(thread->sums.data(), fixed, weights ? weights[i] : 1) : GradientSink());
   });
   if (!gradient) return;
-  parallel_blocks(n_parameters(), 4096, n_threads, [] { return 0; }, [&](int, std::size_t begin, std::size_t end) {
-    std::fill(gradient + begin, gradient + end, 0.0);
-    for (const std::vector<double>& part : parts)
-      for (std::size_t p = begin; p < end; ++p) gradient[p] += part[p];
-  });
+  std::fill_n(gradient, n_parameters_, 0);
+  for (const auto& thread : threads)
+    for (std::size_t p = 0; p < n_parameters_; ++p) gradient[p] += thread->sums[p];
 }
 
-void ExampleObjective::pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
-                            double* x, double* squares, double* losses) {
+void ExampleObjective::pass(const AdaGrad& rule, std::size_t head, const std::int64_t* order, std::size_t n, const double* weights,
+                            std::size_t n_threads, double* x, double* squares, double* losses) {
+  if (shares_.empty() || head_ != head) head_ = head, find_shares();
   struct Example {
     LossOf loss_of;
     GradientSink::Entries gradient;

@@ -18,21 +18,38 @@ namespace {
     steps.step_edges(sentences, n, piece);                                                                                  \
   }                                                                                                                         \
   TRELLIS_CLONES void sum_piece(const AttributeSums<Real>& sums, std::size_t block, std::size_t piece,                      \
-                                const Real* residual, double* row, double* gradient) {                                     \
-    sums.sum(block, piece, residual, row, gradient);                                                                        \
+                                const Real* residual, double* row, const FixedPoint& fixed, std::int64_t* gradient) {      \
+    sums.sum(block, piece, residual, row, fixed, gradient);                                                                 \
   }
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 #undef TRELLIS_INSTANCES
 
+// Every token has at most all its attributes, those of its label pairs, and the segments that begin there.
+std::vector<double> masses_of(const Examples& examples) {
+  const ChainData& data = examples.data;
+  std::vector<double> masses;
+  const auto add = [&](const Sites& at, std::size_t per_token) {
+    for (std::size_t i = 0; i < examples.n_sentences && at.starts; ++i)
+      for (std::int64_t k = at.starts[examples.starts[i] * per_token]; k < at.starts[examples.starts[i + 1] * per_token]; ++k)
+        masses[i] += std::abs(at.value(k));
+  };
+  for (std::size_t i = 0; i < examples.n_sentences; ++i) masses.push_back(examples.starts[i + 1] - examples.starts[i]);
+  add(data.attributes, 1);
+  add(data.edge_attributes, 1);
+  if (data.segments) add(data.segments->attributes, data.segments->rules->longest);
+  return masses;
+}
+
 template <class Real>
 class ChainObjective final : public Objective {
  public:
-  ChainObjective(const Layout& layout, const Examples& examples, bool local)
-      : layout_(layout), data_(examples.data), starts_(examples.starts), n_sentences_(examples.n_sentences),
-        stride_(padded(layout.n_columns())), sentences_(layout, examples, local) {}
+  ChainObjective(const Layout& layout, const Examples& examples, bool local, std::size_t first_token, std::size_t block)
+      : Objective(masses_of(examples)), layout_(layout), data_(examples.data), starts_(examples.starts),
+        n_sentences_(examples.n_sentences), first_token_(first_token), block_(block), stride_(padded(layout.n_columns())),
+        sentences_(layout, examples, local) {}
 
   void evaluate(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
-                double* gradient) override {
+                const FixedPoint& fixed, std::int64_t* gradient) override {
     sentences_.set(parameters);
     if (!gradient)
       return parallel_blocks(n_sentences_, 16, n_threads, [] { return Scratch{}; },
@@ -41,7 +58,7 @@ class ChainObjective final : public Objective {
       });
     if (!sums_) index();
     make_buffers(n_threads);
-    std::fill_n(gradient, layout_.n_parameters(), 0.0);
+    std::fill_n(gradient, layout_.n_parameters(), 0);
     struct State {
       Scratch scratch;
       std::vector<double> row;
@@ -55,20 +72,20 @@ class ChainObjective final : public Objective {
         },
         [&](State& state, std::size_t b, std::size_t k) {
           const Buffer& buffer = buffers_[b % ahead];
-          if (k == 0) add_pieces(buffer, gradient);
-          else sum_piece(*sums_, b, k - 1, buffer.residual.data(), state.row.data(), gradient);
+          if (k == 0) add_pieces(buffer, fixed, gradient);
+          else sum_piece(*sums_, b, k - 1, buffer.residual.data(), state.row.data(), fixed, gradient);
         });
   }
 
   // A batch goes in two rounds: its sentences are run in blocks of a few, then parts of the attributes are stepped, and
   // beside them the label pairs and triples by the sums of all blocks.
-  void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights, std::size_t n_threads,
-            double* parameters, double* squares, double* losses) override {
+  void pass(const AdaGrad& rule, std::size_t head, const std::int64_t* order, std::size_t n, const double* weights,
+            std::size_t n_threads, double* parameters, double* squares, double* losses) override {
     constexpr std::size_t kBlock = 4;         // sentences
     constexpr std::size_t kMostThreads = 16;  // each looks at all attributes of a batch to find those of its part
     sentences_.set(parameters);
-    if (!shares_) shares_ = std::make_unique<Shares>(layout_, data_, n_sentences_ ? starts_[n_sentences_] : 0);
-    const std::size_t n_batches = (n_sentences_ + rule.batch - 1) / rule.batch;
+    if (!shares_ || head_ != head) shares_ = std::make_unique<Shares>(layout_, data_, starts_[head]), head_ = head;
+    const std::size_t n_batches = (head + rule.batch - 1) / rule.batch;
     AdaGradPass<Real> steps(rule, layout_, data_, starts_, n_batches, *shares_, sentences_, parameters, squares);
     struct Block {
       Scratch scratch;
@@ -135,15 +152,12 @@ class ChainObjective final : public Objective {
     std::vector<Piece> pieces;   // [n_pieces]
   };
 
-  // Blocks whose residuals take four megabytes; as many pieces in each as memory allows. Neither depends on threads.
+  // Blocks, and as many pieces in each as memory allows. Neither depends on threads.
   void index() {
-    // Where segments have parameters, each piece has them all: fewer and larger pieces.
-    const bool of_segments = sentences_.n_segment_slots() > 0;
-    const std::size_t block_bytes = of_segments ? 32 << 20 : 4 << 20, most_pieces = of_segments ? 16 : 64;
-    constexpr std::size_t kLeastTokens = 1024, kRoom = 256 << 20;
-    sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_,
-                                                  std::max(kLeastTokens, block_bytes / (stride_ * sizeof(Real))),
-                                                  SentenceSums<Real>::lists(layout_, data_));
+    constexpr std::size_t kRoom = 256 << 20;
+    const std::size_t most_pieces = data_.segments ? 16 : 64;
+    sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_, first_token_, block_,
+                                                  SentenceSums<Real>::lists(layout_, data_), data_.spill);
     std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
       tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
@@ -181,37 +195,43 @@ class ChainObjective final : public Objective {
     std::fill(from.edge_slots.begin(), from.edge_slots.end(), 0.0);
   }
 
-  // Sums of pieces, always in the same order.
-  void add_pieces(const Buffer& buffer, double* gradient) const {
-    double* edge_slots = gradient + layout_.row_labels.size();
-    double* pairs = edge_slots + sentences_.n_edge_slots();
-    double* triples = pairs + layout_.edge_places.size();
-    double* segment_slots = gradient + sentences_.first_segment_slot();
+  void add_pieces(const Buffer& buffer, const FixedPoint& fixed, std::int64_t* gradient) const {
+    std::int64_t* edge_slots = gradient + layout_.row_labels.size();
+    std::int64_t* pairs = edge_slots + sentences_.n_edge_slots();
+    std::int64_t* triples = pairs + layout_.edge_places.size();
+    std::int64_t* segment_slots = gradient + sentences_.first_segment_slot();
     for (const Piece& piece : buffer.pieces) {
       for (std::size_t s = sentences_.n_edge_slots(); s < n_slots(); ++s)
-        segment_slots[s - sentences_.n_edge_slots()] += piece.edge_slots[s];
-      for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) edge_slots[s] += piece.edge_slots[s];
-      for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) pairs[i] += piece.pairs[sentences_.pair_place(i)];
-      for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) triples[i] += piece.triples[layout_.tri_places[i]];
+        fixed.add(segment_slots[s - sentences_.n_edge_slots()], piece.edge_slots[s]);
+      for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) fixed.add(edge_slots[s], piece.edge_slots[s]);
+      for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) fixed.add(pairs[i], piece.pairs[sentences_.pair_place(i)]);
+      for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) fixed.add(triples[i], piece.triples[layout_.tri_places[i]]);
     }
   }
 
   const Layout layout_;
   const ChainData& data_;
   const std::int64_t* starts_;
-  const std::size_t n_sentences_, stride_;
+  const std::size_t n_sentences_, first_token_, block_, stride_;
   SentenceSums<Real> sentences_;
   std::unique_ptr<AttributeSums<Real>> sums_;  // made by the first gradient
-  std::unique_ptr<Shares> shares_;             // made by the first pass
-  std::size_t n_pieces_ = 0, block_tokens_ = 0;  // of each block; of the longest
+  std::unique_ptr<Shares> shares_;             // of the first head_ sentences, made by a pass over them
+  std::size_t n_pieces_ = 0, block_tokens_ = 0, head_ = 0;  // of each block; of the longest
   std::vector<Buffer> buffers_;                // one, or two for block and next block
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single) {
-  if (single) return std::make_unique<ChainObjective<float>>(layout, examples, local);
-  return std::make_unique<ChainObjective<double>>(layout, examples, local);
+Wide Objective::bound(const double* weights) const {
+  Wide sum = 0;
+  for (std::size_t i = 0; i < masses_.size(); ++i) sum += static_cast<Wide>(std::ceil(masses_[i] * (weights ? weights[i] : 1)));
+  return sum;
+}
+
+std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single,
+                                          std::size_t first_token, std::size_t block) {
+  if (single) return std::make_unique<ChainObjective<float>>(layout, examples, local, first_token, block);
+  return std::make_unique<ChainObjective<double>>(layout, examples, local, first_token, block);
 }
 
 }  // namespace trellis

@@ -7,27 +7,39 @@
 //
 // The gradient of an attribute is a sum over the tokens it stands at. The corpus is cut into blocks whose tokens fit into
 // a cache: the sentences of a block are run, what is expected minus what is gold is kept for each of its tokens, then
-// each attribute sums over its tokens there. Blocks follow one another, and both steps are cut into pieces that do not
-// depend on the number of threads, so neither do the bits.
+// each attribute sums over its tokens there. The sum of a block depends on the block and the weights alone; sums of blocks are
+// added in fixed point (fixed_point.hpp), so that bits do not depend on threads, nor on which process sums which blocks.
+// Block b has the sentences that begin at tokens b · B to (b + 1) · B - 1 of the whole corpus.
 #pragma once
 #include <memory>
 
 #include "learn/adagrad.hpp"
+#include "engine/fixed_point.hpp"
 
 namespace trellis {
 
 class Objective {
  public:
+  // masses [n_examples]: the largest sum of features, by their absolute values, that an output of each example has.
+  explicit Objective(std::vector<double> masses) : masses_(std::move(masses)) {}
   virtual ~Objective() = default;
-  // loss_i of all sentences and, unless it is null, sum_i weights[i] · gradient of loss_i. Weights null: all one.
+  // loss_i of all sentences and, unless it is null, sum_i weights[i] · gradient of loss_i in fixed point. Weights null: all one.
   virtual void evaluate(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
-                        double* gradient) = 0;
-  // One pass over the sentences in that order, changing parameters and squares after each batch; loss_i as it was met.
-  virtual void pass(const AdaGrad& rule, const std::int64_t* order, std::size_t n, const double* weights,
+                        const FixedPoint& fixed, std::int64_t* gradient) = 0;
+  // What no entry of the gradient exceeds, whatever the parameters: sum_i weights[i] · mass_i, each rounded up.
+  Wide bound(const double* weights) const;
+  // One pass over n of the first `head` sentences in that order, changing parameters and squares after each batch; loss_i as it
+  // was met. A penalty is shared by all of these.
+  virtual void pass(const AdaGrad& rule, std::size_t head, const std::int64_t* order, std::size_t n, const double* weights,
                     std::size_t n_threads, double* parameters, double* squares, double* losses) = 0;
+
+ private:
+  const std::vector<double> masses_;
 };
 
 // `local`: each label given the gold labels before it (maximum entropy), instead of whole paths. `single`: in float.
-std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single);
+// `first_token`: how many tokens of the corpus come before these sentences, where others have them; `block`: B.
+std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single,
+                                          std::size_t first_token = 0, std::size_t block = 1 << 15);
 
 }  // namespace trellis

@@ -27,7 +27,8 @@ PhraseParameters::PhraseParameters(const PhraseExamples& examples, const RuleCol
 
 std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, const RuleColumns& columns, const float* base,
                                             const PhraseParameters& parameters) {
-  return std::make_unique<ExampleObjective>(examples.size(), parameters.columns.size(), [&examples, &columns, base, &parameters] {
+  const std::vector<double> masses = masses_of(PhraseTrees(nullptr, examples, columns, base), examples.size());
+  return std::make_unique<ExampleObjective>(masses, parameters.columns.size(), [&examples, &columns, base, &parameters] {
     return [trees = PhraseTrees(nullptr, examples, columns, base), sums = PhraseScores<double>(columns),
             residuals = std::vector<double>(), &parameters](std::size_t s, const double* x, const GradientSink& to) mutable {
       trees.enter(s);

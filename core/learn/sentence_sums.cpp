@@ -20,7 +20,7 @@ TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 
 template <class Real>
 SentenceSums<Real>::SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows)
-    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data)),
+    : rows(layout, examples.data.attributes, examples.n_tokens(), few_rows, lists(layout, examples.data), examples.data.spill),
       layout_(layout), examples_(examples), data_(examples.data), local_(local), L_(layout.n_labels), stride_(padded(layout.n_labels)),
       pair_cells_((L_ + 1) * stride_), triple_cells_(layout.order == 2 && !layout.ngrams ? (L_ + 1) * pair_cells_ : 0),
       edge_(pair_cells_), tri_(longer_cells(), 0), end_(layout.end_base.begin(), layout.end_base.end()) {

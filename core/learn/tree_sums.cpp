@@ -108,7 +108,10 @@ std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const Grow
   VectorPlaces places{attributes, attributes.columns, first_weights(plan, attributes)};
   if (plan.has_filter) places.columns.back() = 0;
   const std::size_t n_weights = places.first.back();
-  return std::make_unique<ExampleObjective>(examples.starts.size() - 1, n_weights, [places, &plan, &examples, projective] {
+  std::vector<double> masses;  // a template gives an arc one feature
+  for (std::size_t i = 0; i + 1 < examples.starts.size(); ++i)
+    masses.push_back(static_cast<double>(examples.starts[i + 1] - examples.starts[i]) * static_cast<double>(plan.n_templates()));
+  return std::make_unique<ExampleObjective>(masses, n_weights, [places, &plan, &examples, projective] {
     return [losses = std::shared_ptr<TreeLosses>(new TreeLosses{plan, examples, projective, places})](
                std::size_t i, const double* x, const GradientSink& to) { return losses->loss_of(i, x, to); };
   });

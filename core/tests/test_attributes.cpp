@@ -79,13 +79,15 @@ TEST(gradients_are_sums_over_sites) {
           expected[k] += value * residual[s * stride + sample.row_labels[k]];
       });
     for (const std::size_t block_sites : {std::size_t{1000}, std::size_t{1} << 20}) {
-      const AttributeSums<double> sums(sample.layout, at, sample.examples.data(), sample.examples.size() - 1, block_sites);
+      const AttributeSums<double> sums(sample.layout, at, sample.examples.data(), sample.examples.size() - 1, 0, block_sites);
       CHECK((sums.n_blocks() == 1) == (block_sites > n_sites));
-      std::vector<double> gradient(n, 0), row(stride);
+      std::vector<double> row(stride);
+      std::vector<std::int64_t> gradient(n, 0);
+      const FixedPoint fixed(40);
       for (std::size_t b = 0; b < sums.n_blocks(); ++b)
         for (std::size_t piece = 0; piece < sums.n_pieces(b); ++piece)
-          sums.sum(b, piece, residual.data() + sample.examples[sums.first_example(b)] * stride, row.data(), gradient.data());
-      for (std::size_t k = 0; k < n; ++k) CHECK_NEAR(gradient[k], expected[k], 1e-9);
+          sums.sum(b, piece, residual.data() + sample.examples[sums.first_example(b)] * stride, row.data(), fixed, gradient.data());
+      for (std::size_t k = 0; k < n; ++k) CHECK_NEAR(std::ldexp(gradient[k], -40), expected[k], 1e-9);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "check.hpp"
+#include "gradients.hpp"
 #include "random_problem.hpp"
 
 namespace {
@@ -29,7 +30,7 @@ struct Sample : testing::RandomProblem {
   }
   double total(Objective& objective, const std::vector<double>& at) const {
     std::vector<double> losses(weights.size());
-    objective.evaluate(at.data(), nullptr, 1, losses.data(), nullptr);
+    objective.evaluate(at.data(), nullptr, 1, losses.data(), FixedPoint(0), nullptr);
     double sum = 0;
     for (std::size_t s = 0; s < losses.size(); ++s) sum += weights[s] * losses[s];
     return sum;
@@ -41,7 +42,7 @@ void check_gradient(const Sample& sample, bool local, const Known& known, std::s
   const std::size_t n = sample.parameters.size(), n_sentences = sample.weights.size();
   const auto objective = sample.objective(local, false, known);
   std::vector<double> losses(n_sentences), slope(n), again(n_sentences), again_slope(n);
-  objective->evaluate(sample.parameters.data(), sample.weights.data(), 1, losses.data(), slope.data());
+  testing::gradient_of(*objective, sample.parameters.data(), sample.weights.data(), 1, losses, slope);
   for (double loss : losses) CHECK(loss >= -1e-9);
   constexpr double h = 1e-5;
   for (std::size_t i = 0; i < n; i += step) {
@@ -50,11 +51,11 @@ void check_gradient(const Sample& sample, bool local, const Known& known, std::s
     down[i] -= h;
     CHECK_NEAR(slope[i], (sample.total(*objective, up) - sample.total(*objective, down)) / (2 * h), 1e-6);
   }
-  objective->evaluate(sample.parameters.data(), sample.weights.data(), 3, again.data(), again_slope.data());
+  testing::gradient_of(*objective, sample.parameters.data(), sample.weights.data(), 3, again, again_slope);
   CHECK(losses == again);
   CHECK(slope == again_slope);
   const auto single = sample.objective(local, true, known);
-  single->evaluate(sample.parameters.data(), sample.weights.data(), 1, again.data(), again_slope.data());
+  testing::gradient_of(*single, sample.parameters.data(), sample.weights.data(), 1, again, again_slope);
   for (std::size_t i = 0; i < n; ++i) CHECK_NEAR(slope[i], again_slope[i], 1e-4);
 }
 
@@ -108,8 +109,9 @@ TEST(objective_values_of_edge_attributes) {
         if (i == 0) data.edge_attributes.values = valued.edge_values.data();
         else data.edge_attributes = {twice.edge_item_starts.data(), twice.edge_ids.data()};
         losses[i].resize(n_sentences), slopes[i].resize(n);
-        make_objective(valued.layout, {data, valued.starts.data(), valued.gold.data(), {}, nullptr, nullptr, n_sentences}, local, false)
-            ->evaluate(valued.parameters.data(), nullptr, 1, losses[i].data(), slopes[i].data());
+        const auto objective =
+            make_objective(valued.layout, {data, valued.starts.data(), valued.gold.data(), {}, nullptr, nullptr, n_sentences}, local, false);
+        testing::gradient_of(*objective, valued.parameters.data(), nullptr, 1, losses[i], slopes[i]);
       }
       for (std::size_t s = 0; s < n_sentences; ++s) CHECK_NEAR(losses[0][s], losses[1][s], 1e-9);
       for (std::size_t k = 0; k < n; ++k) CHECK_NEAR(slopes[0][k], slopes[1][k], 1e-9);
@@ -135,7 +137,7 @@ TEST(objective_passes_go_down) {
     const std::vector<std::int64_t> order{2, 0, 3, 1};
     const double before = sample.total(*objective, at);
     for (int pass = 0; pass < 10; ++pass)
-      objective->pass({0.1, 0.01, 0.01}, order.data(), order.size(), sample.weights.data(), 1, at.data(), squares.data(),
+      objective->pass({0.1, 0.01, 0.01}, 4, order.data(), order.size(), sample.weights.data(), 1, at.data(), squares.data(),
                       losses.data());
     CHECK(sample.total(*objective, at) < before);
   }

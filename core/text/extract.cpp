@@ -39,4 +39,35 @@ TokenLists extract(GrowingVocabulary& vocabulary, const Plan& plan, std::span<co
   return out;
 }
 
+std::vector<std::vector<std::int32_t>> merge(GrowingVocabulary& vocabulary, const Plan& plan,
+                                             std::span<const std::span<const std::uint64_t>> tables,
+                                             std::span<const std::span<const std::uint64_t>> folds) {
+  std::vector<std::vector<std::int32_t>> numbers(tables.size()), fold_numbers(folds.size());
+  // The key of atoms first .. last: the last fold in it gets its number here.
+  const auto translated = [&](std::uint64_t key, std::int32_t first, std::int32_t last) {
+    int bits = 0;
+    for (std::int32_t a = last; a-- > first;) {
+      bits += plan.atoms[a].bits;
+      if (plan.atoms[a].fold < 0) continue;
+      const std::vector<std::int32_t>& known = fold_numbers[static_cast<std::size_t>(plan.atoms[a].fold)];
+      if (key >> bits >= known.size()) throw std::invalid_argument("a key of another plan");
+      return static_cast<std::uint64_t>(known[key >> bits]) << bits | (key & ((std::uint64_t{1} << bits) - 1));
+    }
+    return key;
+  };
+  const auto add = [&](GrowingTable& to, std::span<const std::uint64_t> keys, std::int32_t first, std::int32_t last) {
+    std::vector<std::int32_t> found;
+    for (const std::uint64_t key : keys) found.push_back(to.find_or_add(translated(key, first, last)));
+    return found;
+  };
+  for (const Template& shape : plan.templates) {
+    for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)
+      if (const auto f = static_cast<std::size_t>(plan.atoms[a].fold); plan.atoms[a].fold >= 0 && fold_numbers[f].empty())
+        fold_numbers[f] = add(vocabulary.folds[f], folds[f], shape.first_atom, a);
+    if (const auto t = static_cast<std::size_t>(shape.table); numbers[t].empty())
+      numbers[t] = add(vocabulary.tables[t], tables[t], shape.first_atom, shape.last_atom);
+  }
+  return numbers;
+}
+
 }  // namespace trellis

@@ -115,4 +115,10 @@ inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_o
 TokenLists extract(GrowingVocabulary& vocabulary, const Plan& plan, std::span<const ColumnCodes> columns,
                    std::span<const std::int64_t> starts, std::size_t n_threads);
 
+// Adds what another vocabulary of the same plan has: its keys by their numbers, those of tables and of folds. Gives the numbers
+// here of the keys of each table.
+std::vector<std::vector<std::int32_t>> merge(GrowingVocabulary& vocabulary, const Plan& plan,
+                                             std::span<const std::span<const std::uint64_t>> tables,
+                                             std::span<const std::span<const std::uint64_t>> folds);
+
 }  // namespace trellis

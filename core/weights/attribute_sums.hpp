@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/fixed_point.hpp"
 #include "weights/layout.hpp"
 #include "weights/rows.hpp"
 
@@ -18,17 +19,18 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
-  // `lists`: the labels that each site may have; by default all.
+  // A block has the examples that begin within as many sites, counted from `first_site` on. `lists`: the labels that each
+  // site may have; by default all.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
-                std::size_t block_sites, const LabelSets& lists = {})
+                std::size_t first_site, std::size_t block_sites, const LabelSets& lists = {}, Spill* spill = nullptr)
       : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {
+    const auto block_of = [&](std::size_t s) { return (first_site + static_cast<std::size_t>(starts[s])) / block_sites; };
     for (std::size_t s = 0; s < n_examples; ++s)
-      if (s + 1 == n_examples || static_cast<std::size_t>(starts[s + 1] - starts[examples_.back()]) >= block_sites)
-        examples_.push_back(s + 1);
+      if (s + 1 == n_examples || block_of(s + 1) != block_of(s)) examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
     std::vector<std::uint32_t> next((lists.starts ? layout.row_labels.size() : layout.n_attributes) + 1);
     for (std::size_t b = 0; b < n_blocks(); ++b)
-      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr);
+      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr, spill);
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -37,10 +39,11 @@ class AttributeSums {
   std::size_t n_pieces(std::size_t block) const { return blocks_[block].cuts.size() - 1; }
 
   // `residual` [sites of the block, stride]; `sums` [stride] is scratch.
-  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* sums, double* gradient) const {
+  TRELLIS_INLINE void sum(std::size_t block, std::size_t piece, const Real* residual, double* sums, const FixedPoint& fixed,
+                          std::int64_t* gradient) const {
     const Block& b = blocks_[block];
-    if (b.wide.empty()) sum_entries(b, b.narrow.data(), piece, residual, sums, gradient);
-    else sum_entries(b, b.wide.data(), piece, residual, sums, gradient);
+    if (b.wide.empty()) sum_entries(b, b.narrow.data(), piece, residual, sums, fixed, gradient);
+    else sum_entries(b, b.wide.data(), piece, residual, sums, fixed, gradient);
   }
 
  private:
@@ -52,19 +55,24 @@ class AttributeSums {
     std::uint32_t entry, item;  // at which a piece begins
   };
   struct Block {
-    std::vector<std::uint32_t> attributes;  // ascending; one of very many items has several entries
-    std::vector<std::uint16_t> counts;      // as long: how many items follow
-    std::vector<std::uint16_t> narrow;      // sites counted from the first of the block, where 16 bits are enough
-    std::vector<std::uint32_t> wide;        // else
-    std::vector<float> values;              // as long, or empty where all are one
-    std::vector<Cut> cuts;                  // and the end
+    SpilledVector<std::uint32_t> attributes;  // ascending; one of very many items has several entries
+    SpilledVector<std::uint16_t> counts;      // as long: how many items follow
+    SpilledVector<std::uint16_t> narrow;      // sites counted from the first of the block, where 16 bits are enough
+    SpilledVector<std::uint32_t> wide;        // else
+    SpilledVector<float> values;              // as long, or empty where all are one
+    std::vector<Cut> cuts;                    // and the end
 
-    Block(const std::vector<Item>& items, bool valued) {
+    Block(const std::vector<Item>& items, bool valued, Spill* spill)
+        : attributes(Spilled<std::uint32_t>(spill)), counts(Spilled<std::uint16_t>(spill)), narrow(counts), wide(attributes),
+          values(Spilled<float>(spill)) {
       constexpr std::uint32_t kPiece = 4096, kMost = std::numeric_limits<std::uint16_t>::max();  // items
       const auto far = [](const Item& item) { return item.site > kMost; };
       const bool is_wide = std::any_of(items.begin(), items.end(), far);
       is_wide ? wide.reserve(items.size()) : narrow.reserve(items.size());
       if (valued) values.reserve(items.size());
+      std::size_t n_runs = items.size() / kMost + 1;
+      for (std::size_t i = 0; i < items.size(); ++i) n_runs += i == 0 || items[i].attribute != items[i - 1].attribute;
+      attributes.reserve(n_runs), counts.reserve(n_runs);
       std::uint32_t n = 0;
       const auto cut = [&] { cuts.push_back({static_cast<std::uint32_t>(attributes.size()), n}); };
       for (const Item& item : items) {
@@ -78,8 +86,6 @@ class AttributeSums {
         ++n;
       }
       cut();
-      attributes.shrink_to_fit();
-      counts.shrink_to_fit();
     }
   };
 
@@ -105,7 +111,7 @@ class AttributeSums {
 
   template <class Site>
   TRELLIS_INLINE void sum_entries(const Block& b, const Site* sites, std::size_t piece, const Real* residual, double* sums,
-                                  double* gradient) const {
+                                  const FixedPoint& fixed, std::int64_t* gradient) const {
     std::uint32_t first = b.cuts[piece].item, last = first;
     for (std::uint32_t e = b.cuts[piece].entry; e < b.cuts[piece + 1].entry; ++e, first = last) {
       const std::uint32_t a = b.attributes[e];
@@ -119,15 +125,15 @@ class AttributeSums {
         return sum;
       };
       if (lists_.starts) {
-        gradient[a] += sum_of(residual, 1);
+        fixed.add(gradient[a], sum_of(residual, 1));
         continue;
       }
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
       if (end - begin < heavy_from<Real>(stride_)) {  // each of its labels is summed alone
-        for (std::uint32_t s = begin; s < end; ++s) gradient[s] += sum_of(residual + layout_.row_labels[s], stride_);
+        for (std::uint32_t s = begin; s < end; ++s) fixed.add(gradient[s], sum_of(residual + layout_.row_labels[s], stride_));
       } else {
         sum_rows(b, sites, first, last, residual, sums);
-        for (std::uint32_t s = begin; s < end; ++s) gradient[s] += sums[layout_.row_labels[s]];
+        for (std::uint32_t s = begin; s < end; ++s) fixed.add(gradient[s], sums[layout_.row_labels[s]]);
       }
     }
   }

@@ -18,10 +18,13 @@ template <class Real>
 class SiteRows {
  public:
   // `few`: few rows have a weight. `lists`: the labels that each site may have; by default all.
-  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {})
+  SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {},
+           Spill* spill = nullptr)
       : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
         n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
-        weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0) {
+        weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0), heavy_starts_(1, 0, Spilled<std::size_t>(spill)),
+        slot_starts_(heavy_starts_), run_starts_(heavy_starts_), heavy_(Spilled<std::uint32_t>(spill)), slots_(heavy_),
+        heavy_values_(Spilled<Real>(spill)), light_values_(heavy_values_), runs_(Spilled<Run>(spill)) {
     listed_ = !few;
     if (few) return;
     heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
@@ -200,10 +203,10 @@ class SiteRows {
   bool listed_ = true;                    // whether sites are listed here, or walked in the corpus
   std::vector<Real> weights_;             // [n_slots]
   std::vector<std::uint8_t> has_weight_;  // [n_attributes] where few rows have one
-  std::vector<std::size_t> heavy_starts_{0}, slot_starts_{0}, run_starts_{0};  // [n_sites + 1]
-  std::vector<std::uint32_t> heavy_, slots_;                          // numbers of heavy rows, slots of light ones
-  std::vector<Real> heavy_values_, light_values_;                     // as long, or empty where all values are one
-  std::vector<Run> runs_;                                             // so many slots of that label
+  SpilledVector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_sites + 1]
+  SpilledVector<std::uint32_t> heavy_, slots_;                        // numbers of heavy rows, slots of light ones
+  SpilledVector<Real> heavy_values_, light_values_;                   // as long, or empty where all values are one
+  SpilledVector<Run> runs_;                                           // so many slots of that label
 };
 
 }  // namespace trellis

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "engine/chain.hpp"
+#include "spill.hpp"
 
 namespace trellis {
 
@@ -54,6 +55,7 @@ struct ChainData {
   bool has_pairs = true;  // whether some are about one
   const SegmentSites* segments = nullptr;  // null: a path is one of labels, not of segments
   FarLabels far{};        // other edge attributes, not among those above
+  Spill* spill = nullptr;  // for what is as large as the corpus, where that is not in memory; else null
 
   bool pairs_by_token() const { return edge_attributes.starts && has_pairs; }
 };

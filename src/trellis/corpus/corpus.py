@@ -20,6 +20,7 @@ from trellis._support.arrays import Bytes, Ints, Longs, Ragged, runs_of, starts_
 from trellis._support.errors import ArgumentError, CorpusError
 
 JOINT = "|"  # between the strings of two columns that are one, as between the features of CoNLL-U
+CHUNK = 1 << 20  # tokens that are counted at a time
 NOTHING = "_"  # in CoNLL-U, where a column has nothing
 
 
@@ -116,7 +117,10 @@ class Column:
 
     def counts(self) -> Longs:
         """How often each value occurs."""
-        return np.bincount(self.codes, minlength=len(self.values))
+        counts = np.zeros(len(self.values), np.int64)
+        for i in range(0, len(self.codes), CHUNK):  # which is copied to count it
+            counts += np.bincount(self.codes[i : i + CHUNK], minlength=len(self.values))
+        return counts
 
     def tolist(self) -> list[str]:
         """The string of every token."""
@@ -342,6 +346,10 @@ class Corpus:
             raise ArgumentError(f"indices must be {wanted}, not {reprlib.repr(indices)}")
         return found.astype(np.int64)
 
+    def chunks(self) -> Iterator[Corpus]:
+        """The sentences in runs that are worked on at a time: all of them, as they are in memory."""
+        yield self
+
     def split(self, fraction: float, *, seed: int | None = None) -> tuple[Corpus, Corpus]:
         """Two corpora: that fraction of the sentences and the rest, shuffled first if a seed is given."""
         cut = round(real_number("fraction", fraction, 0, 1) * len(self))
@@ -397,11 +405,12 @@ def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
     is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
     firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
     empty = [v for v, first in enumerate(firsts) if first in nothing]
-    missing = np.flatnonzero(np.isin(column.codes, empty))
-    if len(missing):
-        line = None if corpus.lines is None else int(corpus.lines[missing[0]])
-        why = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
-        raise CorpusError(corpus.source, line, why)
+    for chunk in corpus.chunks() if empty else ():
+        missing = np.flatnonzero(np.isin(chunk.column(target).codes, empty))
+        if len(missing):
+            line = None if chunk.lines is None else int(chunk.lines[missing[0]])
+            why = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
+            raise CorpusError(chunk.source, line, why)
     return column
 
 

@@ -9,15 +9,19 @@ import select
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
+import numpy as np
+
 from trellis._support.arguments import file_path, whole_number
+from trellis._support.disk import Disk
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import Layout, fix_names, parse_names, parse_text
 from trellis.corpus.corpus import Corpus
-from trellis.corpus.files import STANDARD_STREAM, EmptyError, message_name, read_bytes, reading
+from trellis.corpus.files import STANDARD_STREAM, message_name, read_bytes, reading
 from trellis.corpus.read import FileShape, choose, format_of, read, read_file
 
 if TYPE_CHECKING:
@@ -169,25 +173,79 @@ def _has_more(file: BinaryIO) -> bool:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files to be read block by block."""
+
+    paths: tuple[str, ...]
+    sizes: tuple[int, ...]  # in bytes
+    shape: FileShape
+    columns: tuple[str, ...] | None
+    block_bytes: int
+
+    def blocks(self) -> Iterator[tuple[Corpus, int]]:
+        """Some sentences, and how many bytes of files were read when they were."""
+        done = 0
+        for path, n_bytes in zip(self.paths, self.sizes, strict=True):
+            own, read, columns = self.shape.of(path), 0, self.columns
+            if own.format == "parquet":
+                from trellis.corpus.tables import parquet_blocks
+
+                for block in parquet_blocks(path, columns, self.shape.sentence, self.block_bytes):
+                    yield block, done
+            elif own.format in ("conll", "conllu"):
+                for piece in pieces_of_path(path, own.layout(columns), self.block_bytes):
+                    # Of a compressed file it is more than the bytes that were read.
+                    read = min(read + len(piece.text), n_bytes)
+                    yield choose(piece.corpus, columns) if piece.corpus.columns else piece.corpus, done + read
+            else:
+                yield read_file(path, own, columns), done + n_bytes
+            done += n_bytes
+
+    def run(self, first: int, last: int | None = None) -> Files:
+        """The files first..last."""
+        return replace(self, paths=self.paths[first:last], sizes=self.sizes[first:last])
+
+    def runs(self, n: int) -> list[int]:
+        """Where each of n runs of files begins, of about as many bytes, and the end."""
+        begins = np.cumsum([0, *self.sizes])
+        cuts = np.searchsorted(begins[:-1], np.arange(1, n) * float(begins[-1]) / n)
+        return [0, *cuts.tolist(), len(self.sizes)]
+
+
 class CorpusStream:
     """Sentences block by block. Get one from ``trellis.stream``; every iteration reads its source again."""
 
-    __slots__ = ("_columns", "_open", "source")
+    __slots__ = ("_open", "files", "folder", "source")
 
-    def __init__(self, open: Callable[[], Iterable[Any]], source: str) -> None:
+    def __init__(
+        self,
+        open: Callable[[], Iterable[Any]],
+        source: str,
+        folder: str | None = None,
+        files: Files | None = None,
+    ) -> None:
         self._open = open
-        self._columns: tuple[str, ...] | None = None
         self.source = source  # for messages
+        self.folder = folder  # for temporary files
+        self.files = files
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the first block."""
-        if self._columns is None:
-            first = next(iter(self), None)
-            if first is None:
-                raise EmptyError(self.source)
-            self._columns = tuple(first.columns)
-        return self._columns
+    def corpus(self, progress: Callable[[int, int], None] | None = None) -> Corpus:
+        """All blocks as one corpus whose tokens are on disk.
+
+        After every block of files ``progress(done, total)`` is called with their bytes.
+        """
+        from trellis.corpus.on_disk import on_disk
+
+        def blocks() -> Iterator[Corpus]:
+            assert self.files is not None
+            for block, done in self.files.blocks():
+                if progress is not None:
+                    progress(done, sum(self.files.sizes))
+                if block.n_tokens:
+                    yield block
+
+        return on_disk(iter(self) if self.files is None else blocks(), self.source, Disk(self.folder))
 
     def __iter__(self) -> Iterator[Corpus]:
         try:
@@ -210,28 +268,32 @@ def stream(
     block_bytes: int = BLOCK_BYTES,
     columns: str | Sequence[str] | None = None,
     comments: bool = False,
+    folder: str | os.PathLike[str] | None = None,
     format: str | None = None,
     sentence: str | None = None,
     tabs: bool | None = None,
 ) -> CorpusStream:
     """A corpus that is read block by block, for training on more than memory holds.
 
+    Training reads it once, and keeps its tokens and their attributes in temporary files below ``folder`` (default:
+    the system's folder for them, which TMPDIR names): about 150 bytes per token.
+
     ``source`` is
 
     - the name of a file, or a pattern such as ``"parts/*.parquet"``, or a list of these: files of columns, CoNLL-U and
       Parquet are read in blocks of about ``block_bytes`` of text (default: 4 MB), others one file at a time;
-    - a function without arguments that returns corpora, or what ``trellis.read`` takes, one after the other. It is
-      called again for every pass, and must give the same sentences.
+    - a function without arguments that returns corpora, or what ``trellis.read`` takes, one after the other.
 
     The other parameters are those of ``trellis.read``.
     """
     size = whole_number("block_bytes", block_bytes, 1, 1 << 40)
+    temporary = None if folder is None else file_path("folder", folder)
     names, shape = parse_names(columns), FileShape(format, tabs, comments, sentence)
     if callable(source):
         shape.check("a function that returns blocks", ())
         if columns is not None:
             raise ArgumentError("columns has no effect on a function that returns blocks; omit it")
-        return CorpusStream(source, "<blocks>")
+        return CorpusStream(source, "<blocks>", temporary)
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in given):
         raise CorpusError("", None, f"a stream needs names of files or a function that returns blocks, not {source!r}")
@@ -239,20 +301,9 @@ def stream(
     for path in paths:
         shape.check_format(path, format or format_of(path))
 
-    def blocks() -> Iterator[Corpus]:
-        for path in paths:
-            own = shape.of(path)
-            if own.format == "parquet":
-                from trellis.corpus.tables import parquet_blocks
-
-                yield from parquet_blocks(path, names, sentence, size)
-            elif own.format in ("conll", "conllu"):
-                for piece in pieces_of_path(path, own.layout(names), size):
-                    yield choose(piece.corpus, names) if piece.corpus.columns else piece.corpus
-            else:
-                yield read_file(path, own, names)
-
-    return CorpusStream(blocks, ", ".join(map(str, given)))
+    sizes = tuple(Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths)
+    files = Files(tuple(paths), sizes, shape, names, size)
+    return CorpusStream(lambda: (block for block, _ in files.blocks()), ", ".join(map(str, given)), temporary, files)
 
 
 def _matching(name: str) -> list[str]:

@@ -100,10 +100,13 @@ class SegmentedText:
         """Characters with labels B, M, E, S."""
         words = [word for line in self.lines for word in line]
         lengths = np.array([len(word) for word in words], np.int64)
-        columns = {
-            CHARACTER: characters(to_points("".join(words))),
-            LABEL: Column(word_labels(lengths), Strings.of(LABELS)),
-        }
+        codes = word_labels(lengths)
+        used, first = np.unique(codes, return_index=True)
+        order = np.argsort(first)  # labels by first appearance, as all columns are numbered
+        rank = np.zeros(len(LABELS), np.int32)
+        rank[used[order]] = np.arange(len(used))
+        labels = Column(rank[codes], Strings.of([LABELS[i] for i in used[order]]))
+        columns = {CHARACTER: characters(to_points("".join(words))), LABEL: labels}
         return Corpus(columns, starts_of([sum(map(len, line)) for line in self]), self.source)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from trellis import _core
 from trellis._support.arrays import NONE, Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
+from trellis.corpus.on_disk import DiskCorpus
 from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictionary, read_dictionary
 from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
@@ -57,10 +58,10 @@ def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "")
 
 def compact(column: Column) -> Column:
     """The column with only the values that occur: a slice of a corpus shares the values of the whole."""
-    used, codes = np.unique(column.codes, return_inverse=True)
-    if len(used) == len(column.values):
+    seen = column.counts() > 0
+    if seen.all():
         return column
-    return Column(codes.astype(np.int32), column.values.take(used))
+    return Column((np.cumsum(seen) - 1).astype(np.int32)[column.codes], column.values.take(np.flatnonzero(seen)))
 
 
 def column_vocabulary(
@@ -105,14 +106,34 @@ class Coded(NamedTuple):
     view_ids: Ints  # [n_values, n_views]
 
 
+class AttributeLists:
+    """The lists of a corpus in memory, which are one chunk."""
+
+    def __init__(self) -> None:
+        self.lists = Ragged.none()
+
+    def add(self, lists: Ragged, sizes: Sequence[int]) -> None:
+        """The lists of the next chunk, and how many attributes each table of the vocabulary had after it."""
+        self.lists = lists
+
+    def chunks(self) -> Iterator[Ragged]:
+        """The lists with the numbers that attributes have in the end."""
+        yield self.lists
+
+    def renumber(self, rank: Ints) -> Ragged:
+        """The lists of all tokens under new ids; items of rank -1 are dropped. Afterwards the old ones are gone."""
+        lists, self.lists = self.lists, Ragged.none()
+        return lists.renumber(rank)
+
+
 class Extraction(NamedTuple):
     """A training corpus with every attribute numbered, before any is cut."""
 
     vocabulary: Vocabulary  # its tables are still empty
     growing: _core.GrowingVocabulary
     growing_edges: _core.GrowingVocabulary | None
-    lists: Ragged = Ragged.none()
-    edge_lists: Ragged | None = None
+    lists: AttributeLists | None = None
+    edge_lists: AttributeLists | None = None
     n_attributes: int = 0  # those of templates, then those of the bag
     n_edge_attributes: int = 0
     known: Ints = NONE  # the number here of each attribute of the vocabulary that was known before
@@ -170,7 +191,10 @@ class Extractor:
             return c, j, bits_of(2 * reach + (n if file is None else max(n, self.vectors[file].matrix.shape[1])))
 
         self.plan = Plan(*pack_keys(self.templates, atom_of), reach)
-        self.parts = [_part(self.plan, 0, self.n_emission), _part(self.plan, self.n_emission, len(self.templates))]
+        self.parts = [
+            part_of_plan(self.plan, 0, self.n_emission),
+            part_of_plan(self.plan, self.n_emission, len(self.templates)),
+        ]
         self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
         self.growing_edges = edges if self.n_emission < len(self.templates) else None
         # Dimensions of vectors are there from the beginning.
@@ -193,7 +217,7 @@ class Extractor:
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
         coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
-        nothing, plain = np.empty(0, np.float32), _part(self.plan, 0, self.n_emission - len(self.valued))
+        nothing, plain = np.empty(0, np.float32), part_of_plan(self.plan, 0, self.n_emission - len(self.valued))
         lists = Ragged(*self.growing.extract(plain, coded, starts, n_threads), nothing)
         if self.valued:
             lists = _join(lists, self._values(codes, starts))
@@ -270,33 +294,54 @@ def extract(
     growing, growing_edges = extractor.growing, extractor.growing_edges
     old = [known_numbers(known, which, own, extractor.parts) for which, own in enumerate((growing, growing_edges))]
     codes, asks = [column.codes for column in compacted.values()], None if spans is None else spans.asks
-    lists, edge_lists = extractor.lists(codes, corpus.starts, n_threads, asks)
+    given, bag = corpus.columns[bags[0]] if bags else None, None
+    if isinstance(given, BagColumn) and known is not None and known.bag is not None:
+        names, numbers = known.bag.strings.united(given.names)
+        given = BagColumn(given.starts, numbers[given.ids], given.values, names)
+    lists, edge_lists = lists_for(corpus), lists_for(corpus)
+    token, sentence, has_edges, sizes = 0, 0, growing_edges is not None, list[list[int]]()
+    for chunk in corpus.chunks():
+        begin, token, first, sentence = token, token + chunk.n_tokens, sentence, sentence + len(chunk)
+        who = None if asks is None else asks[first:sentence]
+        found, on_edges = extractor.lists([one[begin:token] for one in codes], chunk.starts, n_threads, who)
+        sizes = [
+            [*growing.table_sizes.tolist()],
+            [] if growing_edges is None else [*growing_edges.table_sizes.tolist()],
+        ]
+        if isinstance(given, BagColumn):
+            about = {template.about for template in bag_templates}
+            bag, own = bag_of(bags[0], given.names, about, *map(sum, sizes)), given.slice(begin, token)
+            found = _join(found, own.renumber(bag.attributes))
+            sizes[0].append(int((bag.attributes >= 0).sum()))
+            if bag.pairs is not None:
+                nothing = Ragged(np.zeros(len(own) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+                on_edges, has_edges = _join(on_edges or nothing, own.renumber(bag.pairs)), True
+                sizes[1].append(int((bag.pairs >= 0).sum()))
+        lists.add(found, sizes[0])
+        if on_edges is not None:
+            edge_lists.add(on_edges, sizes[1])
     old_numbers = [numbers_there() for numbers_there in old]
-
-    n_attributes, n_edges, bag = growing.n_attributes, growing_edges.n_attributes if growing_edges else 0, None
-    if bags:
-        given = corpus.columns[bags[0]]
-        assert isinstance(given, BagColumn)
-        if known is not None and known.bag is not None:
-            names, numbers = known.bag.strings.united(given.names)
-            given = BagColumn(given.starts, numbers[given.ids], given.values, names)
-        bag = _bag(bags[0], given.names, {template.about for template in bag_templates}, n_attributes, n_edges)
-        lists = _join(lists, given.renumber(bag.attributes))
-        n_attributes += int((bag.attributes >= 0).sum())
-        if bag.pairs is not None:
-            nothing = Ragged(np.zeros(len(given) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-            edge_lists = _join(edge_lists or nothing, given.renumber(bag.pairs))
-            n_edges += int((bag.pairs >= 0).sum())
-        if known is not None and known.bag is not None:
-            old_numbers[0] = _with_bag(old_numbers[0], known.bag.attributes, bag.attributes)
-            if known.bag.pairs is not None and bag.pairs is not None:
-                old_numbers[1] = _with_bag(old_numbers[1], known.bag.pairs, bag.pairs)
+    if bag is not None and known is not None and known.bag is not None:
+        old_numbers[0] = _with_bag(old_numbers[0], known.bag.attributes, bag.attributes)
+        if known.bag.pairs is not None and bag.pairs is not None:
+            old_numbers[1] = _with_bag(old_numbers[1], known.bag.pairs, bag.pairs)
+    n_attributes, n_edges = map(sum, sizes)
+    edges = edge_lists if has_edges else None
     return Extraction(
-        extractor.vocabulary(bag), growing, growing_edges, lists, edge_lists, n_attributes, n_edges, *old_numbers
+        extractor.vocabulary(bag), growing, growing_edges, lists, edges, n_attributes, n_edges, *old_numbers
     )
 
 
-def _bag(column: str, names: Strings, about: Container[int], first: int, first_pair: int) -> Bag:
+def lists_for(corpus: Corpus) -> AttributeLists:
+    """Lists to be filled, on disk where the corpus is."""
+    if not isinstance(corpus, DiskCorpus):
+        return AttributeLists()
+    from trellis.features.disk_lists import DiskLists
+
+    return DiskLists(corpus.disk)
+
+
+def bag_of(column: str, names: Strings, about: Container[int], first: int, first_pair: int) -> Bag:
     """Attributes numbered from ``first`` on; those with label pairs from ``first_pair`` on.
 
     ``about`` says by how many labels before a token templates read the column. Names that begin with ``label[-1] & ``
@@ -360,7 +405,7 @@ def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
     return out
 
 
-def _part(plan: Plan, first: int, last: int) -> Plan:
+def part_of_plan(plan: Plan, first: int, last: int) -> Plan:
     """The plan with only some of its templates; tables and folds keep their numbers."""
     return replace(plan, templates=np.ascontiguousarray(plan.templates[first:last]))
 

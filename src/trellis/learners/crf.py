@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trellis.learning.descent import BatchLearner, Descent, Passes, log_loss, sparse_minimizer
+from trellis.learning.descent import BatchLearner, Descent, Passes, sparse_minimizer
 from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
 from trellis.learning.problem import Problem
+from trellis.learning.sums import sums_of
 
 _LBFGS = ("solver='lbfgs'", lambda p: p["solver"] == "lbfgs")
 _PASSES = ("solver='adagrad' or warm_up above 0", lambda p: p["solver"] == "adagrad" or p["warm_up"] > 0)
@@ -58,27 +59,29 @@ class CRF(BatchLearner):
 
     abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
+    @property
+    def sums(self) -> bool:
+        """L-BFGS asks for sums alone."""
+        return self.solver == "lbfgs"
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
         given = self.effective()
         single = self.precision == "single"
         if self.precision == "auto":
             single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
-        parameters = problem.vector(self)
-        objective = parameters.objective(local=False, single=single)
-        passes = None
+        vector = problem.vector(self)
+        sums, passes = sums_of(problem, vector, self.c2, single=single), None
         # After a warm start no pass is needed before L-BFGS: the older weights are the start.
         if "rate" in given and (problem.initial is None or self.solver == "adagrad"):
             n = given.get("warm_up", given["epochs"])
             rest = (given["rate"], given["seed"], n, self.solver == "lbfgs", given["batch"])
-            passes = Passes(problem, objective, self.c1, self.c2, *rest)
-        sparse = None
-        if self.c1 > 0:
-            sparse = sparse_minimizer(problem, parameters, objective, self.c1, self.c2, single=single)
+            passes = Passes(problem, sums.parts.first, self.c1, self.c2, *rest)
+        sparse = None if self.c1 == 0 else sparse_minimizer(problem, vector, sums, self.c1)
         return Descent(
             problem,
-            parameters,
-            log_loss(problem, objective, self.c2),
+            vector,
+            sums.log_loss,
             epochs=given["epochs"],
             tolerance=given.get("tolerance", 0.0),
             passes=passes,

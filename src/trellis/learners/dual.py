@@ -96,7 +96,7 @@ class _Margins(DualRun):
     def step(self, number: int) -> Event:
         learner, problem = self.learner, self.problem
         violations, updates, violation, gap = self.native.margin_pass(
-            sentence_order(problem, number, learner.seed),
+            sentence_order(problem.n_sentences, number, learner.seed),
             learner.C,
             learner.tolerance,
             learner.cost == "hamming",
@@ -134,7 +134,7 @@ class FrankWolfeRun(NativeRun):
     def step(self, number: int) -> Event:
         """One pass over all examples, and the exact gap where it may be small enough."""
         problem, tolerance = self.problem, self.learner.tolerance
-        violations, updates, met = self.epoch(sentence_order(problem, number, self.learner.seed), problem)
+        violations, updates, met = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed), problem)
         # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
         primal, may_be_solved = None, met <= tolerance * (self.dual + met)
         if may_be_solved:
@@ -167,7 +167,6 @@ class KernelPerceptron(OnlineLearner):
     memory: float = 1024.0
 
     takes_init = False
-    streams = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
     abilities = frozenset()  # sequences are kept by labels alone, in triples at most
@@ -185,7 +184,7 @@ class _Mistakes(DualRun):
         self.seed = learner.effective().get("seed")
 
     def step(self, number: int) -> Event:
-        order, mistakes, updates = sentence_order(self.problem, number, self.seed), 0, 0
+        order, mistakes, updates = sentence_order(self.problem.n_sentences, number, self.seed), 0, 0
         for first in range(0, len(order), AT_ONCE):
             wrong, stepped, *_ = self.native.perceptron_pass(order[first : first + AT_ONCE], self.problem.n_threads)
             mistakes, updates = mistakes + wrong, updates + stepped

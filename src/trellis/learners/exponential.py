@@ -14,13 +14,14 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Doubles, runs_of
 from trellis._support.errors import LearnerError
-from trellis.engine.elementary import exp, log
+from trellis.engine.elementary import log
 from trellis.learning.chain_problem import ChainProblem, chains_of
 from trellis.learning.descent import BatchLearner, Descent, VectorWork
 from trellis.learning.learner import ALL_ABILITIES, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State
 from trellis.learning.run import Event
+from trellis.learning.sums import sums_of
 
 NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
 
@@ -48,32 +49,16 @@ class ExponentialLoss(BatchLearner):
 
     abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
+    @property
+    def sums(self) -> bool:
+        """All it asks for are sums."""
+        return True
+
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
-        parameters = problem.vector(self)
-        objective = parameters.objective(local=False, single=self.precision == "single")
-
-        def function(x: Doubles) -> tuple[float, Doubles]:
-            return log_exponential_loss(objective, x, self.c2, problem.sentence_weights, problem.n_threads)
-
-        return Descent(problem, parameters, function, epochs=self.epochs, tolerance=self.tolerance)
-
-
-def log_exponential_loss(
-    objective: _core.Objective, x: Doubles, c2: float, sentence_weights: Doubles | None, n_threads: int
-) -> tuple[float, Doubles]:
-    """R = log(sum_i D_i / p_i + c2 · |x|²) and its gradient, that of the sum over exp(R)."""
-    logs = objective.losses(x, n_threads)  # -log p_i
-    if sentence_weights is not None:
-        logs = logs + log(sentence_weights)
-    penalty = c2 * _core.dot(x, x)
-    parts = np.append(logs, log(penalty)) if penalty > 0 else logs
-    top = float(parts.max())
-    value = top + float(log(exp(parts - top).sum()))
-    _, gradient = objective.gradient(x, exp(logs - value), n_threads)
-    if penalty > 0:
-        gradient += 2 * c2 * float(exp(-value)) * x
-    return value, gradient
+        vector = problem.vector(self)
+        sums = sums_of(problem, vector, self.c2, single=self.precision == "single")
+        return Descent(problem, vector, sums.log_risk, epochs=self.epochs, tolerance=self.tolerance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

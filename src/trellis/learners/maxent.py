@@ -11,16 +11,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from trellis import _core
 from trellis._support.arrays import Doubles, Lists, array_in
 from trellis._support.errors import LearnerError
 from trellis.engine.elementary import exp, log
 from trellis.learning.chain_problem import ChainProblem, chains_of
-from trellis.learning.descent import BatchLearner, Descent, VectorWork, log_loss
+from trellis.learning.descent import BatchLearner, Descent, VectorWork
 from trellis.learning.learner import Ability, Constraints, choice, real, whole
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import Problem, State
 from trellis.learning.run import Event, Work
+from trellis.learning.sums import Sums, sums_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,11 @@ class MaxEnt(BatchLearner):
     }
 
     @property
+    def sums(self) -> bool:
+        """L-BFGS asks for sums alone."""
+        return self.solver == "lbfgs"
+
+    @property
     def abilities(self) -> frozenset[Ability]:
         """Iterative scaling wants as many features whatever the label is."""
         return frozenset({"orders", "parts"} if self.solver == "lbfgs" else {"orders"})
@@ -59,12 +64,11 @@ class MaxEnt(BatchLearner):
         if chains.partial is not None:
             raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
         parameters = self.layout(chains)
-        objective = parameters.objective(local=True, single=self.precision == "single")
+        sums = sums_of(problem, parameters, self.c2, local=True, single=self.precision == "single")
         if self.solver == "gis":
-            return _Scaling(chains, parameters, objective, self.c2, self.epochs)
+            return _Scaling(chains, parameters, sums, self.epochs)
         tolerance = self.effective()["tolerance"]
-        function = log_loss(problem, objective, self.c2)
-        return Descent(problem, parameters, function, epochs=self.epochs, tolerance=tolerance)
+        return Descent(problem, parameters, sums.log_loss, epochs=self.epochs, tolerance=tolerance)
 
 
 class _Scaling(VectorWork):
@@ -80,16 +84,14 @@ class _Scaling(VectorWork):
     1999), without a correction, which is not needed for the objective to fall (Curran and Clark 2003).
     """
 
-    def __init__(
-        self, problem: ChainProblem, parameters: Parameters, objective: _core.Objective, c2: float, epochs: int
-    ) -> None:
+    def __init__(self, problem: ChainProblem, parameters: Parameters, sums: Sums, epochs: int) -> None:
         super().__init__(problem, parameters, epochs)
-        self.objective, self.c2 = objective, c2
+        self.sums, self.c2 = sums, sums.c2
         if any((lists[2] < 0).any() for lists in _lists(problem)):
             raise LearnerError("iterative scaling needs values that are not negative; use solver='lbfgs'")
         self.counts = parameters.gold_counts()
         # Without a prior a feature never seen would go to minus infinity: it stays at 0.
-        self.alive = self.counts > 0 if c2 == 0 else np.ones(len(self.counts), bool)
+        self.alive = self.counts > 0 if self.c2 == 0 else np.ones(len(self.counts), bool)
         self.most = _most_features(problem)
         self.decisions = float(problem.token_weights().sum())
         self.w = parameters.start()
@@ -99,9 +101,8 @@ class _Scaling(VectorWork):
     def evaluate(self) -> tuple[float, Doubles]:
         """The loss with its penalty, and how often each feature is expected."""
         x = self.vector()
-        losses, gradient = self.objective.gradient(x, self.problem.sentence_weights, self.problem.n_threads)
-        loss = float(self.problem.weigh(losses).sum()) + self.c2 * _core.dot(x, x)
-        return loss, np.maximum(self.counts + gradient, 1e-300)
+        loss, gradient = self.sums.log_loss(x)
+        return loss, np.maximum(self.counts + gradient - 2 * self.c2 * x, 1e-300)
 
     def vector(self) -> Doubles:
         """The weights with the correction in them; those that are not learnt stay where a warm start has them."""

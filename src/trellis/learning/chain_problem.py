@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trellis.learning.learner import Learner, OnlineOptions
     from trellis.learning.parameters import Parameters
 
+HEAD = 2_000_000  # tokens that stochastic passes before a batch method go over
 # A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
 LISTED_PAIR = 20
 
@@ -53,6 +54,10 @@ class ChainProblem(Problem):
     starts: Longs  # [n_sentences + 1]
     n_labels: int
     order: int  # 0: label pairs have no weights; 1; 2
+    # Where other processes have the rest of the corpus: tokens before these, all tokens, label triples of all.
+    first_token: int = 0
+    n_tokens: int | None = None
+    seen_triples: tuple[Longs, Longs, Longs] | None = None
     # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
     seen: Rows | None = None
     # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
@@ -68,12 +73,6 @@ class ChainProblem(Problem):
     beam: int = 0  # states per token that best paths are looked for in, for learners with the ability "beam"; 0: all
     label_parts: LabelParts | None = None  # for learners with the ability "parts"
     names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
-    # Of a stream: the problem of each block, read anew; the corpus above has then no tokens.
-    blocks: Callable[[], Iterator[ChainProblem]] | None = None
-
-    def in_blocks(self) -> Iterator[ChainProblem]:
-        """The problem block by block; itself where it is no stream."""
-        return iter([self]) if self.blocks is None else self.blocks()
 
     @property
     def is_sparse(self) -> bool:
@@ -94,6 +93,12 @@ class ChainProblem(Problem):
         object.__setattr__(self, "n_sentences", len(self.starts) - 1)
 
     @property
+    def head(self) -> tuple[int, float]:
+        """The first sentences, of `HEAD` tokens, and their share of all tokens."""
+        n, n_tokens = int(np.searchsorted(self.starts[:-1], HEAD)), self.n_tokens or int(self.starts[-1])
+        return n, float(self.starts[n]) / max(1, n_tokens)
+
+    @property
     def n_columns(self) -> int:
         """How many columns rows of weights have: labels, and their parts."""
         return self.n_labels if self.label_parts is None else self.label_parts.n_columns
@@ -112,10 +117,14 @@ class ChainProblem(Problem):
         weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
         return np.repeat(weights, lengths)
 
-    def label_triples(self) -> tuple[Longs, Longs, Longs]:
-        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known."""
-        z = self.gold.astype(np.int64)
-        position = np.arange(len(z)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+    def label_triples(self, first: int = 0, last: int | None = None) -> tuple[Longs, Longs, Longs]:
+        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known.
+
+        Of the tokens of all sentences, or of the sentences first..last.
+        """
+        starts = self.starts[first : (last or self.n_sentences) + 1]
+        z = self.gold[starts[0] : starts[-1]].astype(np.int64)
+        position = np.arange(len(z)) - np.repeat(starts[:-1] - starts[0], np.diff(starts))
         x, y = (np.where(position < back, self.n_labels, np.roll(z, back)) for back in (2, 1))
         return x, y, z
 

@@ -18,6 +18,7 @@ from trellis.learning.parameters import Parameters
 from trellis.learning.problem import FlatVector, Problem, State
 from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Work, sentence_order
+from trellis.learning.sums import Part, Sums
 
 Vector = Parameters | FlatVector  # the weights that there are, of chains and of other structures
 
@@ -44,17 +45,6 @@ class BatchLearner(Learner):
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
 
-def log_loss(problem: Problem, objective: _core.Objective, c2: float) -> Function:
-    """sum_i weight_i · loss_i + c2 · |w|², with its gradient: the same for whole paths and for local decisions."""
-
-    def function(x: Doubles) -> tuple[float, Doubles]:
-        losses, gradient = objective.gradient(x, problem.sentence_weights, problem.n_threads)
-        gradient += 2 * c2 * x
-        return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x), gradient
-
-    return function
-
-
 class VectorWork(Work):
     """A training whose weights are one flat vector."""
 
@@ -79,11 +69,12 @@ class Passes:
     """Passes of AdaGrad over the sentences of a problem, shuffled anew for each by ``seed``.
 
     Duchi, Hazan and Singer 2011: each weight has a rate of its own. The L1 penalty is taken after the step, so that
-    weights become exactly zero.
+    weights become exactly zero. Passes that are followed by something better go over the first sentences only, those
+    of `HEAD` tokens, with a share of the penalties that is theirs of the tokens.
     """
 
     problem: Problem
-    objective: _core.Objective
+    first: Part
     c1: float
     c2: float
     rate: float
@@ -97,42 +88,35 @@ class Passes:
 
         It is the sum of each sentence's loss as it was met, so more than that of the weights after the pass.
         """
-        times = 1.0
+        times, n, share = 1.0, self.problem.n_sentences, 1.0
         if self.warming_up:
             # Long steps first; short ones in the last pass, which take out the noise of the others.
             times = 0.5 if number == self.n and number > 1 else 1.5
-        losses = self.objective.one_pass(
-            x,
-            squares,
-            sentence_order(self.problem, number, self.seed),
-            self.problem.sentence_weights,
-            times * self.rate,
-            self.c1,
-            self.c2,
-            self.batch,
-            self.problem.n_threads,
+            n, share = self.problem.head
+        c1, c2 = share * self.c1, share * self.c2
+        order, problem = sentence_order(n, number, self.seed), self.first.problem
+        losses = self.first.objective.one_pass(
+            x, squares, order, problem.sentence_weights, times * self.rate, c1, c2, self.batch, problem.n_threads, n
         )
-        penalty = self.c2 * _core.dot(x, x) + self.c1 * float(np.abs(x).sum())
-        return float(self.problem.weigh(losses).sum()) + penalty
+        return float(problem.weigh(losses).sum()) + c2 * _core.dot(x, x) + c1 * float(np.abs(x).sum())
 
 
-def sparse_minimizer(
-    problem: Problem, parameters: Vector, objective: _core.Objective, c1: float, c2: float, *, single: bool
-) -> ProximalMinimizer:
+def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) -> ProximalMinimizer:
     """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
 
     def measure(x: Doubles) -> Doubles:
         """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
-        squares, order = np.zeros(len(x)), sentence_order(problem, 0, None)
-        weights, batch = problem.sentence_weights, 64  # no weight changes, so a batch may be large
-        objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads)
+        (n, share), first, squares = problem.head, sums.parts.first, np.zeros(len(x))
+        weights, batch = first.problem.sentence_weights, 64  # no weight changes, so a batch may be large
+        order = sentence_order(n, 0, None)
+        first.objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads, n)
         # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.
-        return (squares + 2 * c2 + 0.1) ** 0.75
+        return (squares / share + 2 * sums.c2 + 0.1) ** 0.75
 
     def restrict(kept: Bools) -> Function:
-        return log_loss(problem, parameters.only(kept).objective(local=False, single=single), c2)
+        return sums.only(kept).log_loss
 
-    return ProximalMinimizer(parameters.start(), c1, measure, restrict, problem.n_threads)
+    return ProximalMinimizer(vector.start(), c1, measure, restrict, problem.n_threads)
 
 
 class Descent(VectorWork):

@@ -25,6 +25,7 @@ from trellis._support.arrays import Doubles
 from trellis._support.errors import ArgumentError, CorpusError, LearnerError
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.read import read, read_examples
+from trellis.corpus.stream import CorpusStream
 from trellis.learning.checkpoint import Checkpoint
 from trellis.learning.learner import Learner, choice
 from trellis.learning.options import flat_options_of, groups_of, options_of, plain
@@ -79,6 +80,8 @@ def _hint(kind: type, unknown: str, options: Mapping[str, Any]) -> str:
 
 def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
     """The corpus that is read from a source; CorpusError without a token to "train on" or "compare epochs on"."""
+    if isinstance(source, CorpusStream):
+        source = source.corpus()
     corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
     if not corpus.n_tokens:
         raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
@@ -271,7 +274,7 @@ def fingerprint(*things: object) -> str:
         elif isinstance(thing, Column):
             add(thing.values.take(thing.codes))
         elif isinstance(thing, Corpus):
-            add(CorpusDigest().add(thing).result())
+            add(corpus_digest(thing))
         elif isinstance(thing, _core.Encoded):
             sizes = (thing.n_attributes, thing.n_edge_attributes)
             add((thing.starts, thing.lists, thing.edge_lists, thing.sets, sizes))
@@ -293,29 +296,55 @@ def fingerprint(*things: object) -> str:
     return digest.hexdigest()
 
 
-class CorpusDigest:
-    """A digest of sentences that does not depend on how they are cut into blocks, nor on how values are numbered."""
+def corpus_digest(corpus: Corpus) -> str:
+    """A digest of sentences that does not depend on how they are cut into chunks, nor on how values are numbered."""
+    return digest_of_sums(digest_sums(corpus, 0))
 
-    def __init__(self) -> None:
-        self.parts: dict[tuple[str, str], Any] = {}
 
-    def add(self, corpus: Corpus) -> CorpusDigest:
-        """Add a block of sentences."""
-        runs: dict[tuple[str, str], npt.NDArray[Any]] = {("", "sentences"): np.diff(corpus.starts)}
-        for name, column in corpus.columns.items():
+WORD = 2**64
+
+
+def digest_sums(corpus: Corpus, token: int) -> dict[tuple[str, str, int], int]:
+    """What the digest of a corpus is made of, by sentences from that token on: of several corpora it adds up."""
+    sums = dict[tuple[str, str, int], int]()
+
+    def add(name: str, what: str, numbers: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+        for seed in (1, 2):  # 64 bits each
+            mixed = _mixed(
+                numbers.astype(np.uint64) + _mixed(places.astype(np.uint64) * np.uint64(4) + np.uint64(seed))
+            )
+            key = name, what, seed
+            sums[key] = (sums.get(key, 0) + int(mixed.sum(dtype=np.uint64))) % WORD
+
+    for chunk in corpus.chunks():
+        tokens = token + np.arange(chunk.n_tokens)
+        add("", "sentences", np.diff(chunk.starts), token + chunk.starts[:-1])
+        for name, column in chunk.columns.items():
             strings = column.values if isinstance(column, Column) else column.names
             hashes = b"".join(hashlib.blake2b(string.encode(), digest_size=8).digest() for string in strings)
-            numbers = column.codes if isinstance(column, Column) else column.ids
-            runs[name, "strings"] = np.frombuffer(hashes, np.uint64)[numbers]
-            if not isinstance(column, Column):
-                runs |= {(name, "sizes"): np.diff(column.starts), (name, "values"): column.full_values()}
-        for part, run in runs.items():
-            self.parts.setdefault(part, hashlib.blake2b(digest_size=16)).update(np.ascontiguousarray(run).data)
-        return self
+            hashed = np.frombuffer(hashes, np.uint64)
+            if isinstance(column, Column):
+                add(name, "strings", hashed[column.codes], tokens)
+                continue
+            sizes, values = np.diff(column.starts), column.full_values().view(np.uint32).astype(np.uint64)
+            within = np.arange(len(column.ids)) - np.repeat(column.starts[:-1] - column.starts[0], sizes)
+            places = _mixed(np.repeat(tokens, sizes)) + within.astype(np.uint64)
+            add(name, "attributes", hashed[column.ids] ^ _mixed(values), places)
+        token += chunk.n_tokens
+    return sums
 
-    def result(self) -> str:
-        """The digest of all that was added."""
-        return fingerprint([(part, digest.hexdigest()) for part, digest in sorted(self.parts.items())])
+
+def digest_of_sums(sums: Mapping[tuple[str, str, int], int]) -> str:
+    """The digest of the corpus that such sums are of."""
+    return fingerprint([(*part, number % WORD) for part, number in sorted(sums.items())])
+
+
+def _mixed(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """All bits of each number mixed (the finaliser of SplitMix64)."""
+    x = numbers.astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def _described(learner: Learner | str) -> dict[str, Any]:

@@ -112,7 +112,6 @@ class Learner:
     reads_sources: ClassVar[bool] = False
     reads_names: ClassVar[bool] = False
     takes_init: ClassVar[bool] = True
-    streams: ClassVar[bool] = False  # whether it learns block by block, with `Problem.in_blocks`
     # What it takes at its peak for every cell of a dense table of label triples: measured.
     bytes_per_triple: ClassVar[int] = 16
     constraints: ClassVar[Constraints] = {}
@@ -168,6 +167,11 @@ class Learner:
         ``epochs`` may mean anything.
         """
         return {name: value for name, value in self.parameters().items() if name != "epochs" or not self.constraints}
+
+    @property
+    def sums(self) -> bool:
+        """Whether all it asks of the examples are sums over them, and passes over the first: workers can train it."""
+        return False
 
     @property
     def abilities(self) -> frozenset[Ability]:

@@ -39,7 +39,6 @@ class OnlineLearner(Learner):
         "shuffle": flag(),
         "seed": whole(only=("shuffle=True", lambda p: p["shuffle"])),
     }
-    streams = True
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -114,10 +113,7 @@ class OnlineRun(NativeRun):
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
-        mistakes = updates = parts = 0
-        for block in self.problem.in_blocks():
-            wrong, stepped = self.epoch(sentence_order(block, number, self.options.seed), block)
-            mistakes, updates, parts = mistakes + wrong, updates + stepped, parts + len(block.gold)
-            del block  # before the next one is made
+        problem = self.problem
+        mistakes, updates = self.epoch(sentence_order(problem.n_sentences, number, self.options.seed), problem)
         wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
-        return Event(number, tokens=parts, updates=updates, **wrong_parts)
+        return Event(number, updates=updates, **wrong_parts)

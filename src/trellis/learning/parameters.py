@@ -14,6 +14,16 @@ from trellis.engine.weights import START, ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import history_name
 from trellis.learning.chain_problem import ChainProblem
 
+CHUNK = 1 << 14  # sentences whose labels are looked at at a time
+
+BLOCK_BYTES, LEAST_BLOCK = 4 << 20, 1024  # of what a gradient keeps of tokens until attributes sum it; tokens
+
+
+def block_tokens(n_columns: int, *, of_segments: bool = False) -> int:
+    """How many tokens have a sum of their own; bits of gradients depend on it, so it follows from the model alone."""
+    # Where segments have weights, each piece of a block has them all: fewer and larger pieces.
+    return max(LEAST_BLOCK, BLOCK_BYTES * (8 if of_segments else 1) // (4 * padded(n_columns)))
+
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
@@ -54,7 +64,7 @@ class Parameters:
         if first is not None:  # and whatever has a weight where a warm start begins
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
-                edge_rows = _united(edge_rows, first.edge_rows, _n_runs(n, ngrams))
+                edge_rows = _united(edge_rows, first.edge_rows, n_runs(n, ngrams))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)
             triples = triples if sparse else np.union1d(triples, _weighted(first.tri)).astype(np.int32)
         return cls(problem, rows, edge_rows, pairs, triples, ngrams)
@@ -83,7 +93,11 @@ class Parameters:
 
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
-        return _core.ChainObjective(self._layout(), self.problem.examples(), local=local, single=single)
+        problem = self.problem
+        block = block_tokens(problem.n_columns, of_segments=problem.corpus.segments is not None)
+        return _core.ChainObjective(
+            self._layout(), problem.examples(), local=local, single=single, first_token=problem.first_token, block=block
+        )
 
     def booster(self, bound: str, max_step: float) -> _core.Booster:
         """Rounds of Sequence AdaBoost over the same vector."""
@@ -116,7 +130,7 @@ class Parameters:
         rows, edge_rows, pairs, triples = self._parts(vector)
         rows[:] = _look_up(given.rows, self.rows, self.problem.n_columns)
         if self.edge_rows is not None and given.edge_rows is not None:
-            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, _n_runs(self.n_labels, self.ngrams))
+            edge_rows[:] = _look_up(given.edge_rows, self.edge_rows, n_runs(self.n_labels, self.ngrams))
         pairs[:] = given.edge.reshape(-1)[self.edge_places]
         if self.ngrams is not None and given.ngrams is not None:
             triples[:] = given.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
@@ -296,7 +310,7 @@ def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
     return (ngrams.lengths(n) > 2) & ((root <= n) | start | given)
 
 
-def _n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
+def n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
     """How many columns edge rows have: cells of label pairs, n-grams."""
     return (n_labels + 1) * padded(n_labels) + (0 if ngrams is None else n_labels + 2 + len(ngrams.parents))
 
@@ -311,7 +325,7 @@ def _places(problem: ChainProblem, transitions: str, start: bool, order: int) ->
         x, y, z = (a.reshape(-1) for a in np.meshgrid(first, np.arange(n + 1), np.arange(n), indexing="ij"))
         pairs = (x == n) | (y != n)  # NULL stands only before the sentence
     else:
-        x, y, z = problem.label_triples()
+        x, y, z = seen_triples(problem, order)
         pairs = (y >= 0) & (z >= 0)
     if not start:
         pairs &= y != n
@@ -320,3 +334,17 @@ def _places(problem: ChainProblem, transitions: str, start: bool, order: int) ->
     if order < 2:
         return pair_places, no_places
     return pair_places, np.unique(((x * (n + 1) + y) * stride + z)[triples]).astype(np.int32)
+
+
+def seen_triples(problem: ChainProblem, order: int) -> tuple[Longs, Longs, Longs]:
+    """The label triples of a corpus, each once; below order 2 those of pairs, with no first label."""
+    if problem.seen_triples is not None:
+        return problem.seen_triples
+    n, cuts = problem.n_labels + 2, range(0, problem.n_sentences, CHUNK)  # labels, NULL and -1
+    seen = np.empty(0, np.int64)
+    for first in cuts:
+        x, y, z = problem.label_triples(first, first + CHUNK)
+        seen = np.union1d(seen, (((x + 1) if order > 1 else 0 * x) * n + (y + 1)) * n + (z + 1))
+    rest, z = np.divmod(seen, n)
+    x, y = np.divmod(rest, n)
+    return x - 1, y - 1, z - 1

@@ -13,9 +13,9 @@ Learners of chains alone ask ``chains_of`` for a `ChainProblem`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
     from trellis.learning.learner import OnlineOptions
     from trellis.learning.parameters import Parameters
+    from trellis.learning.sums import Part, Parts
 
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -94,6 +95,8 @@ class Problem:
     checkpoint: Checkpoint | None = None  # the file that training resumes from
     initial: Any = None  # weights of a warm start
     unit: str = "tokens"  # what examples are made of
+    # Where other processes have the examples, and this one only the first: the parts of all.
+    parts: Callable[[Part], Parts] | None = None
 
     @property
     def is_stepwise(self) -> bool:
@@ -123,13 +126,14 @@ class Problem:
         """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
         raise NotImplementedError
 
-    def in_blocks(self) -> Iterator[Self]:
-        """The problem block by block; itself where it is no stream."""
-        return iter([self])
+    @property
+    def head(self) -> tuple[int, float]:
+        """The first examples, of `HEAD` tokens, and their share of all tokens."""
+        return self.n_sentences, 1.0
 
     def weigh(self, losses: Doubles) -> Doubles:
-        """The loss of every example, as much as it counts."""
-        return losses if self.sentence_weights is None else losses * self.sentence_weights
+        """The loss of the first examples, as much as each counts."""
+        return losses if self.sentence_weights is None else losses * self.sentence_weights[: len(losses)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,11 +152,11 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
         signal.signal(signal.SIGINT, before)
 
 
-def sentence_order(problem: Problem, number: int, seed: int | None) -> Longs:
-    """The order of the examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
+def sentence_order(n: int, number: int, seed: int | None) -> Longs:
+    """The order of n examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
     if seed is None:
-        return np.arange(problem.n_sentences, dtype=np.int64)
-    return _core.shuffled(problem.n_sentences, (seed * 1_000_003 + number) % 2**64)
+        return np.arange(n, dtype=np.int64)
+    return _core.shuffled(n, (seed * 1_000_003 + number) % 2**64)
 
 
 class Work:

@@ -13,7 +13,7 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.files import EmptyError, message_name
 from trellis.corpus.read import FileShape, read_file
 from trellis.interfaces.cli.options import FILE_OPTIONS
-from trellis.interfaces.cli.progress import say
+from trellis.interfaces.cli.progress import count_bytes, say
 from trellis.tasks.model import FORMATS, TASKS, Model, load
 
 STREAMED = ("conll", "conllu")
@@ -138,14 +138,16 @@ def training_data(
         from trellis.corpus.stream import BLOCK_BYTES, stream
 
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
-        corpus = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
+        blocks = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
+        with count_bytes(not options.quiet) as progress:
+            corpus = blocks.corpus(progress)
     elif getattr(options, "block", None) is not None:
         raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
     else:
         corpus = read_file(paths[0], shape, options.columns)
         for path in paths[1:]:
             corpus += read_file(path, given_shape(options).of(path, shape), options.columns)
-        say(f"{len(corpus):,} sentences, {corpus.n_tokens:,} tokens from {corpus.source}", options.quiet)
+    say(f"{len(corpus):,} sentences, {corpus.n_tokens:,} tokens from {corpus.source}", options.quiet)
     held_out = None
     if dev is not None:
         columns = options.columns or (",".join(corpus.columns) if shape.format == "conll" else None)

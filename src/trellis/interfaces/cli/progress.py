@@ -89,6 +89,19 @@ def count_tokens(shown: bool) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def count_bytes(shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function to be called with the bytes read so far and those of all files; both are shown on a terminal."""
+    begun = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        left = round((time.monotonic() - begun) * (total - done) / done) if done else 0
+        step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB, {left // 60}:{left % 60:02} left")
+
+    with show_steps(shown) as step:
+        yield show
+
+
+@contextmanager
 def show_steps(shown: bool = True) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step of a long command on a terminal; the line is erased at the end."""
     if not (shown and sys.stderr.isatty()):

@@ -48,8 +48,8 @@ def describe(parser: Parser) -> None:
     task = parser.task()
     add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
     add("--plot", metavar="FILE", help="draw the learning curves, .svg")
-    if task == "tag":
-        stream = "read the files in blocks, again in each epoch: for more than memory holds (online learners)"
+    if task in ("tag", "parse"):
+        stream = "keep tokens and attributes in temporary files, for more than memory holds"
         add("--stream", action="store_true", help=stream)
         add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
     parser.share("threads", "quiet", "json")

@@ -65,6 +65,12 @@ def _shares(value: Any) -> tuple[float, ...] | str:
     return shares
 
 
+def _workers(value: Any) -> Any:
+    if hasattr(value, "actors"):
+        return value
+    return whole_number("workers", value, 1)
+
+
 def _count(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
@@ -151,6 +157,8 @@ class Search(Group):
     ] = False
 
 
+WORKERS_HELP = "processes of Ray that train on a ``trellis.stream`` of files, or workers of ``trellis.cluster.connect``"
+WORKERS = Constraint("a number of processes, or workers of trellis.cluster", _workers)
 FEATURES = Constraint("templates or a trellis.Features", _instance(Features, Features))
 LABELS = Constraint("a trellis.Labels", _instance(Labels))
 SEARCH = Constraint("a trellis.Search", _instance(Search))
@@ -179,3 +187,4 @@ class TaggingOptions(ChainOptions, total=False):
     learner: Annotated[Learner | str | None, Option(MIRA(), LEARNER, "learner, or its name", "data")]
     labels: Annotated[Labels | None, Option(Labels(), LABELS, "scheme, parts and weights of gold labels: a `Labels`")]
     documents: Annotated[bool, Option(False, flag(), DOCUMENTS_HELP)]
+    workers: Annotated[Any, Option(None, WORKERS, WORKERS_HELP, "run", offered=False)]

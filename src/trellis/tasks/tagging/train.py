@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Unpack
@@ -17,7 +19,6 @@ from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_targ
 from trellis.corpus.label_parts import LabelParts, check_separator
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
-from trellis.corpus.stream import CorpusStream
 from trellis.engine.weights import ChainWeights
 from trellis.evaluation.tagging import TaggingReport
 from trellis.features.extraction import freeze
@@ -27,7 +28,7 @@ from trellis.features.templates import history_name
 from trellis.features.vocabulary import FeatureSet, Vocabulary, feature_set
 from trellis.learners.online import MIRA
 from trellis.learning.chain_problem import ChainProblem, FeatureNames
-from trellis.learning.fit import CorpusDigest, Fit, corpus_of
+from trellis.learning.fit import Fit, corpus_digest, corpus_of
 from trellis.learning.learner import DEFAULT_UPDATE, Learner
 from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.chain_model import ChainModel, LabelFilter
@@ -50,7 +51,6 @@ from trellis.tasks.tagging.training.encoding import (
     read_labels,
     weighted_by_labels,
 )
-from trellis.tasks.tagging.training.streaming import check_streamed, encode_stream, survey
 from trellis.tasks.tagging.training.warm_start import check_start
 
 FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
@@ -63,7 +63,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
     Parameters
     ----------
     corpus
-        Corpus, anything ``trellis.read`` takes, or for online learners a ``trellis.stream`` of blocks.
+        Corpus, ``trellis.stream``, or anything ``trellis.read`` takes.
     y
         Labels of every sentence, where ``corpus`` has sentences alone.
     **options
@@ -97,8 +97,20 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
 
 def train_once(fit: Fit, corpus: Any) -> Tagger:
     """Check, encode, fit, assemble."""
-    setup = check(fit, corpus)
-    encoding = encode(setup) if setup.survey is None else encode_stream(setup)
+    workers = fit.settings.workers
+    if workers is None:
+        setup = check(fit, corpus)
+        return _fitted(fit, setup, encode(setup))
+    from trellis.tasks.tagging.training.shards import encode_shards
+
+    if isinstance(workers, int):  # Ray's, which are above this layer
+        workers = importlib.import_module("trellis.interfaces.cluster.ray_workers").connect(None, workers)
+    with workers if hasattr(workers, "__enter__") else nullcontext(workers) as opened:
+        return _fitted(fit, *encode_shards(fit, corpus, opened))
+
+
+def _fitted(fit: Fit, setup: Setup, encoding: Encoding) -> Tagger:
+    """Fit, assemble."""
     problem, facts = complete(setup, encoding), setup.facts
     if fit.settings.bagging > 1:
         learnt, history, n_members = fit_members(problem, fit.learner, fit.settings.bagging, fit.observer)
@@ -114,34 +126,25 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
 def check(fit: Fit, source: Any) -> Setup:
     """The options, checked and made definite, with the corpus and its labels."""
     settings, learner = fit.settings, fit.learner
-    stream = source if isinstance(source, CorpusStream) else None
     if settings.init is not None:
         check_start(settings.init, learner)
-    if stream is not None:
-        check_streamed(learner, settings)
-    corpus = source if stream is not None else corpus_of(source, "train on", settings.target)
+    corpus = corpus_of(source, "train on", settings.target)
     columns = list(corpus.columns)
     settings.target = _target(settings, columns)
     features = _features(settings, corpus, columns)
     if settings.segments:
-        features = segment_features(features, corpus, learner, {"a stream": stream, **vars(settings)})
-    _check_templates(features, settings, stream)
-    survey_, digest, weights = None, "", None
+        features = segment_features(features, corpus, learner, vars(settings))
+    _check_templates(features, settings)
     # A sentence is learned from twice where a dictionary is learned from all.
     copies = 1 if features.learned is None or settings.init is not None else 2
-    if stream is not None:
-        survey_ = survey(stream, settings.target, features.columns, partial=settings.partial)
-        corpus, labelling, sizes = survey_.corpus, survey_.labelling, (survey_.n_sentences, survey_.n_tokens)
-        digest = survey_.digest
-    else:
-        digest, weights = CorpusDigest().add(corpus).result(), fit.weights(len(corpus))
-        if copies == 2:
-            corpus, weights = twice(corpus, weights)
-        known = () if settings.init is None else settings.init.labels
-        labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
-        if settings.label_weights is not None:
-            weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
-        sizes = len(corpus), corpus.n_tokens
+    digest, weights = corpus_digest(corpus), fit.weights(len(corpus))
+    if copies == 2:
+        corpus, weights = twice(corpus, weights)
+    known = () if settings.init is None else settings.init.labels
+    labelling = read_labels(corpus, settings.target, partial=settings.partial, known=known)
+    if settings.label_weights is not None:
+        weights = weighted_by_labels(weights, settings.label_weights, labelling, corpus.starts)
+    sizes = len(corpus), corpus.n_tokens
     settings.scheme, segmenting = _scheme(settings), None
     if settings.segments:
         longest = settings.segments.longest
@@ -155,14 +158,18 @@ def check(fit: Fit, source: Any) -> Setup:
     facts |= {} if segmenting is None else segmenting.about(copies)
     frequent = _frequent(settings)
     if settings.prune == "auto":
-        settings.prune = _pruning(settings, len(labelling.labels), learner, frequent, stream)
+        settings.prune = _pruning(settings, len(labelling.labels), learner, frequent)
         facts |= {"prune": "auto"} if settings.prune else {}
     elif settings.prune and settings.init is not None:
         raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
     settings.dev = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on", settings.target)
     rules = None  # what the scheme forbids; segments keep to it anyway
     if settings.scheme is not None and segmenting is None:
-        rules = scheme_rules(corpus, settings.target, labelling.labels, labelling.gold, settings.scheme)
+        begin = 0
+        for chunk in corpus.chunks():
+            gold = labelling.gold[begin : begin + chunk.n_tokens]
+            rules = scheme_rules(chunk, settings.target, labelling.labels, gold, settings.scheme)
+            begin += chunk.n_tokens
     setup = Setup(
         fit,
         settings,
@@ -177,7 +184,6 @@ def check(fit: Fit, source: Any) -> Setup:
         parts=_parts(settings, labelling.labels, learner),
         segmenting=segmenting,
         spans=spans_twice(corpus, settings.target, labelling) if copies == 2 else None,
-        survey=survey_,
         digest=digest,
         facts={name: fact for name, fact in facts.items() if fact is not None},
     )
@@ -217,28 +223,25 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
     return chosen
 
 
-def _check_templates(chosen: FeatureSet, settings: SimpleNamespace, stream: CorpusStream | None) -> None:
+def _check_templates(chosen: FeatureSet, settings: SimpleNamespace) -> None:
     if settings.segments and any(template.far for template in chosen.templates):
         raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
     if chosen.of_segments and not settings.segments:
         raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
     if settings.partial and chosen.far is not None:
         raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
-    if chosen.learned is not None and (stream is not None or settings.partial):
-        other = "partial" if stream is None else "stream"
+    if chosen.learned is not None and settings.partial:
         raise LearnerError(
-            f"template {str(chosen.learned)!r} learns a dictionary from all labels, so {other} has no place beside it; "
+            f"template {str(chosen.learned)!r} learns a dictionary from all labels, so partial has no place beside it; "
             "name the file of a dictionary, or leave one of them out"
         )
 
 
-def _pruning(
-    settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int, stream: CorpusStream | None
-) -> tuple[float, ...]:
+def _pruning(settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int) -> tuple[float, ...]:
     """What "auto" stands for: pruning where there are too many labels, if it is possible."""
     if frequent or settings.beam or not has_too_many_labels(n_labels, settings.order):
         return ()
-    is_possible = "structures" in learner.abilities and stream is None and not (settings.init or settings.segments)
+    is_possible = "structures" in learner.abilities and not (settings.init or settings.segments)
     fate = "candidates are pruned; prune=False keeps all"
     if not is_possible:
         fate = "training and tagging may take hours; see prune, tag_dictionary and beam"
@@ -345,8 +348,8 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
     # Templates may read files: dictionaries, vectors, clusters.
     entries = [(one.starts, one.symbols) for one in encoding.extraction.vocabulary.dictionaries]
-    fixed = replace(problem, n_threads=1, blocks=None)
-    problem = setup.fit.scheduled(problem, setup.digest, entries, fixed, encoding.filter, encoding.digests)
+    fixed = replace(problem, n_threads=1)
+    problem = setup.fit.scheduled(problem, setup.digest, entries, fixed, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:
         segments = None
@@ -359,8 +362,7 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
 
     scored = setup.fit.scorer(settings.dev)
     score = None if scored is None else lambda weights: scored(tagger(weights))
-    # The sentences of a stream are not there to be tagged.
-    return replace(problem, tag=tag if problem.blocks is None else None, score_dev=score)
+    return replace(problem, tag=tag, score_dev=score)
 
 
 # ------------------------------------------------------------ assemble

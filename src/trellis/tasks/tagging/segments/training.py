@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling, Setup
 
 # Options that do not go with segments.
-REFUSED = ("a stream", "init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
+REFUSED = ("init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
 
 
 def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, settings: Mapping[str, Any]) -> FeatureSet:
@@ -142,7 +142,7 @@ class EncodedSegments:
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     """Number the attributes of segments; with pairs "seen" also the types that each was seen with."""
     from trellis.tasks.tagging.training.edges import Seen
-    from trellis.tasks.tagging.training.encoding import select
+    from trellis.tasks.tagging.training.encoding import Counted, select
 
     found, corpus = setup.segmenting, setup.corpus
     assert found is not None
@@ -152,9 +152,9 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
     extraction = extract_segments(
         templates, columns, corpus.starts, (found.begins, found.lengths), found.types.most, setup.settings.n_threads
     )
-    seen = [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)]
-    min_count, pairs, nothing = setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32)
-    rank, rows = select(extraction.seen, seen, extraction.growing.n_attributes, min_count, pairs, nothing)
+    counted = Counted(extraction.growing.n_attributes, len(found.types.labels))
+    counted.add(extraction.seen, [Seen(extraction.seen, np.arange(len(found.begins)), found.columns)])
+    rank, rows = select(counted, setup.settings.min_count, setup.settings.pairs, np.empty(0, np.int32))
     extraction = replace(extraction, seen=Ragged.none())
     return EncodedSegments(found.types, extraction, rank, int(rank.max(initial=-1)) + 1), rows
 

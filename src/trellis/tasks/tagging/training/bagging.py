@@ -34,7 +34,7 @@ def fit_members(
     problem: ChainProblem, learner: Learner, k: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event], int]:
     """Train ``k`` members, one after the other, unless stopped; the history is that of all, the number how many."""
-    unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint, "a stream": problem.blocks}
+    unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint}
     unfit |= {"segments": problem.corpus.segments, "a label further back": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):
         raise LearnerError(f"bagging trains several models, and {what} has no place beside it; leave one of them out")

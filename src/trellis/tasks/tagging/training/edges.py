@@ -10,7 +10,6 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Bytes, Ints, Longs, Ragged
 from trellis.engine.weights import Ngrams, Rows, padded
-from trellis.features.extraction import Extraction
 from trellis.features.templates import FAR, FAR_KINDS
 from trellis.features.vocabulary import Vocabulary
 from trellis.tasks.tagging.constraints import neighbours
@@ -19,7 +18,7 @@ from trellis.tasks.tagging.constraints import neighbours
 class Seen(NamedTuple):
     """What attributes were seen with: some tokens, and the label of each or a column of edge rows."""
 
-    lists: Ragged  # of all tokens
+    lists: Ragged  # of all tokens of a chunk
     tokens: Longs
     labels: Ints  # [n] of these tokens
 
@@ -37,27 +36,26 @@ class Edges:
 
 
 def runs_seen(
-    lists: Ragged, extraction: Extraction, gold: Ints, starts: Longs, n_labels: int, order: int, first: Ngrams | None
-) -> tuple[list[Seen], Ngrams | None]:
-    """The runs of labels that edge attributes were seen with; n-grams are numbered after the ``first`` ones.
-
-    Where all attributes are about one label before, there are label pairs and no n-grams.
-    """
-    if extraction.vocabulary.longest_history == 0:
-        return [], None
-    if extraction.vocabulary.longest_history == 1:
+    lists: Ragged, about: Bytes, gold: Ints, starts: Longs, n_labels: int, ngrams: Ngrams | None
+) -> list[Seen]:
+    """The runs of labels that edge attributes were seen with: label pairs, or n-grams."""
+    if ngrams is None:  # all are about one label before
         before, _ = neighbours(gold, starts, n_labels)
         both = np.flatnonzero((before >= 0) & (gold >= 0))
-        return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))], None
-    found, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
-    ngrams = Ngrams(**found, weights=np.zeros(len(found["labels"]), np.float32))
-    about, seen = edge_histories(extraction.vocabulary, extraction.growing_edges), list[Seen]()
+        return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))]
+    seen = list[Seen]()
     for history in np.unique(about[about < FAR]).tolist():
         own = lists.renumber(np.where(about == history, np.arange(len(about)), -1).astype(np.int32))
         columns = label_columns(ngrams, gold, starts, n_labels, history)
         known = np.flatnonzero(columns >= 0)
         seen.append(Seen(own, known, columns[known]))
-    return seen, ngrams
+    return seen
+
+
+def ngrams_of(gold: Ints, starts: Longs, n_labels: int, order: int, first: Ngrams | None) -> Ngrams:
+    """The n-grams of the gold labels, numbered after the ``first`` ones."""
+    found, _ = _core.seen_ngrams(n_labels, order, gold, starts, null=True, weights=None, first=first)
+    return Ngrams(**found, weights=np.zeros(len(found["labels"]), np.float32))
 
 
 def label_columns(ngrams: Ngrams, gold: Ints, starts: Longs, n: int, history: int) -> Ints:
@@ -114,13 +112,3 @@ def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary | No
     out = np.empty(int(rank.max(initial=-1)) + 1, np.uint8)
     out[rank[rank >= 0]] = histories[rank >= 0]
     return out
-
-
-def known_runs(lists: Ragged, histories: Bytes, gold: Ints, starts: Longs) -> Ints:
-    """The attributes of all tokens at which their whole run of labels is known."""
-    token = np.repeat(np.arange(len(gold)), np.diff(lists.starts))
-    unknown = np.where(gold < 0, np.arange(len(gold)), -1)
-    last_unknown = np.maximum.accumulate(unknown)[token]
-    first = np.repeat(starts[:-1], np.diff(starts))[token]
-    known: Ints = lists.ids[last_unknown < np.maximum(first, token - histories[lists.ids])]
-    return known

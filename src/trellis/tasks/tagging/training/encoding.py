@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis._support.memory import free_bytes
 from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
-from trellis.engine.weights import MOST_PAIRS, Rows, dense_cells
+from trellis.corpus.on_disk import DiskCorpus, mapped
+from trellis.engine.weights import MOST_PAIRS, Ngrams, Rows, dense_cells
 from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
 from trellis.features.templates import FAR
@@ -24,17 +25,15 @@ from trellis.features.vocabulary import FeatureSet
 from trellis.learning.chain_problem import ChainProblem, is_sparse
 from trellis.learning.fit import Fit, check_dev_labels
 from trellis.learning.learner import Learner, Pairs, real
+from trellis.learning.parameters import n_runs
 from trellis.tasks.tagging.chain_model import Endings, LabelFilter
 from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import Costs, Partial
 from trellis.tasks.tagging.segments.training import EncodedSegments, Segmenting, encode_segments, joined_rows
 from trellis.tasks.tagging.training.dictionary import tag_dictionary
-from trellis.tasks.tagging.training.edges import Edges, Seen, edge_histories, far_seen, runs_seen
+from trellis.tasks.tagging.training.edges import Edges, Seen, edge_histories, far_seen, ngrams_of, runs_seen
 from trellis.tasks.tagging.training.pruning import learn_filter
 from trellis.tasks.tagging.training.warm_start import carried_over
-
-if TYPE_CHECKING:
-    from trellis.tasks.tagging.training.streaming import Survey
 
 # ------------------------------------------------------------ labels
 
@@ -49,6 +48,11 @@ class Labelling:
     gold: Ints  # [n_tokens], -1 where a label is not fully known
     # For every token the labels that are consistent with what is known; None where all are known.
     partial: LabelSets | None
+
+    def slice(self, begin: int, end: int) -> Labelling:
+        """Those of the tokens begin..end."""
+        partial = None if self.partial is None else self.partial.at(np.arange(begin, end))
+        return Labelling(self.labels, self.gold[begin:end], partial)
 
     def pairs(self) -> tuple[Longs, Ints]:
         """(token, label) for all that was seen: a token of which nothing is known was seen with no label."""
@@ -82,8 +86,12 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     if partial and not numbers:
         raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
     sets = [labels or list(range(len(numbers))) for labels in sets]
-    gold = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)[column.codes]
-    unknown = LabelSets.of(sets).at(column.codes) if (gold < 0).any() else None
+    certain = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)
+    gold: Ints = mapped(corpus, certain, column.codes)
+    unknown = None
+    if (certain < 0).any():
+        unknown = LabelSets.of(sets)
+        unknown = unknown._replace(set_of=mapped(corpus, unknown.set_of, column.codes))
     return Labelling(tuple(numbers), gold, unknown)
 
 
@@ -135,40 +143,94 @@ def weighted_by_labels(
 # ------------------------------------------------------------ attributes
 
 
-def select(
-    lists: Ragged,
-    seen: Sequence[Seen],
-    n_attributes: int,
-    min_count: int,
-    pairs: Pairs,
-    known: Ints,
-    parts: LabelParts | None = None,
-) -> tuple[Ints, Rows | None]:
+class CountedPairs(NamedTuple):
+    """What another process has counted."""
+
+    frequency: Longs  # [n attributes of it]
+    attributes: Longs
+    labels: Longs
+    counts: Longs
+
+
+class Counted:
+    """How often attributes were seen, and with which labels, over all chunks of a corpus."""
+
+    def __init__(self, n_attributes: int, n_labels: int, parts: LabelParts | None = None) -> None:
+        """A label is seen with its ``parts``, which are counted as labels are."""
+        self.n_attributes, self.parts = n_attributes, parts
+        self.n_columns = n_labels if parts is None else parts.n_columns
+        self.frequency = np.zeros(n_attributes, np.int64)
+        # Keys (attribute, label), ascending, and their counts; later chunks wait until they are as many.
+        self._merged = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._waiting: list[tuple[Longs, Longs]] = []
+
+    def add(self, lists: Ragged, seen: Sequence[Seen]) -> None:
+        """Count a chunk; no attribute is in the lists of two."""
+        self.frequency += np.bincount(lists.ids, minlength=self.n_attributes)
+        for some, tokens, labels_of_tokens in seen:
+            kept = some if len(tokens) == len(some) else some.take(tokens)
+            starts, labels, counts = _core.count_pairs(kept.starts, kept.ids, labels_of_tokens, self.n_attributes)
+            attribute: Longs = np.repeat(np.arange(self.n_attributes), np.diff(starts))
+            if self.parts is not None:
+                index, columns = self.parts.with_parts(labels.astype(np.int32))
+                keys = attribute[index] * self.n_columns + columns
+                self._waiting.append(_summed(keys, counts[index].astype(np.int64)))
+            else:
+                self._waiting.append((attribute * self.n_columns + labels, counts.astype(np.int64)))
+        if sum(len(keys) for keys, _ in self._waiting) > len(self._merged[0]):
+            self._merge()
+
+    def _merge(self) -> None:
+        """Join what waits with all that was counted before."""
+        if self._waiting:
+            keys, counts = (np.concatenate(parts) for parts in zip(self._merged, *self._waiting, strict=True))
+            self._merged, self._waiting = _summed(keys, counts), []
+
+    def pairs(self) -> tuple[Longs, Longs, Longs]:
+        """Attributes, ascending, labels, and how often each pair was seen."""
+        self._merge()
+        keys, counts = self._merged
+        return keys // self.n_columns, keys % self.n_columns, counts
+
+    def add_counted(self, other: CountedPairs, numbers: Ints) -> None:
+        """Add what was counted elsewhere, of attributes that have these numbers here."""
+        self.frequency += np.bincount(numbers, weights=other.frequency, minlength=self.n_attributes).astype(np.int64)
+        keys = numbers[other.attributes].astype(np.int64) * self.n_columns + other.labels
+        self._waiting.append((keys, other.counts))
+
+    def parts_of(self) -> CountedPairs:
+        """All that was counted, to be sent elsewhere."""
+        return CountedPairs(self.frequency, *self.pairs())
+
+
+def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
+    """Keys once each, ascending, and the sums of their counts."""
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[first], np.add.reduceat(counts[order], first) if len(first) else counts[:0]
+
+
+def select(counted: Counted, min_count: int, pairs: Pairs, known: Ints) -> tuple[Ints, Rows | None]:
     """The new number of every attribute, most frequent first and -1 for those cut; with "seen", their labels.
 
-    A feature is an attribute with a label; ``seen`` are those of training. With pairs "seen" the
-    cut-off is on how often the two were seen together, with "all" it is on the attribute. Attributes that were
-    ``known`` before are kept whatever they count. A label is seen with its ``parts``, which are counted as labels are.
+    A feature is an attribute with a label. With pairs "seen" the cut-off is on how often the two were seen together,
+    with "all" it is on the attribute. Attributes that were ``known`` before are kept whatever they count.
     """
-    frequency = np.bincount(lists.ids, minlength=n_attributes)
+    n_attributes, frequency = counted.n_attributes, counted.frequency
     alive = np.zeros(n_attributes, bool)
     alive[known] = True
     if pairs == "all":
         alive |= frequency >= max(1, min_count)
         return by_frequency(frequency, alive), None
-    attribute, labels, counts = _counted(seen, n_attributes)
-    if parts is not None:
-        index, columns = parts.with_parts(labels.astype(np.int32))
-        keys, which = np.unique(attribute[index] * parts.n_columns + columns, return_inverse=True)
-        counts = np.bincount(which.reshape(-1), weights=counts[index]).astype(counts.dtype)
-        attribute, labels = keys // parts.n_columns, (keys % parts.n_columns).astype(labels.dtype)
+    attribute, labels, counts = counted.pairs()
     kept = counts >= max(1, min_count)
     attribute, labels = attribute[kept], labels[kept]
     sizes = np.bincount(attribute, minlength=n_attributes)
     rank = by_frequency(frequency, alive | (sizes > 0))
     by_rank = np.argsort(np.where(rank < 0, n_attributes, rank), kind="stable")[: int(rank.max(initial=-1)) + 1]
     row_starts = starts_of(sizes[by_rank]).astype(np.uint32)
-    row_labels = labels[np.argsort(rank[attribute], kind="stable")]
+    row_labels = labels[np.argsort(rank[attribute], kind="stable")].astype(np.uint32)
     return rank, Rows(row_starts, row_labels, np.zeros(len(row_labels), np.float32))
 
 
@@ -183,20 +245,6 @@ def by_frequency(frequency: Longs, alive: Bools) -> Ints:
 def chained(first: Ints, second: Ints) -> Ints:
     """One renumbering after another; -1 stays dropped."""
     return np.append(second, np.int32(-1))[first]  # where -1 is the last
-
-
-def _counted(seen: Sequence[Seen], n_attributes: int) -> tuple[Any, Any, Any]:
-    """Attributes, labels, and how often each pair was seen; attributes ascend. None is in the lists of two."""
-    found = list[tuple[Any, Any, Any]]()
-    for lists, tokens, labels_of_tokens in seen:
-        kept = lists if len(tokens) == len(lists) else lists.take(tokens)
-        starts, labels, counts = _core.count_pairs(kept.starts, kept.ids, labels_of_tokens, n_attributes)
-        found.append((np.repeat(np.arange(n_attributes), np.diff(starts)), labels, counts))
-    if len(found) == 1:
-        return found[0]
-    attribute, labels, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.argsort(attribute, kind="stable")
-    return attribute[order], labels[order], counts[order]
 
 
 # ------------------------------------------------------------ the problem
@@ -228,7 +276,6 @@ class Setup:
     parts: LabelParts | None
     segmenting: Segmenting | None  # of a semi-Markov model
     spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
-    survey: Survey | None  # of a stream
     digest: str  # of the corpus
     facts: dict[str, Any]  # for the record
 
@@ -327,7 +374,6 @@ class Encoding:
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
     filter: LabelFilter | None = None  # of the attributes as the problem numbers them
-    digests: tuple[str, ...] = ()  # of the attributes of a stream, block by block
     endings: Endings | None = None  # of a smoothed dictionary
     segments: EncodedSegments | None = None  # of a semi-Markov model
 
@@ -338,23 +384,12 @@ def encode(setup: Setup) -> Encoding:
     init: Tagger | None = settings.init
     older = None if init is None else init.model.vocabulary
     extraction = extract(corpus, setup.features, settings.n_threads, older, setup.spans)
-    n = len(labelling.labels)
-    rank, seen = select(
-        extraction.lists,
-        [Seen(extraction.lists, *labelling.pairs())],
-        extraction.n_attributes,
-        settings.min_count,
-        settings.pairs,
-        extraction.known,
-        setup.parts,
-    )
+    assert extraction.lists is not None
+    n, counted = len(labelling.labels), count_attributes(setup, extraction)
+    rank, seen = select(counted, settings.min_count, settings.pairs, extraction.known)
     if settings.min_count > 1 and rank.max(initial=-1) < 0:
         raise LearnerError(f"min_count {settings.min_count} leaves no feature; choose a smaller one")
     lists = extraction.lists.renumber(rank)
-    if np.abs(lists.values).max(initial=0) > LARGEST:
-        raise LearnerError(f"values of attributes must be from {-LARGEST:g} to {LARGEST:g}; divide them by their size")
-    # The lists under their first numbers are as long as the corpus, and not wanted any more.
-    extraction = extraction._replace(lists=Ragged.none())
     edges = _edges(setup, extraction)
     words, by_token, endings = _dictionary(setup, extraction) if setup.frequent else (None, None, None)
     n_attributes, n_edges = int(rank.max(initial=-1)) + 1, int(edges.rank.max(initial=-1)) + 1
@@ -369,7 +404,8 @@ def encode(setup: Setup) -> Encoding:
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
         more = n_attributes, n_edges, n, edges.histories, native_segments, edges.same
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more)
+        folder = corpus.disk.folder if isinstance(corpus, DiskCorpus) else None
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more, folder)
 
     encoded, label_filter = with_sets(by_token), None
     if settings.prune:
@@ -395,6 +431,20 @@ def encode(setup: Setup) -> Encoding:
     return Encoding(problem, extraction, rank, edges.rank, words, label_filter, endings=endings, segments=segments)
 
 
+def count_attributes(setup: Setup, extraction: Extraction) -> Counted:
+    """How often attributes were seen, and if that decides on weights, with which labels."""
+    labelling, token = setup.labelling, 0
+    counted = Counted(extraction.n_attributes, len(labelling.labels), setup.parts)
+    for chunk in () if extraction.lists is None else extraction.lists.chunks():
+        if np.abs(chunk.values).max(initial=0) > LARGEST:
+            wanted = f"from {-LARGEST:g} to {LARGEST:g}"
+            raise LearnerError(f"values of attributes must be {wanted}; divide them by their size")
+        begin, token = token, token + len(chunk)
+        with_labels = setup.settings.pairs == "seen"
+        counted.add(chunk, [Seen(chunk, *labelling.slice(begin, token).pairs())] if with_labels else [])
+    return counted
+
+
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
     """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
     lists, growing = extraction.edge_lists, extraction.growing_edges
@@ -407,23 +457,37 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
         first = first.more_labels(len(init.labels), n)
-    gold, starts = setup.labelling.gold, setup.corpus.starts
-    if setup.features.far is None:
-        seen, ngrams, same = *runs_seen(lists, extraction, gold, starts, n, settings.order, first), None
-    else:
-        same = np.full(len(gold), -1, np.int32)
-        if extraction.vocabulary.columns:
-            same = _core.same_words(setup.corpus.column(extraction.vocabulary.columns[0].name).codes, starts)
-        elif any(template.far == "same" for template in setup.features.templates):
-            raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
-        about = edge_histories(extraction.vocabulary, growing)
-        near = lists.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
-        seen, ngrams = runs_seen(near, extraction, gold, starts, n, settings.order, first)
-        seen += far_seen(lists, about, gold, starts, same, n)
-    rank, rows = select(lists, seen, extraction.n_edge_attributes, settings.min_count, "seen", extraction.known_edges)
-    is_plain = ngrams is None and same is None
-    histories = None if is_plain else edge_histories(extraction.vocabulary, growing, rank)
+    vocabulary, gold, ngrams = extraction.vocabulary, setup.labelling.gold, None
+    if vocabulary.longest_history > 1:
+        ngrams = ngrams_of(gold, setup.corpus.starts, n, settings.order, first)
+    counted, same = count_edges(setup, extraction, ngrams)
+    rank, rows = select(counted, settings.min_count, "seen", extraction.known_edges)
+    histories = None if ngrams is None and same is None else edge_histories(vocabulary, growing, rank)
     return Edges(rank, lists.renumber(rank), rows, histories, ngrams, same)
+
+
+def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> tuple[Counted, Ints | None]:
+    """The runs of labels that edge attributes were seen with, and if asked the last token with the same word."""
+    vocabulary, far, n = extraction.vocabulary, setup.features.far, len(setup.labelling.labels)
+    if far is not None and not vocabulary.columns and any(t.far == "same" for t in setup.features.templates):
+        raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
+    about = edge_histories(vocabulary, extraction.growing_edges)
+    counted, token, same = Counted(extraction.n_edge_attributes, n_runs(n, ngrams)), 0, list[Ints]()
+    lists = () if extraction.edge_lists is None else extraction.edge_lists.chunks()
+    for own, chunk in zip(lists, setup.corpus.chunks(), strict=False):
+        begin, token = token, token + len(own)
+        labels, starts, seen = setup.labelling.gold[begin:token], chunk.starts, list[Seen]()
+        if vocabulary.longest_history:
+            near = own
+            if far is not None:
+                near = own.renumber(np.where(about < FAR, np.arange(len(about)), -1).astype(np.int32))
+            seen = runs_seen(near, about, labels, starts, n, ngrams)
+        if far is not None:
+            words = chunk.column(vocabulary.columns[0].name).codes if vocabulary.columns else None
+            same.append(np.full(len(labels), -1, np.int32) if words is None else _core.same_words(words, starts))
+            seen += far_seen(own, about, labels, starts, same[-1], n)
+        counted.add(own, seen)
+    return counted, np.concatenate(same) if far is not None else None
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets, Endings | None]:

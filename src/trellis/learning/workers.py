@@ -1,0 +1,99 @@
+"""What training asks of other processes: objects that answer calls, and sums of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from trellis._support.arrays import Bools
+from trellis.learning.sums import Part
+
+
+class Actors(Protocol):
+    """Objects in other processes, each made of its own arguments and called by the names of methods.
+
+    An object that is lost is made anew and gets its calls of ``prepare`` again, in their order.
+    """
+
+    n: int
+
+    def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a method of each object gives, called with its own arguments; it may change the object."""
+
+    def sum(self, method: str, *arguments: Any) -> Any:
+        """The sum of what a method of all objects gives, entry by entry; it must depend on its arguments alone."""
+
+    def most(self, method: str, *arguments: Any) -> float:
+        """The largest of what a method of all objects gives."""
+
+
+class Workers(Protocol):
+    """Processes that actors can be in."""
+
+    n_workers: int
+
+    def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Actors:
+        """One object per entry of ``arguments``, made by ``make(*entry)`` where it is."""
+
+
+def added(results: Iterable[Any]) -> Any:
+    """Answers added up; of tuples each entry by itself."""
+
+    def add(a: Any, b: Any) -> Any:
+        return tuple(map(add, a, b)) if isinstance(a, tuple) else np.add(a, b) if isinstance(a, np.ndarray) else a + b
+
+    return reduce(add, results)
+
+
+class ActorsHere:
+    """Objects in this process: the twin of workers elsewhere, for tests."""
+
+    def __init__(self, objects: list[Any]) -> None:
+        self.objects, self.n = objects, len(objects)
+
+    def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a method of each object gives, called with its own arguments."""
+        return [getattr(one, method)(*own) for one, own in zip(self.objects, arguments, strict=True)]
+
+    def sum(self, method: str, *arguments: Any) -> Any:
+        """The sum of what a method of all objects gives."""
+        return added(getattr(one, method)(*arguments) for one in self.objects)
+
+    def most(self, method: str, *arguments: Any) -> float:
+        """The largest of what a method of all objects gives."""
+        return float(max(getattr(one, method)(*arguments) for one in self.objects))
+
+
+class WorkersHere:
+    """Workers that are no processes of their own."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+
+    def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> ActorsHere:
+        """One object per entry of ``arguments``."""
+        return ActorsHere([make(*own) for own in arguments])
+
+
+class ActorParts:
+    """The parts of a training that actors have, as `Sums` asks for them; ``first`` has the first examples, here."""
+
+    def __init__(self, first: Part, actors: Actors, number: int = 0) -> None:
+        self.first, self.actors, self.number = first, actors, number
+
+    def sum(self, method: str, *arguments: Any) -> Any:
+        """The sum over all parts."""
+        return self.actors.sum("of_part", self.number, method, *arguments)
+
+    def most(self, method: str, *arguments: Any) -> float:
+        """The largest of all parts."""
+        return self.actors.most("of_part", self.number, method, *arguments)
+
+    def only(self, kept: Bools) -> ActorParts:
+        """The parts with some of the weights."""
+        number = self.number + 1
+        self.actors.prepare("restrict", [(number, kept)] * self.actors.n)
+        return ActorParts(self.first.only(kept), self.actors, number)

@@ -1,0 +1,387 @@
+"""Training on workers: each reads its own files, numbers their attributes, and sums over its sentences.
+
+The numbers of words, attributes and labels are those of one machine: what workers find is joined in the order of their
+files. Sums go by the blocks of one machine too, so that a worker has the sentences of the blocks that begin in its
+files, which may be some sentences of the files after them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trellis import _core
+from trellis._support.arrays import NONE, Bools, Ints, Lists, Longs, starts_of
+from trellis._support.disk import Disk
+from trellis._support.errors import LearnerError
+from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
+from trellis.corpus.on_disk import CHUNK, NO_LINE, DiskCorpus, on_disk
+from trellis.corpus.stream import CorpusStream, Files
+from trellis.features.extraction import Extraction, extract, part_of_plan
+from trellis.features.known import keys_in_order
+from trellis.features.vocabulary import KeyTables
+from trellis.learning.chain_problem import HEAD, ChainProblem
+from trellis.learning.fit import Fit, digest_of_sums, digest_sums
+from trellis.learning.parameters import Parameters, block_tokens, n_runs, seen_triples
+from trellis.learning.sums import Part
+from trellis.learning.workers import ActorParts, Workers
+from trellis.tasks.tagging.options import TaggingOptions
+from trellis.tasks.tagging.train import check
+from trellis.tasks.tagging.training.encoding import (
+    Counted,
+    CountedPairs,
+    Encoding,
+    Setup,
+    count_attributes,
+    count_edges,
+    select,
+)
+
+
+class Values(NamedTuple):
+    """The distinct values of a column, in order of first appearance, and how often each occurs."""
+
+    strings: Strings
+    counts: Longs
+
+
+class Survey(NamedTuple):
+    """What a worker's files have."""
+
+    columns: dict[str, Values]
+    n_sentences: int
+    n_tokens: int
+
+
+class Found(NamedTuple):
+    """What a worker found in its sentences: all in its own numbers."""
+
+    keys: list[tuple[list[Any], list[Any], list[int]]]  # of tables, of folds, and sizes of tables; of pairs the same
+    counted: list[CountedPairs]  # attributes, then edge attributes
+    triples: tuple[Longs, Longs, Longs]  # label triples
+    digest: dict[tuple[str, str, int], int]
+    n_sentences: int
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedColumn(Column):
+    """A column whose values, and how often they occur, are those of all workers."""
+
+    totals: Longs
+
+    def counts(self) -> Longs:
+        """How often each value occurs in the whole corpus."""
+        return self.totals
+
+    def slice(self, begin: int, end: int) -> SharedColumn:
+        """The tokens begin..end."""
+        return SharedColumn(self.codes[begin:end], self.values, self.totals)
+
+
+class ShardCorpus(DiskCorpus):
+    """A worker's sentences; there may be none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which sentences are a worker's: those of the blocks that begin among the tokens of its files."""
+
+    first_token: int  # of its files
+    last_token: int
+    block: int  # tokens
+
+    @property
+    def begin(self) -> int:
+        """Its sentences begin at this token or after it."""
+        return -(-self.first_token // self.block) * self.block
+
+    @property
+    def end(self) -> int:
+        """And before this one."""
+        return -(-self.last_token // self.block) * self.block
+
+
+class Shard:
+    """A worker's part of a training. Its methods are called in the order in which they stand here."""
+
+    setup: Setup
+    extraction: Extraction
+    problem: ChainProblem
+
+    def __init__(self, files: Files, first: int, last: int, folder: str | None, most_tokens: int | None = None) -> None:
+        """The files first..last; of these only the first sentences, with ``most_tokens``."""
+        self.files, self.last, self.folder = files, last, folder
+        self.own, self.most_tokens = files.run(first, last), most_tokens
+        self.parts = dict[int, Part]()
+
+    def survey(self) -> Survey:
+        """Read the files."""
+
+        def blocks() -> Iterator[Corpus]:
+            left = self.most_tokens
+            for block, _ in self.own.blocks():
+                if left is not None:
+                    block = block[: int(np.searchsorted(block.starts[:-1], left))]
+                    left -= block.n_tokens
+                if block.n_tokens:
+                    yield block
+                if left is not None and left <= 0:
+                    return
+
+        self.corpus = on_disk(blocks(), ", ".join(self.own.paths), Disk(self.folder))
+        columns = dict[str, Values]()
+        for name, column in self.corpus.columns.items():
+            if isinstance(column, BagColumn):
+                raise LearnerError(f"column {name!r} has attributes, which workers cannot join; train without workers")
+            columns[name] = Values(column.values, column.counts())
+        return Survey(columns, len(self.corpus), self.corpus.n_tokens)
+
+    def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> Found:
+        """Take the sentences that are this worker's, and find what is in them."""
+        corpus, first_token = self._placed(columns, place)
+        self.setup = setup = check(Fit(TaggingOptions, options), corpus)
+        self.first_token = first_token
+        self.extraction = extraction = extract(corpus, setup.features, setup.settings.n_threads)
+        growing = (extraction.growing, extraction.growing_edges)
+        keys = [keys_of(one) for one in growing if one is not None]
+        counted = [count_attributes(setup, extraction).parts_of()]
+        if extraction.growing_edges is not None:
+            counted.append(count_edges(setup, extraction, None)[0].parts_of())
+        nothing = _core.Encoded(corpus.starts, _none(corpus.n_tokens), None, None, 0, 0, len(setup.labelling.labels))
+        labels = setup.problem(
+            corpus=nothing, starts=corpus.starts, gold=setup.labelling.gold, n_labels=len(setup.labelling.labels)
+        )
+        triples, digest = seen_triples(labels, setup.settings.order), digest_sums(corpus, first_token)
+        return Found(keys, counted, triples, digest, len(corpus), corpus.n_tokens)
+
+    def number(self, rank: Ints, edge_rank: Ints | None, n_attributes: int, n_edges: int) -> None:
+        """Take the numbers of attributes in the whole corpus."""
+        setup, found = self.setup, self.extraction
+        assert found.lists is not None
+        on_edges = None
+        if edge_rank is not None and found.edge_lists is not None:
+            on_edges = found.edge_lists.renumber(edge_rank).arrays
+        lists, corpus = found.lists.renumber(rank).arrays, setup.corpus
+        n_labels, folder = len(setup.labelling.labels), corpus.disk.folder if isinstance(corpus, DiskCorpus) else None
+        encoded = _core.Encoded(
+            corpus.starts, lists, on_edges, None, n_attributes, n_edges, n_labels, None, None, None, folder
+        )
+        self.problem = setup.problem(
+            corpus=encoded,
+            starts=corpus.starts,
+            gold=setup.labelling.gold,
+            n_labels=n_labels,
+            partial=setup.labelling.partial,
+            sentence_weights=setup.sentence_weights,
+            first_token=self.first_token,
+        )
+
+    def build(self, parameters: Parameters, local: bool, single: bool) -> None:
+        """Be ready to sum, over the weights that there are."""
+        self.parts = {0: Part(self.problem, replace(parameters, problem=self.problem), local, single)}
+
+    def restrict(self, number: int, kept: Bools) -> None:
+        """Another part with some of the weights; what was restricted before is no longer needed."""
+        self.parts = {0: self.parts[0], number: self.parts[0].only(kept)}
+
+    def of_part(self, number: int, method: str, *arguments: Any) -> Any:
+        """What a method of a part gives."""
+        return getattr(self.parts[number], method)(*arguments)
+
+    def _placed(self, columns: Mapping[str, Values], place: Place) -> tuple[Corpus, int]:
+        """The sentences of a place with the values of all workers, and how many tokens come before them."""
+        own, disk, pieces = self.corpus, Disk(self.folder), list[Corpus]()
+        skipped = int(np.searchsorted(own.starts[:-1], place.begin - place.first_token))
+        if place.begin < place.end:
+            pieces.append(own[skipped:])
+            token, more = place.last_token, self.files.run(self.last).blocks()
+            while token < place.end and (found := next(more, None)) is not None:
+                pieces.append(found[0][: int(np.searchsorted(found[0].starts[:-1], place.end - token))])
+                token += found[0].n_tokens
+        shared = dict[str, Column]()
+        for name, (strings, totals) in columns.items():
+            codes = disk.writer(np.int32)
+            for piece in pieces:
+                column = piece.column(name)
+                here = strings.find(column.values)
+                for i in range(0, piece.n_tokens, CHUNK):
+                    codes.add(here[column.codes[i : i + CHUNK]])
+            shared[name] = SharedColumn(codes.array(), strings, totals)
+        sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(piece.starts) for piece in pieces)])
+        lines = [np.full(p.n_tokens, NO_LINE) if p.lines is None else p.lines for p in pieces]
+        begins, sources = 0, list[tuple[int, str]]()
+        for piece in pieces:
+            of_piece = piece.sources if isinstance(piece, DiskCorpus) else ((0, piece.source),)
+            cut = skipped if isinstance(piece, DiskCorpus) else 0
+            sources += [(begins + max(0, at - cut), name) for at, name in of_piece]
+            begins += len(piece)
+        corpus = ShardCorpus(
+            shared,
+            starts_of(sizes),
+            own.source,
+            np.concatenate([np.zeros(0, np.int64), *lines]),
+            disk=disk,
+            sources=tuple(sources),
+        )
+        return corpus, place.first_token + int(own.starts[skipped])
+
+
+def keys_of(growing: _core.GrowingVocabulary) -> tuple[list[Any], list[Any], list[int]]:
+    """The keys of tables and folds by their numbers, and the sizes of the tables."""
+    tables, folds = growing.freeze(np.arange(growing.n_attributes, dtype=np.int32))
+    by_number = [[keys for keys, _ in keys_in_order(KeyTables(**some))] for some in (tables, folds)]
+    return by_number[0], by_number[1], growing.table_sizes.tolist()
+
+
+def _none(n_tokens: int) -> Lists:
+    """Lists of no attributes."""
+    return Lists(np.zeros(n_tokens + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+# ------------------------------------------------------------ in the process that trains
+
+
+# Options that do not matter to workers.
+KEPT_HERE = ("dev", "metric", "patience", "checkpoint", "checkpoint_every", "observer", "verbose", "info", "workers")
+
+
+def encode_shards(fit: Fit, stream: Any, workers: Workers) -> tuple[Setup, Encoding]:
+    """As `check` and `encode`, with a problem whose sentences are with the workers, and the first of them here."""
+    if not isinstance(stream, CorpusStream) or stream.files is None:
+        raise LearnerError("workers read files of their own; train on trellis.stream of files, or omit workers")
+    files, n = stream.files, min(workers.n_workers, len(stream.files.paths))
+    cuts = files.runs(n)
+    spans = [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
+    actors = workers.actors(Shard, [(files, a, b, stream.folder) for a, b in spans])
+    surveys: list[Survey] = actors.prepare("survey", [()] * actors.n)
+    columns, n_tokens = joined_columns(surveys), [one.n_tokens for one in surveys]
+    head = Shard(files, 0, len(files.paths), stream.folder, HEAD)
+    head.survey()
+    options = {name: value for name, value in fit.options.items() if name not in KEPT_HERE and value is not None}
+    options = {"n_threads": 1, **options}
+    first = head.find(options, columns, Place(0, HEAD, HEAD))
+    _check_setup(head.setup)
+    block = block_tokens(len(head.setup.labelling.labels) if head.setup.parts is None else head.setup.parts.n_columns)
+    ends = np.cumsum([0, *n_tokens]).tolist()
+    places = [Place(a, b, block) for a, b in itertools.pairwise(ends)]
+    found: list[Found] = actors.prepare("find", [(options, columns, place) for place in places])
+
+    # Attributes by first appearance over all workers, then by how often they were seen.
+    extraction, numbers = joined_keys(head.extraction, [one.keys for one in found], first.keys)
+    counted = _joined_counts(head.setup, extraction, found, numbers)
+    rank, seen = select(counted[0], fit.settings.min_count, head.setup.settings.pairs, np.empty(0, np.int32))
+    if fit.settings.min_count > 1 and rank.max(initial=-1) < 0:
+        raise LearnerError(f"min_count {fit.settings.min_count} leaves no feature; choose a smaller one")
+    edge_rank, edge_seen = np.empty(0, np.int32), None
+    if len(counted) > 1:
+        edge_rank, edge_seen = select(counted[1], fit.settings.min_count, "seen", np.empty(0, np.int32))
+    ranks, sizes = (rank, edge_rank), [int(one.max(initial=-1)) + 1 for one in (rank, edge_rank)]
+
+    def numbering(own: list[Ints]) -> tuple[Any, ...]:
+        mapped = [ranks[which][numbers_of] for which, numbers_of in enumerate(own)]
+        return (mapped[0], mapped[1] if len(mapped) > 1 else None, *sizes)
+
+    actors.prepare("number", [numbering(own) for own in numbers[:-1]])
+    head.number(*numbering(numbers[-1]))
+
+    def parts(part: Part) -> ActorParts:
+        assert isinstance(part.vector, Parameters)
+        parameters = replace(part.vector, problem=None)  # type: ignore[arg-type]
+        actors.prepare("build", [(parameters, part.local, part.single)] * actors.n)
+        return ActorParts(part, actors)
+
+    x, y, z = (np.concatenate(labels) for labels in zip(*(one.triples for one in found), strict=True))
+    problem = replace(
+        head.problem,
+        seen=seen,
+        seen_edges=edge_seen,
+        parts=parts,
+        n_tokens=sum(n_tokens),
+        seen_triples=(x, y, z),
+    )
+    digests = dict[tuple[str, str, int], int]()
+    for one in found:
+        for key, number in one.digest.items():
+            digests[key] = digests.get(key, 0) + number
+    facts = head.setup.facts | {"sentences": sum(one.n_sentences for one in found), "tokens": sum(n_tokens)}
+    setup = replace(head.setup, fit=fit, digest=digest_of_sums(digests), facts=facts)
+    setup.settings.dev = fit.settings.dev
+    return setup, Encoding(problem, extraction, rank, edge_rank, None)
+
+
+def joined_columns(surveys: Sequence[Survey]) -> dict[str, Values]:
+    """The values of all workers' columns, in the order of their files."""
+    columns = dict[str, Values]()
+    for survey in surveys:
+        if columns and survey.columns and list(survey.columns) != list(columns):
+            found, wanted = ", ".join(survey.columns), ", ".join(columns)
+            raise LearnerError(f"the columns {found} in some files, where others have {wanted}; name them alike")
+        for name, (strings, counts) in survey.columns.items():
+            if name not in columns:
+                columns[name] = Values(strings, counts)
+                continue
+            joined, numbers = columns[name].strings.united(strings)
+            totals = np.zeros(len(joined), np.int64)
+            totals[: len(columns[name].counts)] = columns[name].counts
+            np.add.at(totals, numbers, counts)
+            columns[name] = Values(joined, totals)
+    return columns
+
+
+def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Extraction, list[list[Ints]]]:
+    """A vocabulary with the attributes of all workers, and the numbers there of each one's, then of the head's."""
+    vocabulary = head.vocabulary
+    plans = [part_of_plan(vocabulary.plan, 0, vocabulary.n_emission)]
+    plans.append(part_of_plan(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates)))
+    growing = [_core.GrowingVocabulary(plan) for plan in plans[: len(first)]]
+    own = [
+        [one.merge(plan, *keys[which][:2]) for which, (one, plan) in enumerate(zip(growing, plans, strict=False))]
+        for keys in (*found, first)
+    ]
+    begins = [starts_of(one.table_sizes).astype(np.int32) for one in growing]
+    numbers = [
+        [
+            np.concatenate([NONE, *(table + begin for table, begin in zip(tables, first_numbers, strict=False))])
+            for tables, first_numbers in zip(of_worker, begins, strict=True)
+        ]
+        for of_worker in own
+    ]
+    sizes = [int(begin[-1]) for begin in begins]
+    edges = growing[1] if len(growing) > 1 else None
+    extraction = Extraction(vocabulary, growing[0], edges, None, None, sizes[0], sizes[1] if edges is not None else 0)
+    return extraction, numbers
+
+
+def _joined_counts(
+    setup: Setup, extraction: Extraction, found: Sequence[Found], numbers: Sequence[Sequence[Ints]]
+) -> list[Counted]:
+    """How often all workers saw attributes, and edge attributes."""
+    n_labels = len(setup.labelling.labels)
+    counted = [Counted(extraction.n_attributes, n_labels, setup.parts)]
+    if extraction.growing_edges is not None:
+        counted.append(Counted(extraction.n_edge_attributes, n_runs(n_labels, None)))
+    for one, own in zip(found, numbers, strict=False):
+        for total, part, numbers_there in zip(counted, one.counted, own, strict=True):
+            total.add_counted(part, numbers_there)
+    return counted
+
+
+def _check_setup(setup: Setup) -> None:
+    """LearnerError for what workers cannot do."""
+    settings, learner = setup.settings, setup.learner
+    if not learner.sums:
+        raise LearnerError(
+            f"{type(learner).__name__} with these parameters is not trained on workers: CRF and MaxEnt by L-BFGS and "
+            "ExponentialLoss are; omit workers"
+        )
+    unfit: dict[str, Any] = {name: getattr(settings, name) for name in ("init", "sample_weight", "prune", "segments")}
+    unfit |= {"documents": settings.documents, "a tag dictionary": setup.frequent, "bagging": settings.bagging > 1}
+    unfit |= {"an order above 2": settings.order > 2, "a dictionary learned from the corpus": setup.features.learned}
+    unfit |= {"a template of several labels": setup.features.history > 1 or setup.features.far or setup.sparse}
+    if what := next((what for what, there in unfit.items() if there is not None and there not in (False, 0, ())), None):
+        raise LearnerError(f"{what} has no place beside workers; leave one of them out")
