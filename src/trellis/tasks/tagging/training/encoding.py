@@ -190,7 +190,7 @@ def _counted(seen: Sequence[Seen], n_attributes: int) -> tuple[Any, Any, Any]:
     found = list[tuple[Any, Any, Any]]()
     for lists, tokens, labels_of_tokens in seen:
         kept = lists if len(tokens) == len(lists) else lists.take(tokens)
-        starts, labels, counts = _core.count_pairs(kept.starts, kept.ids, labels_of_tokens, n_attributes)
+        starts, labels, counts = _core.count_pairs(kept, labels_of_tokens, n_attributes).values()
         found.append((np.repeat(np.arange(n_attributes), np.diff(starts)), labels, counts))
     if len(found) == 1:
         return found[0]
