@@ -114,6 +114,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
     return out;
   }
   const char* limit = text.data() + text.size();
+  const bool tabs = format.tabs;
   std::size_t n_columns = format.n_columns;
   std::vector<std::int32_t>* codes = nullptr;  // [n_columns]
   Interner* values = nullptr;                  // [n_columns]
@@ -157,11 +158,11 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
         break;
     }
     if (n_columns == 0) {
-      split(reader.content, limit, format.tabs, [&](std::string_view) { ++n_columns; });
+      split(reader.content, limit, tabs, [&](std::string_view) { ++n_columns; });
       begin_columns();
     }
     std::size_t found = 0;
-    split(reader.content, limit, format.tabs, [&](std::string_view field) {
+    split(reader.content, limit, tabs, [&](std::string_view field) {
       if (found < n_columns) codes[found].push_back(values[found].intern(field));
       ++found;
     });
