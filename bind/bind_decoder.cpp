@@ -51,7 +51,7 @@ struct PyDecoder {
   }
 
   // The fields of a token; a model that reads one column takes the string itself.
-  Items fields_of(PyObject* const& token) const {
+  TRELLIS_INLINE Items fields_of(PyObject* const& token) const {
     if (!has_bag() && core->n_given() == 1 && is_string(token)) return Items::only(token);
     if (!is_list(token) && !is_tuple(token)) refuse(token, wanted);
     const Items fields(token);
