@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "ngrams.hpp"
-#include "parallel.hpp"
 
 namespace {
 using namespace trellis;
@@ -162,15 +161,10 @@ struct Sentence {
 template <class Real, class MakeState, class Work>
 void for_each_sentence(const ChainBatch<Real>& batch, std::size_t n_threads, MakeState make_state, Work work) {
   std::atomic<bool> ok{true};
-  without_gil([&] {
-    const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };
-    parallel_blocks(batch.n_sentences, kSentencesPerBlock, n_threads, make,
-                    [&](auto& state, std::size_t begin, std::size_t end) {
-                      for (std::size_t i = begin; i < end; ++i) {
-                        if (state.first.load(batch, i)) work(state.second, state.first.view, i);
-                        else ok = false;
-                      }
-                    });
+  const auto make = [&] { return std::pair(Sentence<Real>{}, make_state()); };
+  each_item(batch.n_sentences, kSentencesPerBlock, n_threads, make, [&](auto& state, std::size_t i) {
+    if (state.first.load(batch, i)) work(state.second, state.first.view, i);
+    else ok = false;
   });
   require(ok, "emit, edge: scores must be finite or minus infinity");
 }

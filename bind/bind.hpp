@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "parallel.hpp"
 
 using namespace nb::literals;
 
@@ -54,6 +55,15 @@ template <class Work>
 auto without_gil(Work work) {
   const WithoutGil released;
   return work();
+}
+
+// Calls work(state, i) for the items 0 .. n - 1 by blocks on threads, without the GIL; make_state() gives a thread its state.
+template <class MakeState, class Work>
+void each_item(std::size_t n, std::size_t block, std::size_t n_threads, MakeState make_state, Work work) {
+  const WithoutGil released;
+  trellis::parallel_blocks(n, block, n_threads, make_state, [&](auto& state, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) work(state, i);
+  });
 }
 
 // Calls work(go_on) without the GIL; Ctrl-C is heard whenever it asks go_on().

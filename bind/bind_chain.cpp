@@ -1,9 +1,9 @@
 // Chains of order 1 and 2 over batches of sentences. Tokens of all sentences stand in one run; sentence i is tokens
 // starts[i]..starts[i + 1]. Every result has its fixed place, so the number of threads never changes a bit.
 #include "batch.hpp"
-#include "far.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/viterbi.hpp"
+#include "weights.hpp"
 
 namespace {
 using namespace trellis;
@@ -63,37 +63,19 @@ std::vector<double> span_probabilities(const ChainBatch<double>& batch, double t
   return probabilities;
 }
 
-// Rows of edge attributes and what each is about, checked once; keeps the arrays it points into.
-struct PyFarRows {
-  RowArrays<std::uint32_t> rows;
-  Bytes about;
-  std::size_t n_labels;
-  OrNone<PyNgrams> ngrams;
-  ARGUMENTS(rows, about, n_labels, ngrams)
-  Rows<std::uint32_t> core;
-  std::vector<std::uint8_t> kinds;
-
-  void begin() {
-    kinds = far_kinds(about);
-    check_labels(n_labels);
-    require(rows.starts.size() == about.size() + 1, "one kind per edge attribute");
-    core = rows_from(rows, (n_labels + 1) * padded(n_labels), ngrams ? &ngrams->ngrams : nullptr);
-    check_finite(rows.weights, "the weight of an edge attribute must be a finite number");
-  }
-};
-// With edge attributes of all tokens, their rows, and the last tokens with the same words.
+// With edge attributes of all tokens, their weights, and the last tokens with the same words.
 struct BeamBatch : ChainBatch<float> {
   std::size_t width;
   ListArrays lists;
-  std::shared_ptr<PyFarRows> rows;
+  std::shared_ptr<Weights> weights;
   Ints same;
-  FIELDS(tables, starts, allowed, width, lists, rows, same)
+  FIELDS(tables, starts, allowed, width, lists, weights, same)
 
   void begin() {
     ChainBatch::begin();
     require(width > 0, "the width of a beam must be positive");
-    require(rows->n_labels == n_labels, "rows of other labels");
-    lists_from(lists, rows->about.size(), n_tokens);
+    require(weights->about && weights->n_labels() == n_labels, "weights of other labels");
+    lists_from(lists, weights->n_edge_attributes, n_tokens);
     check_same(same, starts);
   }
 };
@@ -101,13 +83,14 @@ struct BeamBatch : ChainBatch<float> {
 // As best_paths, by a beam.
 CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists lists(batch, k);
-  const TokenLists far_lists = some_of(batch.lists, batch.rows->about, true);
-  const FarLabels far{sites_of(far_lists), batch.rows->about.data(), batch.rows->kinds, batch.same.data()};
+  const Weights& weights = *batch.weights;
+  const TokenLists far_lists = some_of(batch.lists, *weights.about, true);
+  const FarLabels far{sites_of(far_lists), weights.about->data(), weights.kinds, batch.same.data()};
   for_each_sentence(batch, n_threads, [] { return std::pair<BeamSearch, FarScores>{}; },
-                    [&, &weights = batch.rows->core](auto& state, const ChainView<float>& chain, std::size_t i) {
+                    [&](auto& state, const ChainView<float>& chain, std::size_t i) {
     auto& [beam, far_scores] = state;
     const std::size_t T = chain.n_tokens;
-    fill_far(weights, far, batch.start(i), batch.start(i + 1), (batch.n_labels + 1) * chain.stride, far_scores);
+    fill_far(weights.core.edge_rows, far, batch.start(i), batch.start(i + 1), (batch.n_labels + 1) * chain.stride, far_scores);
     lists.counts[i] = 1;
     if (T == 0) lists.scores_of(i)[0] = 0;
     else if (beam.run(chain, far_scores, batch.width, k)) {
@@ -122,26 +105,21 @@ CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_thr
   return std::move(lists).out();
 }
 
-// A function of potentials of either precision, of which emit has one.
-template <class Result, class... Args>
-auto either(Result (*single)(const ChainBatch<float>&, Args...), Result (*twice)(const ChainBatch<double>&, Args...)) {
-  return [=](const nb::object& chains, Args... args) -> Result {
-    const Source source{chains};
-    const auto read = [&](auto batch) {
-      read_record(source, batch);
-      return batch;
-    };
-    const bool is_single = Array<float, 2>().read(Source{source["tables"]}["emit"]);
-    if (is_single) return single(read(ChainBatch<float>{}), std::forward<Args>(args)...);
-    return twice(read(ChainBatch<double>{}), std::forward<Args>(args)...);
+// Of potentials of either precision, of which emit has one.
+CountedPaths best_of_either(const nb::object& chains, std::size_t k, std::size_t n_threads) {
+  const Source source{chains};
+  const auto best = [&](auto batch) {
+    read_record(source, batch);
+    return best_paths(batch, k, n_threads);
   };
+  return Array<float, 2>().read(Source{source["tables"]}["emit"]) ? best(ChainBatch<float>{}) : best(ChainBatch<double>{});
 }
 
 }  // namespace
 
 void bind_chain(nb::module_& module) {
   const auto chains = "chains"_a, k = "k"_a, temperature = "temperature"_a, n_threads = "n_threads"_a;
-  module.def("best_paths", either(best_paths<float>, best_paths<double>), chains, k, n_threads,
+  module.def("best_paths", &best_of_either, chains, k, n_threads,
              "k best paths: labels, sentence i's [k, T_i] from k * starts[i]; scores [n_sentences, k]; counts.");
   module.def("marginals", all_marginals, chains, temperature, "reach"_a, n_threads,
              "log Z [n_sentences] of scores divided by the temperature; with reach 1 or 2 node marginals [n_tokens, L], with\n"
@@ -149,7 +127,6 @@ void bind_chain(nb::module_& module) {
   module.def("span_probabilities", span_probabilities, chains, temperature,
              "type_of"_a, "cut"_a, "spans"_a, n_threads,
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
-  nb::class_<PyFarRows>(module, "FarRows", "Weights of edge attributes, some about labels further back, checked.").def(by_name());
   module.def("beam_paths", beam_paths, chains, k, n_threads,
              "best_paths where labels see labels further back, by a beam of so many states per token.");
   module.def("same_words", [](const Ints& words, const Longs& sentences) {

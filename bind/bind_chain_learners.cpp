@@ -118,23 +118,21 @@ struct ChainFrankWolfe : FrankWolfe {
 };
 
 // The weights that a chain begins with: rows, and weights of label pairs, of triples and of last labels.
-void begin_labels(GrowingChain& chain, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                  const std::optional<Floats>& end) {
-  const auto copy = [](std::vector<float>& to, const auto& from) {
-    require(from.size() == to.size(), "weights of labels that do not fit");
-    to.assign(from.begin(), from.end());
-  };
-  copy(chain.edge.weights, edge);
-  if (tri) copy(chain.tri.weights, *tri);
-  check_end(end, chain.n_labels);
-  if (end) chain.end.assign(end->begin(), end->end());
-}
 template <class Class>
 auto bind_first_weights(Class bound) {
   using Self = typename Class::Type;
   const auto rows = +[](Self& self, const RowArrays<std::uint32_t>& arrays, bool grows) { set_rows(self.rows, arrays, grows); };
   const auto labels = +[](Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                          const std::optional<Floats>& end) { begin_labels(self, edge, tri, end); };
+                          const std::optional<Floats>& end) {
+    const auto copy = [](std::vector<float>& to, const auto& from) {
+      require(from.size() == to.size(), "weights of labels that do not fit");
+      to.assign(from.begin(), from.end());
+    };
+    copy(self.edge.weights, edge);
+    if (tri) copy(self.tri.weights, *tri);
+    check_end(end, self.n_labels);
+    if (end) self.end.assign(end->begin(), end->end());
+  };
   return bound.def("set_rows", guarded(rows), "rows"_a, "grows"_a,
                    "Begin with these rows; unless they grow, attributes get no other labels.")
       .def("set_labels", guarded(labels), "edge"_a, "tri"_a.none(), "end"_a.none(),

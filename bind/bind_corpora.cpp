@@ -20,37 +20,32 @@ struct VoteArrays {
 };
 struct PyVotes {
   VoteArrays votes;
-  std::size_t n_attributes, n_edge_attributes, n_labels;
+  std::shared_ptr<Weights> weights;
   int order;
-  OrNone<PyNgrams> ngrams;
-  ARGUMENTS(votes, n_attributes, n_edge_attributes, n_labels, order, ngrams)
+  ARGUMENTS(votes, weights, order)
   Votes core;
 
   void begin() {
     const auto& [counts, starts, rows, places, changes] = votes;
-    require(!ngrams || ngrams->ngrams.n_labels() == n_labels, "n-grams for other labels");
-    const std::size_t n_triples = order == 2 ? (n_labels + 1) * (n_labels + 1) * padded(n_labels) : 0;
-    const std::size_t pairs = (n_labels + 1) * padded(n_labels), pair_row = n_attributes + n_edge_attributes;
+    const Ngrams* const ngrams = weights->ngrams ? &weights->ngrams->ngrams : nullptr;
+    const std::size_t L = weights->n_labels(), pairs = (L + 1) * padded(L);
+    const std::size_t n = weights->n_attributes, pair_row = n + weights->n_edge_attributes;
+    const std::size_t n_longer = ngrams ? ngrams->size() : order == 2 ? (L + 1) * pairs : 0;
     check_updates(starts, rows, places, changes.size(), [&](std::uint32_t row, std::uint32_t place) {
-      const std::size_t n_longer = ngrams ? ngrams->ngrams.size() : n_triples;
-      return place < (row < n_attributes ? n_labels : row <= pair_row ? pairs : row == pair_row + 1 ? n_longer : 0);
+      return place < (row < n ? L : row <= pair_row ? pairs : row == pair_row + 1 ? n_longer : 0);
     });
     require(counts.size() == starts.size(), "votes need one count a moment");
     for (std::int64_t count : counts) require(count >= 0, "a negative number of votes");
     check_finite(changes, "a change that is not a finite number");
     core = {starts.size() - 1, counts.data(), starts.data(), rows.data(), places.data(), changes.data(),
-             n_attributes, n_edge_attributes, order, ngrams ? &ngrams->ngrams : nullptr};
+            n, weights->n_edge_attributes, order, ngrams};
   }
 
-  std::vector<std::int32_t> decode(const Encoded& corpus, const Array<float, 2>& edge, const std::optional<Floats>& end,
-                                   std::size_t n_threads) const {
-    const LabelWeights labels = label_tables_from(edge, {}, end);
-    require(labels.n_labels == n_labels && corpus.n_labels == n_labels && corpus.n_attributes == n_attributes &&
-                corpus.n_edge_attributes == n_edge_attributes,
-            "votes of another model than the corpus was encoded for");
+  std::vector<std::int32_t> decode(const Encoded& corpus, std::size_t n_threads) const {
+    corpus.check_fits(*weights);
     std::vector<std::int32_t> paths(corpus.n_tokens());
     without_gil([&] {
-      vote_all(core, labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths.data());
+      vote_all(core, weights->core.labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths.data());
     });
     return paths;
   }
@@ -163,6 +158,6 @@ void bind_corpora(nb::module_& module) {
       .def_ro("sets", &Encoded::sets, "The label set of each token; or None.");
   nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def(by_name())
-      .def("decode", &PyVotes::decode, "corpus"_a, "edge"_a, "end"_a.none(), "n_threads"_a,
+      .def("decode", &PyVotes::decode, "corpus"_a, "n_threads"_a,
            "The path with the most votes of every sentence, one label per token.");
 }

@@ -4,8 +4,6 @@
 
 using namespace trellis;
 
-RECORD(TokenLists, starts, ids, values)
-
 namespace {
 
 [[noreturn]] void refuse(nb::handle token, const std::string& wanted) {
@@ -53,7 +51,7 @@ struct PyDecoder {
   }
 
   // The fields of a token; a model that reads one column takes the string itself.
-  Items fields_of(PyObject* const& token) const {
+  TRELLIS_INLINE Items fields_of(PyObject* const& token) const {
     if (!has_bag() && core->n_given() == 1 && is_string(token)) return Items::only(token);
     if (!is_list(token) && !is_tuple(token)) refuse(token, wanted);
     const Items fields(token);
@@ -140,18 +138,13 @@ struct PyDecoder {
     return nb::steal<nb::list>(out);
   }
 
-  struct CorpusBag {
-    Longs starts;
-    Ints ids;
-    Floats values;
+  struct CorpusBag : ListArrays {  // numbers of names
     PackedStrings names;
     FIELDS(starts, ids, values, names)
 
     void begin() const {
       require(ids.size() == values.size(), "attributes need one value each");
-      check_starts(starts, ids.size());
-      check_finite(values, "a value that is not a finite number");
-      check_numbers(ids, names.size(), "a code without a value");
+      lists_from(*this, names.size(), n_tokens_of(*this));
     }
   };
   Batch encode_corpus(const std::vector<ColumnOfStrings>& columns, const std::optional<CorpusBag>& bag, const Longs& starts,
@@ -172,13 +165,12 @@ struct PyDecoder {
       }
     }
     if (bag) {
-      const auto& [first, codes, values, names] = *bag;
-      require(first.size() == n_tokens + 1, "attributes that do not fit the corpus");
+      require(n_tokens_of(*bag) == n_tokens, "attributes that do not fit the corpus");
       std::vector<std::int32_t> id_of;  // each distinct name is looked up once
-      for (std::size_t i = 0; i < names.size(); ++i) id_of.push_back(core->bag().lookup(names[i]));
+      for (std::size_t i = 0; i < bag->names.size(); ++i) id_of.push_back(core->bag().lookup(bag->names[i]));
       for (std::size_t t = 0; t < n_tokens; ++t) {
-        for (std::int64_t i = first(t); i < first(t + 1); ++i)
-          add_attribute(batch, id_of[static_cast<std::size_t>(codes(i))], values(i));
+        for (std::int64_t i = bag->starts(t); i < bag->starts(t + 1); ++i)
+          add_attribute(batch, id_of[static_cast<std::size_t>(bag->ids(i))], bag->values(i));
         batch.bag.end_token(), batch.pair_bag.end_token();
       }
     }

@@ -1,7 +1,6 @@
 // Columns of codes to attribute lists, the vocabulary that numbers them, dictionaries and clusters of words.
 #include "features.hpp"
 #include "papers/brown.hpp"
-#include "parallel.hpp"
 #include "text/lists.hpp"
 
 using namespace trellis;
@@ -106,6 +105,8 @@ void PyDictionary::begin() {
   });
 }
 
+RECORD(LabelCounts, starts, labels, counts)
+
 namespace {
 
 void check_plan(const Plan& plan, const GrowingVocabulary& vocabulary) {
@@ -114,14 +115,12 @@ void check_plan(const Plan& plan, const GrowingVocabulary& vocabulary) {
           "a plan of another vocabulary");
 }
 
-std::pair<std::vector<std::int64_t>, std::vector<std::int32_t>> extracted(
-    GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
-    const Longs& starts, std::size_t n_threads) {
+TokenLists extracted(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
+                     const Longs& starts, std::size_t n_threads) {
   const Plan plan = plan_from(plan_arrays);
   const auto columns = columns_from(plan, column_arrays, check_sentences(starts));
   check_plan(plan, vocabulary);
-  TokenLists lists = without_gil([&] { return extract(vocabulary, plan, columns, starts, n_threads); });
-  return {std::move(lists.starts), std::move(lists.ids)};
+  return without_gil([&] { return extract(vocabulary, plan, columns, starts, n_threads); });
 }
 
 std::vector<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, std::size_t number,
@@ -164,25 +163,14 @@ std::pair<FrozenArrays, FrozenArrays> freeze(const GrowingVocabulary& vocabulary
           freeze_tables(vocabulary.folds)};
 }
 
-void check_lists(const Longs& starts, const Ints& ids, std::size_t n_attributes) {
-  check_starts(starts, ids.size());
-  check_numbers(ids, n_attributes, "no such attribute");
+LabelCounts count_pairs(const ListArrays& lists, const Ints& gold, std::size_t n_attributes) {
+  lists_from(lists, n_attributes, gold.size());
+  return without_gil([&] { return count_labels(lists.starts, lists.ids, gold, n_attributes); });
 }
 
-std::tuple<std::vector<std::int64_t>, std::vector<std::uint32_t>, std::vector<std::int32_t>> count_pairs(
-    const Longs& starts, const Ints& ids, const Ints& gold, std::size_t n_attributes) {
-  check_lists(starts, ids, n_attributes);
-  require(gold.size() + 1 == starts.size(), "gold needs one label per token");
-  LabelCounts found = without_gil([&] { return count_labels(starts, ids, gold, n_attributes); });
-  return {std::move(found.starts), std::move(found.labels), std::move(found.counts)};
-}
-
-std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<float>> renumbered(
-    const Longs& starts, const Ints& ids, const Floats& values, const Ints& rank) {
-  check_lists(starts, ids, rank.size());
-  require(values.size() == 0 || values.size() == ids.size(), "values need one number per id");
-  TokenLists lists = without_gil([&] { return renumber(starts, ids, values, rank); });
-  return {std::move(lists.starts), std::move(lists.ids), std::move(lists.values)};
+TokenLists renumbered(const ListArrays& lists, const Ints& rank) {
+  lists_from(lists, rank.size(), n_tokens_of(lists));
+  return without_gil([&] { return renumber(lists.starts, lists.ids, lists.values, rank); });
 }
 
 // ---- dictionaries of entries over several tokens
@@ -195,18 +183,12 @@ Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, c
   require(!asks || asks->size() == n_sentences, "who asks: one number per sentence");
   if (asks) check_numbers(*asks, std::numeric_limits<std::int32_t>::max(), "no such fold", Dictionary::kNobody);
   std::vector<std::int32_t> out(Dictionary::kWhere * n_tokens);
-  without_gil([&] {
-    constexpr std::size_t kBlock = 64;  // sentences
-    parallel_blocks(n_sentences, kBlock, n_threads, [] { return std::vector<std::int32_t>(); },
-                    [&](std::vector<std::int32_t>& values, std::size_t first, std::size_t last) {
-      for (std::size_t s = first; s < last; ++s) {
-        const auto begin = static_cast<std::size_t>(starts(s)), n = static_cast<std::size_t>(starts(s + 1)) - begin;
-        values.resize(Dictionary::kWhere * n);
-        dictionary.core->match(span(symbols).subspan(begin, n), asks ? (*asks)(s) : Dictionary::kAnyone, values.data());
-        for (std::size_t w = 0; w < Dictionary::kWhere; ++w)
-          std::copy_n(values.data() + w * n, n, out.data() + w * n_tokens + begin);
-      }
-    });
+  each_item(n_sentences, 64, n_threads, [] { return std::vector<std::int32_t>(); }, [&](auto& values, std::size_t s) {
+    const auto begin = static_cast<std::size_t>(starts(s)), n = static_cast<std::size_t>(starts(s + 1)) - begin;
+    values.resize(Dictionary::kWhere * n);
+    dictionary.core->match(span(symbols).subspan(begin, n), asks ? (*asks)(s) : Dictionary::kAnyone, values.data());
+    for (std::size_t w = 0; w < Dictionary::kWhere; ++w)
+      std::copy_n(values.data() + w * n, n, out.data() + w * n_tokens + begin);
   });
   return to_numpy(std::move(out), {Dictionary::kWhere, n_tokens});
 }
@@ -224,14 +206,13 @@ void bind_features(nb::module_& module) {
       .def("add", guarded(&add), "plan"_a, "template_number"_a, "ids"_a,
            "Attributes of one template by their view ids [n, n_atoms]: their numbers within the table.")
       .def("extract", guarded(&extracted), "plan"_a, "columns"_a, "starts"_a, "n_threads"_a,
-           "Number all attributes of a corpus: (starts, ids).")
+           "Number all attributes of a corpus.")
       .def("merge", guarded(&merged), "plan"_a, "tables"_a, "folds"_a,
            "Adds the keys of another vocabulary of that plan, by their numbers; gives their numbers here, table by table.")
       .def("freeze", guarded(&freeze), "rank"_a, "(tables, folds), attributes renumbered.");
-  module.def("count_pairs", &count_pairs, "starts"_a, "ids"_a, "gold"_a, "n_attributes"_a,
-             "(row starts, labels, counts): the labels each attribute was seen with.");
-  module.def("renumber", &renumbered, "starts"_a, "ids"_a, "values"_a, "rank"_a,
-             "Lists of attributes with new numbers: (starts, ids, values).");
+  module.def("count_pairs", &count_pairs, "lists"_a, "gold"_a, "n_attributes"_a,
+             "Row starts, labels and counts: the labels each attribute was seen with.");
+  module.def("renumber", &renumbered, "lists"_a, "rank"_a, "Lists of attributes with new numbers.");
   nb::class_<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
       .def(by_name())
       .def("entries", [](const PyDictionary& self) {
@@ -250,14 +231,10 @@ void bind_features(nb::module_& module) {
         require(check_sentences(starts) == tokens.size(), "sentences that do not fit their tokens");
         check_numbers(tokens, n_words, "a word out of range");
         require(n_classes > 0 && n_words > 0 && n_words < (std::size_t{1} << 31), "no words or no classes");
-        BrownClusters found;
-        {
-          const WithoutGil released;
-          found = brown_clusters({tokens.data(), tokens.size()}, {starts.data(), starts.size()}, n_words, n_classes, n_threads,
-                                 [&](std::size_t done) {
-                                   return with_gil([&] { return told(done), true; });
-                                 });
-        }
+        BrownClusters found = without_gil([&] {
+          const auto tell = [&](std::size_t done) { with_gil([&] { told(done); }); };
+          return brown_clusters(tokens, starts, n_words, n_classes, n_threads, tell);
+        });
         return std::pair(std::move(found.class_of), std::move(found.merges));
       },
       "tokens"_a, "starts"_a, "n_words"_a, "n_classes"_a, "n_threads"_a, "told"_a,

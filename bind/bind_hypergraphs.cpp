@@ -5,14 +5,10 @@
 #include "growing.hpp"
 #include "learn/derivations.hpp"
 #include "objective.hpp"
-#include "parallel.hpp"
 
 using namespace trellis;
 
 namespace {
-
-// Scores of derivations; where the edges of each begin, and the edges, by their numbers within their hypergraph.
-using Paths = std::tuple<std::vector<double>, std::vector<std::int64_t>, std::vector<std::int64_t>>;
 
 struct PyHypergraphs {
   Longs node_counts, edge_starts;
@@ -41,42 +37,38 @@ struct PyHypergraphs {
   void each(const Doubles& scores, std::size_t n_threads, Work work) const {
     require(scores.size() == core->n_edges(), "one score per edge");
     require(are_scores(scores.data(), 1, scores.size(), 0), "scores must be numbers below infinity");
-    const WithoutGil released;
-    parallel_blocks(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); },
-                    [&](HypergraphWorkspace& workspace, std::size_t first, std::size_t last) {
-      for (std::size_t g = first; g < last; ++g) work(g, (*core)[g], scores.data() + core->first_edge(g), workspace);
+    each_item(core->size(), 1, n_threads, [] { return HypergraphWorkspace(); }, [&](auto& workspace, std::size_t g) {
+      work(g, (*core)[g], scores.data() + core->first_edge(g), workspace);
     });
   }
 
-  Paths best(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> best(core->size());
-    std::vector<std::vector<std::int64_t>> edges(core->size());
+  // Up to k derivations of each, best first: those of hypergraph g are starts[g] .. starts[g + 1]; their scores; where the
+  // edges of each begin; edges by their numbers within their hypergraph.
+  std::tuple<Out<std::int64_t>, Out<double>, Out<std::int64_t>, Out<std::int64_t>> best(const Doubles& scores, std::size_t k,
+                                                                                        std::size_t n_threads) const {
+    std::vector<std::vector<std::pair<double, std::vector<std::int64_t>>>> found(core->size());
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
-      best[g] = best_derivation(graph, edge_scores, work, edges[g]);
-    });
-    return packed(std::move(best), edges);
-  }
-
-  // Of hypergraph g derivations starts[g] .. starts[g + 1].
-  std::tuple<std::vector<std::int64_t>, Paths> k_best(const Doubles& scores, std::size_t k, std::size_t n_threads) const {
-    std::vector<std::vector<double>> found(core->size());
-    std::vector<std::vector<std::vector<std::int64_t>>> edges(core->size());
-    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
+      if (k == 1) {
+        auto& [score, edges] = found[g].emplace_back();
+        if ((score = best_derivation(graph, edge_scores, work, edges)) == kForbidden<double>) found[g].clear();
+        return;
+      }
       KBestDerivations derivations(graph, edge_scores, work);
       for (std::size_t rank = 0; rank < k && derivations.find(rank + 1); ++rank) {
-        found[g].push_back(derivations.score(rank));
-        derivations.edges(rank, edges[g].emplace_back());
+        auto& [score, edges] = found[g].emplace_back();
+        score = derivations.score(rank), derivations.edges(rank, edges);
       }
     });
-    std::vector<std::int64_t> starts{0};
-    std::vector<double> all;
-    std::vector<std::vector<std::int64_t>> all_edges;
-    for (std::size_t g = 0; g < core->size(); ++g) {
-      all.insert(all.end(), found[g].begin(), found[g].end());
-      std::ranges::move(edges[g], std::back_inserter(all_edges));
-      starts.push_back(static_cast<std::int64_t>(all.size()));
+    std::vector<std::int64_t> starts{0}, edge_starts{0}, all_edges;
+    std::vector<double> all_scores;
+    for (const auto& derivations : found) {
+      for (const auto& [score, edges] : derivations) {
+        all_scores.push_back(score), all_edges.insert(all_edges.end(), edges.begin(), edges.end());
+        edge_starts.push_back(static_cast<std::int64_t>(all_edges.size()));
+      }
+      starts.push_back(static_cast<std::int64_t>(all_scores.size()));
     }
-    return {std::move(starts), packed(std::move(all), all_edges)};
+    return {std::move(starts), std::move(all_scores), std::move(edge_starts), std::move(all_edges)};
   }
 
   // log Z [n], and how often edges and nodes are in a derivation; 0 where all derivations are forbidden.
@@ -106,16 +98,6 @@ struct PyHypergraphs {
       out[g] = count_derivations(graph, edge_scores, work);
     });
     return out;
-  }
-
- private:
-  static Paths packed(std::vector<double> scores, const std::vector<std::vector<std::int64_t>>& edges) {
-    std::vector<std::int64_t> starts{0}, all;
-    for (const auto& one : edges) {
-      all.insert(all.end(), one.begin(), one.end());
-      starts.push_back(static_cast<std::int64_t>(all.size()));
-    }
-    return {std::move(scores), std::move(starts), std::move(all)};
   }
 };
 
@@ -208,7 +190,6 @@ struct FeatureFrankWolfe {
   FeatureWeights weights;
   MixtureSteps<Part> steps;
 
-
   FeatureFrankWolfe(std::size_t n_features, std::size_t n_examples, double c, bool zero_one)
       : weights(n_features, false), steps(n_examples, c, zero_one) {}
   void check(const Examples& examples) const {
@@ -237,16 +218,12 @@ struct FeatureFrankWolfe {
 Out<double> hinge_losses(const PyDerivationExamples& examples, const Floats& parameters, bool zero_one, std::size_t n_threads) {
   require(parameters.size() == examples.n_features, "one weight per feature");
   std::vector<double> out(examples.size());
-  without_gil([&] {
-    FeatureWeights weights(parameters.size(), false);
-    weights.table.weights.assign(parameters.begin(), parameters.end());
-    parallel_blocks(out.size(), 8, n_threads, [&] { return Derivations(&weights, *examples.core); },
-                    [&](Derivations& derivations, std::size_t begin, std::size_t end) {
-      for (std::size_t g = begin; g < end; ++g) {
-        derivations.load(g);
-        out[g] = most_violated(derivations, zero_one).loss;
-      }
-    });
+  FeatureWeights weights(parameters.size(), false);
+  weights.table.weights.assign(parameters.begin(), parameters.end());
+  const auto make = [&] { return Derivations(&weights, *examples.core); };
+  each_item(out.size(), 8, n_threads, make, [&](Derivations& derivations, std::size_t g) {
+    derivations.load(g);
+    out[g] = most_violated(derivations, zero_one).loss;
   });
   return out;
 }
@@ -265,9 +242,8 @@ struct PyDerivationObjective : PyObjective {
 void bind_hypergraphs(nb::module_& module) {
   nb::class_<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
       .def(by_name())
-      .def("best", &PyHypergraphs::best, "scores"_a, "n_threads"_a, "The best derivation of each: (scores, starts, edges).")
-      .def("k_best", &PyHypergraphs::k_best, "scores"_a, "k"_a, "n_threads"_a,
-           "Up to k derivations of each, best first: (starts, (scores, starts of edges, edges)).")
+      .def("best", &PyHypergraphs::best, "scores"_a, "k"_a, "n_threads"_a,
+           "Up to k derivations of each, best first: (starts, scores, starts of edges, edges).")
       .def("marginals", &PyHypergraphs::marginals, "scores"_a, "n_threads"_a, "(log Z, of edges, of nodes)")
       .def("inside", &PyHypergraphs::inside, "scores"_a, "n_threads"_a, "(log Z, log sums of nodes)")
       .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.");

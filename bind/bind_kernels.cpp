@@ -1,7 +1,6 @@
 // Kernels: products of observations, chains learnt in the dual, and what they become.
 #include "data.hpp"
 #include "papers/dual_chain.hpp"
-#include "parallel.hpp"
 
 using namespace trellis;
 
@@ -20,23 +19,16 @@ struct KernelFields {
   }
 };
 
-std::size_t n_tokens_of(const ListArrays& lists) { return std::max<std::size_t>(1, lists.starts.size()) - 1; }
-
 // [n_a, n_b]
 Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::size_t n_attributes,
                               std::size_t n_threads) {
   const std::size_t n = n_tokens_of(a), n_columns = n_tokens_of(b);
   const Sites left = lists_from(a, n_attributes, n), right = lists_from(b, n_attributes, n_columns);
   std::vector<double> out(n * n_columns);
-  without_gil([&] {
-    const Observations columns(right, n_columns, n_attributes);
-    parallel_blocks(n, 16, n_threads, [] { return std::vector<Item>(); },
-                    [&](std::vector<Item>& items, std::size_t first, std::size_t last) {
-      for (std::size_t t = first; t < last; ++t) {
-        items_of(left, t, items);
-        columns.products(items, out.data() + t * n_columns);
-      }
-    });
+  const Observations columns = without_gil([&] { return Observations(right, n_columns, n_attributes); });
+  each_item(n, 16, n_threads, [] { return std::vector<Item>(); }, [&](std::vector<Item>& items, std::size_t t) {
+    items_of(left, t, items);
+    columns.products(items, out.data() + t * n_columns);
   });
   return to_numpy(std::move(out), {n, n_columns});
 }
@@ -167,16 +159,17 @@ struct PyDual {
   }
   NamedArrays state() {
     Archive archive;
-    Sequences all = sequences();
-    archive("clock", core->clock), archive("dual", core->dual), archive("sequences", all);
+    fields(archive);
     return archive.dict;
   }
   void restore(const NamedArrays& state) {
     Archive archive(state);
-    Sequences all;
-    std::int64_t clock = 0;
-    double dual = 0;
-    archive("clock", clock), archive("dual", dual), archive("sequences", all);
+    fields(archive);
+  }
+  void fields(Archive& archive) {
+    Sequences all = sequences();
+    archive("clock", core->clock), archive("dual", core->dual), archive("sequences", all);
+    if (!archive.reads) return;
     const auto& [sentence, alpha, past, paths] = all;
     require(alpha.size() == sentence.size() && past.size() == sentence.size(), "sequences that do not fit");
     const auto fits = [](double value) { return std::fabs(value) <= kMostAlpha; };
@@ -193,7 +186,6 @@ struct PyDual {
       at += n;
     }
     require(at == paths.size(), "sequences that do not fit");
-    core->clock = clock, core->dual = dual;
   }
 };
 

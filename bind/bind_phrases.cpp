@@ -95,18 +95,8 @@ struct PyPhraseObjective : PyObjective {
           parameters->columns.size());
     });
   }
-  // Rows of attributes by a vector of parameters.
-  NamedArrays rows(const Doubles& x) const {
-    require(x.size() == n_parameters, "one number per parameter");
-    RowsOut to{{0}, {}, {}};
-    for (std::size_t a = 0; a + 1 < parameters->starts.size(); ++a) {
-      for (std::uint32_t p = parameters->starts[a]; p < parameters->starts[a + 1]; ++p)
-        if (const auto weight = static_cast<float>(x(p)); weight != 0)
-          to.labels.push_back(parameters->columns[p]), to.weights.push_back(weight);
-      to.starts.push_back(static_cast<std::uint32_t>(to.labels.size()));
-    }
-    return flat(std::move(to), "rows");
-  }
+  // Rows of attributes whose weights are the parameters, all zero.
+  RowsOut rows() const { return {parameters->starts, parameters->columns, std::vector<float>(n_parameters)}; }
 };
 
 // ------------------------------------------------------------ the runtime
@@ -178,56 +168,30 @@ struct PyPhraseDecoder {
     return true;
   }
 
-  using TreesOut = std::tuple<std::vector<std::int64_t>, std::vector<double>, std::vector<std::int64_t>, Numpy<std::int32_t>>;
-  // Of each sentence up to k trees, best first: how many; their scores; where the rules of each begin; the rules over spans.
-  TreesOut parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
+  // Trees as scores and rules over spans.
+  using Trees = std::vector<std::pair<double, std::vector<std::int32_t>>>;
+  // Of each sentence up to k trees, best first.
+  std::vector<Trees> parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
     const Input in = input(words, coded);
-    struct Found {
-      std::vector<double> scores;
-      std::vector<std::vector<ForestEdge>> trees;
-    };
-    std::vector<Found> found(in.sentences.size());
-    without_gil([&] {
-      parallel_blocks(found.size(), 4, n_threads, [&] { return Scratch(*this); },
-                      [&](Scratch& work, std::size_t begin, std::size_t end) {
-        for (std::size_t s = begin; s < end; ++s) {
-          if (!load(work, in, s)) continue;
-          const auto keep = [&](double score) {
-            found[s].scores.push_back(score);
-            auto& tree = found[s].trees.emplace_back();
-            for (std::int64_t e : work.edges) tree.push_back(work.forest.edges()[static_cast<std::size_t>(e)]);
-          };
-          if (k == 1) {
-            keep(best_derivation(work.forest.view(), work.scores.data(), work.work, work.edges));
-            continue;
-          }
-          KBestDerivations best(work.forest.view(), work.scores.data(), work.work);
-          for (std::size_t n = 0; n < k && best.find(n + 1); ++n) best.edges(n, work.edges), keep(best.score(n));
-        }
-      });
-    });
-    std::vector<std::int64_t> counts, starts{0};
-    std::vector<double> scores;
-    std::vector<ForestEdge> edges;
-    for (const Found& one : found) {
-      counts.push_back(static_cast<std::int64_t>(one.trees.size()));
-      scores.insert(scores.end(), one.scores.begin(), one.scores.end());
-      for (const auto& tree : one.trees) {
-        edges.insert(edges.end(), tree.begin(), tree.end());
-        starts.push_back(static_cast<std::int64_t>(edges.size()));
+    std::vector<Trees> found(in.sentences.size());
+    each_item(found.size(), 4, n_threads, [&] { return Scratch(*this); }, [&](Scratch& work, std::size_t s) {
+      if (!load(work, in, s)) return;
+      KBestDerivations best(work.forest.view(), work.scores.data(), work.work);
+      for (std::size_t n = 0; n < k && best.find(n + 1); ++n) {
+        auto& [score, rules] = found[s].emplace_back();
+        score = best.score(n), best.edges(n, work.edges);
+        for (std::int64_t e : work.edges) add_rule(work.forest.edges()[static_cast<std::size_t>(e)], rules);
       }
-    }
-    return {std::move(counts), std::move(scores), std::move(starts), rules_out(edges)};
+    });
+    return found;
   }
-  static Numpy<std::int32_t> rules_out(const std::vector<ForestEdge>& edges) {
-    std::vector<std::int32_t> out;
-    for (const ForestEdge& edge : edges) out.insert(out.end(), {edge.rule, edge.begin, edge.split, edge.end});
-    return to_numpy(std::move(out), {edges.size(), 4});
+  static void add_rule(const ForestEdge& edge, std::vector<std::int32_t>& rules) {
+    rules.insert(rules.end(), {edge.rule, edge.begin, edge.split, edge.end});
   }
 
   // Of one sentence: log Z over what remains, its rules over spans, their scores and probabilities.
-  std::tuple<double, Numpy<std::int32_t>, std::vector<double>, std::vector<double>> marginals(const WordArrays& words,
-                                                                                              const CodedColumns& coded) const {
+  std::tuple<double, Out<std::int32_t>, Out<double>, Out<double>> marginals(const WordArrays& words,
+                                                                            const CodedColumns& coded) const {
     const Input in = input(words, coded);
     require(in.sentences.size() == 1, "one sentence");
     Scratch work(*this);
@@ -239,8 +203,10 @@ struct PyPhraseDecoder {
       derivation_marginals(work.forest.view(), work.work, shares.data(), nullptr);
       return total;
     });
-    if (log_z == kForbidden<double>) return {log_z, rules_out({}), {}, {}};
-    return {log_z, rules_out(work.forest.edges()), std::move(work.scores), std::move(shares)};
+    if (log_z == kForbidden<double>) return {log_z, {}, {}, {}};
+    std::vector<std::int32_t> rules;
+    for (const ForestEdge& edge : work.forest.edges()) add_rule(edge, rules);
+    return {log_z, std::move(rules), std::move(work.scores), std::move(shares)};
   }
 
   // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: where those of each
@@ -274,19 +240,17 @@ void bind_phrases(nb::module_& module) {
   nb::class_<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
       .def(by_name())
       .def_prop_ro("n_attributes", &PyPhraseExamples::n_attributes)
-      .def_prop_ro("n_edges", [](const PyPhraseExamples& self) { return self.core->n_edges; })
-      .def_prop_ro("n_spans", [](const PyPhraseExamples& self) { return self.core->n_spans; })
       .def("tables", &PyPhraseExamples::tables, "rank"_a, "Tables of attributes, folds and outlines.");
   bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
       .def(nb::init<std::shared_ptr<PyPhraseExamples>, const RuleArrays&, const std::string&, std::size_t, double>(),
            "examples"_a, "rules"_a, "rule"_a, "k"_a, "c"_a);
   nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
       .def(by_name())
-      .def("rows", &PyPhraseObjective::rows, "parameters"_a, "Rows of attributes.");
+      .def_prop_ro("rows", &PyPhraseObjective::rows, "Rows of attributes whose weights are the parameters, all zero.");
   nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
       .def(by_name())
       .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a,
-           "How many trees each sentence has, their scores, where the rules of each begin, rules over spans [n, 4].")
+           "Of each sentence up to k trees, best first: scores and rules over spans, four numbers each.")
       .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a,
            "log Z, rules over spans, their scores and probabilities.")
       .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a,

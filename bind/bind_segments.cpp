@@ -154,8 +154,7 @@ struct PySegmentVocabulary {
     }
     return out;
   }
-  using SegmentLists = std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>>;  // starts, ids
-  SegmentLists learn(const std::vector<Ints>& views, const Longs& sentences, const Longs& begins, const Longs& lengths) {
+  TokenLists learn(const std::vector<Ints>& views, const Longs& sentences, const Longs& begins, const Longs& lengths) {
     const SegmentSymbols tokens = symbols(views, sentences);
     require(begins.size() == lengths.size(), "one length per segment");
     for (std::size_t i = 0, s = 0; i < begins.size(); ++i) {
@@ -163,16 +162,12 @@ struct PySegmentVocabulary {
       while (s + 1 < sentences.size() && begins(i) >= sentences(s + 1)) ++s;
       require(s + 1 < sentences.size() && begins(i) + lengths(i) <= sentences(s + 1), "a segment that leaves its sentence");
     }
-    SegmentLists out{{0}, {}};
-    without_gil([&] { core->learn(tokens, begins, lengths, std::get<0>(out), std::get<1>(out)); });
-    return out;
+    return without_gil([&] { return core->learn(tokens, begins, lengths); });
   }
-  SegmentLists extract(const std::vector<Ints>& views, const Longs& sentences, std::size_t longest, std::size_t n_threads) const {
+  TokenLists extract(const std::vector<Ints>& views, const Longs& sentences, std::size_t longest, std::size_t n_threads) const {
     const SegmentSymbols tokens = symbols(views, sentences);
     require(longest >= 1 && longest <= kLongest, "the longest segment has from 1 to 1024 tokens");
-    SegmentLists out;
-    without_gil([&] { core->extract(tokens, longest, n_threads, std::get<0>(out), std::get<1>(out)); });
-    return out;
+    return without_gil([&] { return core->extract(tokens, longest, n_threads); });
   }
   SegmentVocabulary::Nodes renumbered(const Ints& rank) const {
     require(rank.size() == static_cast<std::size_t>(core->n_attributes()), "one number per attribute");

@@ -29,11 +29,6 @@ std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.siz
 
 // ---- Python's strings
 
-std::string_view text_of(nb::handle item) {
-  if (!is_string(item.ptr())) throw nb::type_error("not a string");
-  return utf8(item);
-}
-
 std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, nb::typed<nb::list, nb::str>>& sentences) {
   Interner interner;
   std::vector<std::int32_t> codes;
@@ -41,7 +36,10 @@ std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, 
   for (nb::handle sentence : sentences) {
     nb::list tokens;
     if (!nb::try_cast<nb::list>(sentence, tokens)) throw nb::type_error("not a list of strings");
-    for (nb::handle item : tokens) codes.push_back(interner.intern(text_of(item)));
+    for (nb::handle item : tokens) {
+      if (!is_string(item.ptr())) throw nb::type_error("not a string");
+      codes.push_back(interner.intern(utf8(item)));
+    }
     starts.push_back(static_cast<std::int64_t>(codes.size()));
   }
   return {coded(std::move(codes), interner), std::move(starts)};

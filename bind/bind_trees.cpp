@@ -206,32 +206,27 @@ struct PyTreeModel {
     for (std::size_t i = 0; k > 1 && i < data.size(); ++i) check_forest(data.length(i));
     std::vector<Trees> found(data.size());
     Trees all;
-    without_gil([&] {
-      parallel_blocks(data.size(), 8, n_threads, [&] { return scratch(); },
-                      [&](Scratch& work, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-          const double score = find(work, data, i);
-          const auto keep = [&, n = data.length(i)](double of, const std::int32_t* heads) {
-            found[i].scores.push_back(of);
-            found[i].heads.insert(found[i].heads.end(), heads, heads + n);
-            for (std::size_t m = 1; m <= n; ++m)
-              found[i].labels.push_back(work.scorer.labels[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m]);
-          };
-          if (k == 1) {
-            keep(score, work.heads.data());
-          } else if (projective) {
-            TreeForest forest;
-            if (forest.build(work.scorer.scores))
-              forest.each_best(k, [&](std::size_t, double of, const std::int32_t* heads) { keep(of, heads); });
-          } else {
-            const std::size_t n_found = work.spanning.kbest(work.scorer.scores, k);
-            for (std::size_t r = 0; r < n_found; ++r) keep(work.spanning.score(r), work.spanning.heads(r));
-          }
-        }
-      });
-      const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-      for (const Trees& one : found) join(all.heads, one.heads), join(all.labels, one.labels), join(all.scores, one.scores);
+    each_item(data.size(), 8, n_threads, [&] { return scratch(); }, [&](Scratch& work, std::size_t i) {
+      const double score = find(work, data, i);
+      const auto keep = [&, n = data.length(i)](double of, const std::int32_t* heads) {
+        found[i].scores.push_back(of);
+        found[i].heads.insert(found[i].heads.end(), heads, heads + n);
+        for (std::size_t m = 1; m <= n; ++m)
+          found[i].labels.push_back(work.scorer.labels[static_cast<std::size_t>(heads[m - 1]) * (n + 1) + m]);
+      };
+      if (k == 1) {
+        keep(score, work.heads.data());
+      } else if (projective) {
+        TreeForest forest;
+        if (forest.build(work.scorer.scores))
+          forest.each_best(k, [&](std::size_t, double of, const std::int32_t* heads) { keep(of, heads); });
+      } else {
+        const std::size_t n_found = work.spanning.kbest(work.scorer.scores, k);
+        for (std::size_t r = 0; r < n_found; ++r) keep(work.spanning.score(r), work.spanning.heads(r));
+      }
     });
+    const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    for (const Trees& one : found) join(all.heads, one.heads), join(all.labels, one.labels), join(all.scores, one.scores);
     return {std::move(all.heads), std::move(all.labels), std::move(all.scores)};
   }
 
@@ -307,15 +302,6 @@ std::vector<std::int32_t> projective_heads(const Ints& heads, const Longs& start
   return out;
 }
 
-// The first sentence whose heads are no tree with one root, -1 if there is none.
-std::int64_t first_broken_tree(const Ints& heads, const Longs& starts) {
-  require(check_sentences(starts) == heads.size(), "one head per word");
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-    if (!is_tree({heads.data() + starts(i), static_cast<std::size_t>(starts(i + 1) - starts(i))}))
-      return static_cast<std::int64_t>(i);
-  return -1;
-}
-
 }  // namespace
 
 void bind_trees(nb::module_& module) {
@@ -338,5 +324,5 @@ void bind_trees(nb::module_& module) {
       .def(by_name())
       .def("weights", &PyTreeObjective::weights, "vector"_a, "tables, folds, values");
   module.def("projective_heads", &projective_heads, "heads"_a, "starts"_a, "Trees made projective by lifting arcs.");
-  module.def("first_broken_tree", &first_broken_tree, "heads"_a, "starts"_a);
+  module.def("is_tree", [](const Ints& heads) { return is_tree(heads); }, "heads"_a, "Whether heads are a tree with one root.");
 }

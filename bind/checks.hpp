@@ -8,6 +8,7 @@
 
 #include "record.hpp"
 #include "text/bounds.hpp"
+#include "text/lists.hpp"
 #include "weights/potentials.hpp"
 
 // Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from which
@@ -38,6 +39,7 @@ struct RowsOf {
   Hold<float> weights;         // [n_slots]
   FIELDS(starts, labels, weights)
 };
+RECORD(trellis::TokenLists, starts, ids, values)
 using SetArrays = SetsOf<In>;
 template <class Label>
 using RowArrays = RowsOf<In, Label>;
@@ -148,6 +150,7 @@ inline trellis::LabelSets sets_from(const SetArrays& arrays, std::size_t n_label
           lattice ? lattice_from(*lattice, set_of, starts.size() - 1, n_labels, *sentences) : trellis::Lattice{}};
 }
 
+inline std::size_t n_tokens_of(const ListArrays& lists) { return std::max<std::size_t>(1, lists.starts.size()) - 1; }
 inline trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attributes, std::size_t n_tokens) {
   const auto& [starts, ids, values] = arrays;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");

@@ -1,6 +1,5 @@
 // Encoded corpora as they come from Python, checked.
 #pragma once
-#include "far.hpp"
 #include "learn/examples.hpp"
 #include "segments.hpp"
 #include "weights.hpp"

@@ -1,6 +1,7 @@
 // Edge attributes about labels further back than those directly before a token, as they come from Python, checked.
 #pragma once
-#include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include "checks.hpp"
 #include "text/lists.hpp"
@@ -19,12 +20,9 @@ inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
 
 // What attributes are about, each once, of those further back.
 inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
-  std::vector<std::uint8_t> kinds(about.begin(), about.end());
-  std::sort(kinds.begin(), kinds.end());
-  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
-  std::erase_if(kinds, [](std::uint8_t kind) { return kind < trellis::kFar; });
-  for (std::uint8_t kind : kinds) require(kind >= trellis::kFar + 1, "an attribute about no label");
-  return kinds;
+  const std::set<std::uint8_t> all(about.begin(), about.end());
+  require(!all.contains(trellis::kFar), "an attribute about no label");
+  return {all.upper_bound(trellis::kFar), all.end()};
 }
 
 // The last token before each with the same word, counted from the beginning of its sentence, or -1: none.

@@ -1,5 +1,6 @@
 // The weights of a chain as they come from Python, checked.
 #pragma once
+#include "far.hpp"
 #include "ngrams.hpp"
 
 // Keeps the arrays it points into.
@@ -11,13 +12,15 @@ struct Weights {
   std::optional<Floats> end;
   std::optional<PartArrays> parts;
   OrNone<PyNgrams> ngrams;
-  std::optional<bool> local;  // labels are normalised one by one
-  ARGUMENTS(rows, edge_rows, edge, tri, end, parts, ngrams, local)
+  std::optional<bool> local;   // labels are normalised one by one
+  std::optional<Bytes> about;  // of edge attributes, where some are about labels further back
+  ARGUMENTS(rows, edge_rows, edge, tri, end, parts, ngrams, local, about)
 
   trellis::LinearChain core;
   trellis::NgramScores<float> scores;  // of the n-grams, with bounds
   std::size_t n_attributes = 0, n_edge_attributes = 0;
   bool has_runs = false;  // whether some row has a run of more than two labels
+  std::vector<std::uint8_t> kinds;  // of labels further back
 
   std::size_t n_labels() const { return core.labels.n_labels; }
   void begin() {
@@ -36,5 +39,9 @@ struct Weights {
     core.edge_rows = rows_from(*edge_rows, n_pairs, ngrams ? &ngrams->ngrams : nullptr);
     n_edge_attributes = edge_rows->starts.size() - 1;
     has_runs = !trellis::all_below(edge_rows->labels, n_pairs);
+    if (!about) return;
+    require(n_edge_attributes == about->size(), "one kind per edge attribute");
+    kinds = far_kinds(*about);
+    check_finite(edge_rows->weights, "the weight of an edge attribute must be a finite number");
   }
 };

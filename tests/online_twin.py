@@ -318,6 +318,4 @@ def vote(corpus: Any, weights: ChainWeights, n_threads: int) -> Any:
     order = 1 if weights.tri is None else 2
     longest = 0 if weights.ngrams is None else int(weights.ngrams.lengths(weights.n_labels).max(initial=3))
     ngrams = None if weights.ngrams is None else weights.ngrams.native(weights.n_labels, longest - 1)
-    votes = weights.votes.native(corpus.n_attributes, corpus.n_edge_attributes, weights.n_labels, order, ngrams)
-    forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
-    return votes.decode(corpus, forbidden, weights.end, n_threads)
+    return weights.votes.native(weights.native(ngrams), order).decode(corpus, n_threads)

@@ -11,7 +11,7 @@ import pytest
 from trellis import _core
 from trellis._support.arrays import LabelSets, Lattice, Lists
 from trellis.engine.chain import BeamChains, Chains, Potentials, TokenNgrams
-from trellis.engine.weights import Ngrams, Rows
+from trellis.engine.weights import ChainWeights, Ngrams, Rows, padded
 
 
 def lists(n_tokens: int) -> Any:
@@ -198,16 +198,17 @@ def test_labels_of_n_grams_are_bounded_before_memory_is_taken() -> None:
         _core.Ngrams(2**40, 3, Ngrams.none(), np.empty(0, np.float32))
 
 
-def beam_paths(rows: Any, k: int) -> Any:
+def beam_paths(weights: Any, k: int) -> Any:
     tables = Potentials(np.zeros((3, 2), np.float32), np.zeros((3, 2))).tables
-    return BeamChains(tables, np.array([0, 3]), None, 2, lists(3), rows, np.full(3, -1, np.int32)).kbest(k, 1)
+    return BeamChains(tables, np.array([0, 3]), None, 2, lists(3), weights, np.full(3, -1, np.int32)).kbest(k, 1)
 
 
 def test_beams_need_rows_and_a_number_of_paths() -> None:
     rows = Rows(np.zeros(4, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
-    far = _core.FarRows(rows, np.full(3, 129, np.uint8), 2, None)
+    edge = np.zeros((3, padded(2)), np.float32)
+    far = ChainWeights(2, rows.of_type(np.uint16), rows, edge, None).native(about=np.full(3, 129, np.uint8))
     assert beam_paths(far, 1)[0].tolist() == [0, 0, 0]
-    with pytest.raises(TypeError, match="rows: FarRows is needed, not NoneType"):
+    with pytest.raises(TypeError, match="weights: Weights is needed, not NoneType"):
         beam_paths(None, 1)
     for k in (0, 10**6 + 1, 2**62):
         with pytest.raises(ValueError, match="k: must be from 1 to 1000000"):

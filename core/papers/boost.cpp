@@ -88,8 +88,6 @@ double Booster::log_risk() const {
   return top + log(sum);
 }
 
-double Booster::total() const { return std::accumulate(mass_.begin(), mass_.end(), 0.0); }
-
 // D(i) s_i at L_i and D(i) (1 - s_i) at U_i; D(i) E_i[u] = pull_i · excess, all times R / exp(scale)
 TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
   if (at_.low[cell] == at_.high[cell]) return {0, 0, 0, 0};  // it occurs as often on every path
@@ -170,7 +168,7 @@ LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
 // The feature that promises most is solved for first, then all that promise more than the best found so far. By the loose bound
 // a feature promises the gain of its sums, but for rounding.
 Chosen Booster::choose(std::size_t n_threads) {
-  const double risk = total();
+  const double risk = std::accumulate(mass_.begin(), mass_.end(), 0.0);
   if (!(risk > 0) || !std::isfinite(risk)) return {};
   const bool loose = bound_ == Bound::loose;
   std::vector<double> promises(at_.n_features());

@@ -82,7 +82,6 @@ class Booster {
   void each_meeting(std::size_t k, Visit visit) const;
   void tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads);
   void tally_all(std::size_t n_threads);
-  double total() const;
   double pulled(std::size_t k) const;
   LineStep tight_step(std::size_t k);
   LineStep loose_step(std::size_t k, double drawn, double risk) const;

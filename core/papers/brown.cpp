@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
 #include "engine/elementary.hpp"
@@ -215,16 +214,14 @@ class Window {
   }
   void renew(std::size_t s) {
     renew_losses(s);
-    for (std::size_t a = 0; a < changed_.size(); ++a)
-      if (changed_[a] && active_[a]) find_best(a);
+    for (std::size_t a = 0; a < changed_.size(); ++a) {
+      if (!changed_[a] || !active_[a]) continue;
+      best_[a] = a;
+      for_others(a, [&](std::size_t c) {
+        if (best_[a] == a || at(a, c) < at(a, best_[a])) best_[a] = c;
+      });
+    }
     changed_.assign(size_, 0);
-  }
-
-  void find_best(std::size_t a) {
-    std::size_t b = a;
-    for (std::size_t c = 0; c < size_; ++c)
-      if (c != a && active_[c] && (b == a || at(a, c) < at(a, b))) b = c;
-    best_[a] = b;
   }
 
   const std::size_t size_;
@@ -241,7 +238,7 @@ class Window {
 }  // namespace
 
 BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<const std::int64_t> starts, std::size_t n_words,
-                             std::size_t n_classes, std::size_t n_threads, const std::function<bool(std::size_t)>& told) {
+                             std::size_t n_classes, std::size_t n_threads, const std::function<void(std::size_t)>& told) {
   std::vector<std::uint64_t> forward, backward;
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
     for (std::int64_t t = starts[s] + 1; t < starts[s + 1]; ++t) {
@@ -267,7 +264,7 @@ BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<con
     free.push_back(j);
   };
   for (std::size_t w = 0; w < n_words; ++w) {
-    if (w % 256 == 0 && !told(w)) throw std::runtime_error("stopped");
+    if (w % 256 == 0) told(w);
     const std::size_t s = free.back();
     free.pop_back();
     slot_of[w] = static_cast<std::int32_t>(s);

@@ -25,9 +25,9 @@ struct BrownClusters {
   std::vector<std::pair<std::int32_t, std::int32_t>> merges;  // [n_classes - 1] the second class becomes part of the first
 };
 
-// `tokens` are numbers of words, the most frequent word is 0; sentences begin at `starts` [n_sentences + 1]. `told` is asked
-// with the number of words done from time to time; false stops by an exception.
+// `tokens` are numbers of words, the most frequent word is 0; sentences begin at `starts` [n_sentences + 1]. `told` is called
+// with the number of words done from time to time.
 BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<const std::int64_t> starts, std::size_t n_words,
-                             std::size_t n_classes, std::size_t n_threads, const std::function<bool(std::size_t)>& told);
+                             std::size_t n_classes, std::size_t n_threads, const std::function<void(std::size_t)>& told);
 
 }  // namespace trellis

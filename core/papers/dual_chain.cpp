@@ -172,21 +172,17 @@ PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, doub
   if (hamming)  // a state does not keep costs
     for (std::size_t i = 0; i < sets.size(); ++i)
       for (Sequence& one : sets[i]) one.cost = cost(i, one.path);
+  // Algorithm 3, lines 4 to 9.
   return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
-    visit_margin(i, c * weight, epsilon, hamming, result);
+    const ChainView<double> chain = chain_of(i);
+    if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
+    add_rival(i, chain, hamming, result);
+    const bool changes = violates(i, chain, c * weight, epsilon, result);
+    if (changes) optimize(i, c * weight, epsilon / 10);
+    remove_idle(i);
+    if (changes) expand_sentence(i, now_);
+    result.updates += changes;
   });
-}
-
-// Algorithm 3, lines 4 to 9.
-void DualChain::visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result) {
-  const ChainView<double> chain = chain_of(i);
-  if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
-  add_rival(i, chain, hamming, result);
-  const bool changes = violates(i, chain, c, epsilon, result);
-  if (changes) optimize(i, c, epsilon / 10);
-  remove_idle(i);
-  if (changes) expand_sentence(i, now_);
-  result.updates += changes;
 }
 
 // The sequence that violates its constraint the most joins the working set: the best that is not gold by score + cost,
@@ -267,26 +263,21 @@ void DualChain::optimize(std::size_t i, double c, double tolerance) {
 PassResult DualChain::perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads,
                                       const Patience::GoOn& go_on) {
   return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
-    visit_perceptron(i, weight, result);
+    const ChainView<double> chain = chain_of(i);
+    const std::int32_t* gold = problem_.gold + problem_.starts[i];
+    std::vector<std::int32_t> path(chain.n_tokens);
+    best_path(chain, viterbi_, path.data());
+    for (std::size_t t = 0; t < path.size(); ++t) result.mistakes += path[t] != gold[t];
+    if (std::equal(path.begin(), path.end(), gold) || path_score(chain, gold) == kForbidden<double>) return;
+    const std::size_t at = find(i, path);
+    if (at == sets[i].size()) sets[i].push_back(sequence(i, std::move(path), false));
+    Sequence& one = sets[i][at];
+    one.alpha += weight;
+    one.past += weight * static_cast<double>(clock);
+    add(i, one, weight, now_);
+    expand_sentence(i, now_);
+    ++result.updates;
   });
-}
-
-void DualChain::visit_perceptron(std::size_t i, double weight, PassResult& result) {
-  const ChainView<double> chain = chain_of(i);
-  const std::size_t n = chain.n_tokens;
-  const std::int32_t* gold = problem_.gold + problem_.starts[i];
-  std::vector<std::int32_t> path(n);
-  best_path(chain, viterbi_, path.data());
-  for (std::size_t t = 0; t < n; ++t) result.mistakes += path[t] != gold[t];
-  if (std::equal(path.begin(), path.end(), gold) || path_score(chain, gold) == kForbidden<double>) return;
-  const std::size_t at = find(i, path);
-  if (at == sets[i].size()) sets[i].push_back(sequence(i, std::move(path), false));
-  Sequence& one = sets[i][at];
-  one.alpha += weight;
-  one.past += weight * static_cast<double>(clock);
-  add(i, one, weight, now_);
-  expand_sentence(i, now_);
-  ++result.updates;
 }
 
 }  // namespace trellis

@@ -85,13 +85,11 @@ class DualChain {
   double product(std::size_t i, const Sequence& a, const Sequence& b, const double* own) const;
   double cost(std::size_t i, const std::vector<std::int32_t>& path) const;
   std::size_t find(std::size_t i, const std::vector<std::int32_t>& path) const;
-  void visit_margin(std::size_t i, double c, double epsilon, bool hamming, PassResult& result);
   void add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result);
   bool violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result);
   void optimize(std::size_t i, double c, double tolerance);
   const std::vector<double>& products_of(std::size_t i);
   void remove_idle(std::size_t i);
-  void visit_perceptron(std::size_t i, double weight, PassResult& result);
   template <class Visit>
   PassResult pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on, Visit visit);
 

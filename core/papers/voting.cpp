@@ -1,6 +1,7 @@
 #include "papers/voting.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -204,7 +205,7 @@ void Replay::vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path
   potentials.reset(cells.size(n));
   for (std::size_t t = 0; t < (cells.per_token ? n : 1); ++t)
     for (std::size_t s = 0; s < cells.pairs; ++s)
-      if (labels_.edge[s] != 0) potentials.fix(cells.edge(n, t) + s, labels_.edge[s]);
+      if (std::isinf(labels_.edge[s])) potentials.fix(cells.edge(n, t) + s, labels_.edge[s]);
   LabelSets sets = data_.sets;
   if (sets.starts) sets.set_of_token += starts_[sentence];
 

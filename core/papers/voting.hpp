@@ -26,8 +26,8 @@ struct Votes {
   const Ngrams* ngrams = nullptr;  // where they are sparse; null: a table of triples at order 2
 };
 
-// The path with the most votes of every sentence; among equals the one that got its first vote first. `labels.edge` and
-// `labels.end` are what never changes: zero, or minus infinity where forbidden.
+// The path with the most votes of every sentence; among equals the one that got its first vote first. `labels.edge`
+// forbids by minus infinity, its weights count for nothing; `labels.end` never changes.
 void vote_all(const Votes& votes, const LabelWeights& labels, const ChainData& data, const std::int64_t* starts,
               std::size_t n_sentences, std::size_t n_threads, std::int32_t* paths);
 

@@ -83,9 +83,10 @@ std::int32_t Decoder::guess_set(std::string_view word) const {
 
 void Decoder::sum_vectors(Lexicon& lexicon, std::int32_t column, std::int32_t type) const {
   const std::int32_t* views = lexicon.views(type);
+  float* const vectors = lexicon.vectors(type);
   for (const Look& look : looks_) {
     if (look.column != column) continue;
-    float* sum = lexicon.vectors(type) + look.slot * row_stride_;
+    float* sum = vectors + look.slot * row_stride_;
     std::fill_n(sum, row_stride_, 0.0f);
     for (std::int32_t k : look.templates) {
       const Template& shape = model_.plan.templates[k];

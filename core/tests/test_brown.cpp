@@ -54,7 +54,7 @@ TEST(brown_clusters_lose_no_more_than_the_best_merge) {
       tokens.insert(tokens.end(), sentence.begin(), sentence.end());
       starts.push_back(static_cast<std::int64_t>(tokens.size()));
     }
-    const auto told = [](std::size_t) { return true; };
+    const auto told = [](std::size_t) {};
     const BrownClusters found = brown_clusters(tokens, starts, static_cast<std::size_t>(n_words), n_classes, 1, told);
     const BrownClusters again = brown_clusters(tokens, starts, static_cast<std::size_t>(n_words), n_classes, 3, told);
     CHECK(found.class_of == again.class_of && found.merges == again.merges);

@@ -100,14 +100,11 @@ TEST(attributes_of_segments_are_those_of_training) {
   const std::vector<std::int32_t> words{7, 8, 9, 7, -1};
   const std::vector<std::int64_t> starts{0, 3, 5}, begins{0, 2, 3}, lengths{2, 1, 1};
   const SegmentSymbols symbols{{words.data()}, starts.data(), 2};
-  std::vector<std::int64_t> seen{0}, sites;
-  std::vector<std::int32_t> ids, all;
-  growing.learn(symbols, begins, lengths, seen, ids);
-  CHECK((seen == std::vector<std::int64_t>{0, 3, 5, 6}));
-  CHECK((ids == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}));  // what follows the last word is outside; or says nothing
+  const TokenLists seen = growing.learn(symbols, begins, lengths);
+  CHECK((seen.starts == std::vector<std::int64_t>{0, 3, 5, 6}));
+  CHECK((seen.ids == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}));  // what follows the last word is outside; or says nothing
   for (const std::size_t n_threads : {1, 3}) {
-    sites.clear(), all.clear();
-    growing.extract(symbols, 2, n_threads, sites, all);
+    const std::vector<std::int64_t> sites = growing.extract(symbols, 2, n_threads).starts;
     CHECK(sites.size() == 11 && sites[2] - sites[1] == 3);  // the first two words of the first sentence
   }
   const std::vector<std::int32_t> rank{-1, -1, 0, 1, -1, -1};
@@ -116,10 +113,7 @@ TEST(attributes_of_segments_are_those_of_training) {
   const std::vector<std::int32_t> n_symbols{10};
   CHECK(frozen.set_nodes(nodes.parents, nodes.symbols, nodes.attributes, n_symbols));
   CHECK(frozen.n_attributes() == 2);
-  std::vector<std::int64_t> kept;
-  std::vector<std::int32_t> left;
-  frozen.extract(symbols, 2, 1, kept, left);
-  CHECK((left == std::vector<std::int32_t>{0, 1}));
+  CHECK((frozen.extract(symbols, 2, 1).ids == std::vector<std::int32_t>{0, 1}));
   std::vector<std::int32_t> twice(nodes.parents);
   for (std::int32_t& parent : twice) parent = std::min(parent + 1, static_cast<std::int32_t>(twice.size()) - 1);
   const auto makes_sense = [&](const std::vector<std::int32_t>& parents, const std::vector<std::int32_t>& of,

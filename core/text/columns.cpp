@@ -114,7 +114,10 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
     return out;
   }
   const char* limit = text.data() + text.size();
+  const bool tabs = format.tabs;
   std::size_t n_columns = format.n_columns;
+  std::vector<std::int32_t>* codes = nullptr;  // [n_columns]
+  Interner* values = nullptr;                  // [n_columns]
   auto begin_columns = [&] {
     // As many tokens as there are lines, or as there is room for rows of that many fields.
     std::size_t n_lines = std::count(text.begin(), text.end(), '\n') + 1;
@@ -123,6 +126,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
     for (auto& column : out.codes) column.reserve(most);
     out.values.resize(n_columns);
     out.lines.reserve(most);
+    codes = out.codes.data(), values = out.values.data();
   };
   if (n_columns > 0) begin_columns();
 
@@ -154,12 +158,12 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
         break;
     }
     if (n_columns == 0) {
-      split(reader.content, limit, format.tabs, [&](std::string_view) { ++n_columns; });
+      split(reader.content, limit, tabs, [&](std::string_view) { ++n_columns; });
       begin_columns();
     }
     std::size_t found = 0;
-    split(reader.content, limit, format.tabs, [&](std::string_view field) {
-      if (found < n_columns) out.codes[found].push_back(out.values[found].intern(field));
+    split(reader.content, limit, tabs, [&](std::string_view field) {
+      if (found < n_columns) codes[found].push_back(values[found].intern(field));
       ++found;
     });
     if (found != n_columns) {

@@ -65,26 +65,19 @@ CrfsuiteModel::Strings read_strings(std::string_view file, std::uint64_t at, std
   return out;
 }
 
-struct Feature {
+struct [[gnu::packed]] Feature {  // as in the file
   std::uint32_t kind, source, label;
   double weight;
 };
 constexpr std::uint32_t kState = 0, kTransition = 1;
-constexpr std::size_t kFeature = 20;  // bytes
 
-Feature feature_at(std::string_view features, std::size_t i) {
-  const char* at = features.data() + kFeature * i;
-  Feature f;
-  std::memcpy(&f.kind, at, 4), std::memcpy(&f.source, at + 4, 4), std::memcpy(&f.label, at + 8, 4);
-  std::memcpy(&f.weight, at + 12, 8);
-  return f;
-}
-
-std::string_view feature_chunk(std::string_view file, std::uint64_t at) {
+std::vector<Feature> read_features(std::string_view file, std::uint64_t at) {
   const std::uint64_t size = number_at(file, at + 4), count = number_at(file, at + 8);
-  if (file.substr(at, 4) != "FEAT" || size != 12 + count * kFeature || at + size > file.size())
+  if (file.substr(at, 4) != "FEAT" || size != 12 + count * sizeof(Feature) || at + size > file.size())
     refuse("the features of the CRFsuite model are damaged");
-  return file.substr(at + 12, count * kFeature);
+  std::vector<Feature> out(count);
+  file.substr(at).copy(reinterpret_cast<char*>(out.data()), count * sizeof(Feature), 12);
+  return out;
 }
 
 }  // namespace
@@ -98,58 +91,49 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
     refuse("the CRFsuite model should have " + std::to_string(number_at(file, 4)) + " bytes and has " +
            std::to_string(file.size()) + "; copy it again");
   const std::size_t n_labels = number_at(file, 20), n = number_at(file, 24);
-  const std::string_view features = feature_chunk(file, number_at(file, 28));
+  const std::vector<Feature> features = read_features(file, number_at(file, 28));
   CrfsuiteModel out;
   out.labels = read_strings(file, number_at(file, 32), n_labels, "label");
   if (n_labels > 0xFFFF) refuse("the CRFsuite model has " + std::to_string(n_labels) + " labels; at most 65,535 are read");
   out.attributes = read_strings(file, number_at(file, 36), n, "attribute");
-  bool is_twice = false;
-  out.slots = build_slots(out.attributes.data, out.attributes.starts, &is_twice);
-  if (is_twice) refuse("the CRFsuite model has one attribute twice");
-  const FrozenStrings strings{out.attributes.data, out.attributes.starts, out.slots};
+  out.slots = build_slots(out.attributes.data, out.attributes.starts);
+  FrozenStrings strings{out.attributes.data, out.attributes.starts, out.slots};
+  strings.shorten_searches();
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(n); ++id)
+    if (strings.lookup(strings.at(id)) != id) refuse("the CRFsuite model has one attribute twice");
   const std::int32_t ends[] = {strings.lookup(first), strings.lookup(last)};
 
   constexpr double kMost = 1e30;  // no weight of a trained model is as great; ours are single precision
-  bool no_label = false, no_kind = false, no_source = false, in_order = ends[0] < 0 && ends[1] < 0;
-  std::uint64_t last_key = 0;
-  const auto key_of = [](const Feature& f) { return std::uint64_t{f.source} << 32 | f.label; };
-  const std::size_t n_features = features.size() / kFeature;
-  for (std::size_t i = 0; i < n_features; ++i) {
-    const Feature f = feature_at(features, i);
+  bool no_label = false, no_kind = false, no_source = false;
+  for (const Feature& f : features) {
     no_label |= (f.label >= n_labels) | !(std::fabs(f.weight) < kMost);
     no_kind |= f.kind > kTransition;
     no_source |= f.source >= (f.kind == kState ? n : n_labels);
-    in_order &= (f.kind != kState) | (key_of(f) >= last_key);
-    last_key = f.kind == kState ? key_of(f) : last_key;
   }
   if (no_label) refuse("the CRFsuite model has a feature of an unknown label, or a weight that is no number");
   if (no_kind) refuse("the CRFsuite model has features of an unknown kind");
   if (no_source) refuse("the CRFsuite model has a feature of an unknown attribute or label");
 
-  out.rows.starts.assign(n + 1, 0), out.rows.labels.resize(n_features), out.rows.weights.resize(n_features);
-  std::size_t n_slots = 0;
-  const auto add_slot = [&](std::uint64_t key, float weight) {
-    ++out.rows.starts[(key >> 32) + 1];
-    out.rows.labels[n_slots] = static_cast<std::uint16_t>(key), out.rows.weights[n_slots++] = weight;
-  };
-  std::vector<std::pair<std::uint64_t, float>> unsorted;  // of another writer than CRFsuite, or with `first` and `last`
-  for (std::size_t i = 0; i < n_features; ++i) {
-    const Feature f = feature_at(features, i);
+  std::vector<std::pair<std::uint64_t, float>> slots;  // by attribute and label; a file of CRFsuite has them in order
+  slots.reserve(features.size());
+  for (const Feature& f : features) {
     const auto weight = static_cast<float>(f.weight);
     const auto source = static_cast<std::int32_t>(f.source);
     const bool is_end = f.kind == kState && (source == ends[0] || source == ends[1]);
-    if (f.kind == kState && in_order) {
-      add_slot(key_of(f), weight);
-    } else if (f.kind == kState && !is_end) {
-      unsorted.emplace_back(key_of(f), weight);
+    if (f.kind == kState && !is_end) {
+      slots.emplace_back(std::uint64_t{f.source} << 32 | f.label, weight);
     } else {
       out.previous.push_back(is_end ? static_cast<std::int32_t>(n_labels) + (source == ends[1]) : source);
       out.next.push_back(static_cast<std::int32_t>(f.label)), out.pair_weights.push_back(weight);
     }
   }
-  std::stable_sort(unsorted.begin(), unsorted.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-  for (const auto& [key, weight] : unsorted) add_slot(key, weight);
-  out.rows.labels.resize(n_slots), out.rows.weights.resize(n_slots);
+  const auto key_of = [](const auto& slot) { return slot.first; };
+  if (!std::ranges::is_sorted(slots, {}, key_of)) std::ranges::stable_sort(slots, {}, key_of);
+  out.rows.starts.assign(n + 1, 0), out.rows.labels.reserve(slots.size()), out.rows.weights.reserve(slots.size());
+  for (const auto& [key, weight] : slots) {
+    ++out.rows.starts[(key >> 32) + 1];
+    out.rows.labels.push_back(static_cast<std::uint16_t>(key)), out.rows.weights.push_back(weight);
+  }
   std::partial_sum(out.rows.starts.begin(), out.rows.starts.end(), out.rows.starts.begin());
   return out;
 }

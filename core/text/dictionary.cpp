@@ -5,25 +5,11 @@
 namespace trellis {
 
 void Dictionary::add(std::span<const std::int32_t> entry, std::int32_t fold) {
-  std::int32_t at = -1;
-  for (const std::int32_t symbol : entry) {
-    const std::int32_t parent = at;
-    if (parent < 0) {
-      at = first_[static_cast<std::size_t>(symbol)];
-    } else {
-      const auto edge = static_cast<std::size_t>(edges_.find_or_add(key(parent, symbol)));
-      if (edge == to_.size()) to_.push_back(-1);
-      at = to_[edge];
-    }
-    if (at >= 0) continue;
-    at = static_cast<std::int32_t>(nodes_.size());
-    nodes_.push_back({parent, symbol});
-    if (parent < 0) {
-      first_[static_cast<std::size_t>(symbol)] = at;
-    } else {
-      to_.back() = at;
-      nodes_[static_cast<std::size_t>(parent)].has_children = true;
-    }
+  std::int32_t at = entry[0];
+  for (const std::int32_t symbol : entry.subspan(1)) {
+    nodes_[static_cast<std::size_t>(at)].has_children = true;
+    at = tree_.make(at, symbol);
+    nodes_.resize(tree_.size());
   }
   std::int32_t& known = nodes_[static_cast<std::size_t>(at)].fold;
   known = known == kNoEntry || known == fold ? fold : kAnyone;
@@ -39,15 +25,15 @@ void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks,
   for (std::size_t t = 0; t < n; ++t) {
     if (symbols[t] < 0) continue;
     std::size_t longest = 0;
-    std::int32_t node = first_[static_cast<std::size_t>(symbols[t])];
-    for (std::size_t length = 1; node >= 0; ++length) {
-      const std::int32_t fold = nodes_[static_cast<std::size_t>(node)].fold;
+    std::int32_t at = symbols[t];
+    for (std::size_t length = 1; at >= 0; ++length) {
+      const auto [fold, has_children] = nodes_[static_cast<std::size_t>(at)];
       if (fold == kAnyone || (fold >= 0 && fold != asks)) {
         longest = length;
         std::int32_t& end = ends[t + length - 1];
         end = std::max(end, static_cast<std::int32_t>(std::min<std::size_t>(length, kMost)));
       }
-      node = t + length < n ? child(node, symbols[t + length]) : -1;
+      at = has_children && t + length < n && symbols[t + length] >= 0 ? tree_.find(at, symbols[t + length]) : -1;
     }
     begins[t] = static_cast<std::int32_t>(std::min<std::size_t>(longest, kMost));
     for (std::size_t i = t + 1; i + 1 < t + longest; ++i) inside[i] = std::max(inside[i], begins[t]);
@@ -60,12 +46,11 @@ void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks,
 
 Dictionary::Entries Dictionary::entries() const {
   Entries out;
-  for (const Node& node : nodes_) {
-    if (node.fold == kNoEntry) continue;
-    for (const Node* at = &node;; at = &nodes_[static_cast<std::size_t>(at->parent)]) {
-      out.symbols.push_back(at->symbol);
-      if (at->parent < 0) break;
-    }
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].fold == kNoEntry) continue;
+    auto at = node;
+    for (; at >= n_symbols(); at = static_cast<std::size_t>(tree_.parents[at])) out.symbols.push_back(tree_.symbols[at]);
+    out.symbols.push_back(static_cast<std::int32_t>(at));
     std::reverse(out.symbols.begin() + out.starts.back(), out.symbols.end());
     out.starts.push_back(static_cast<std::int64_t>(out.symbols.size()));
   }

@@ -24,11 +24,11 @@ class Dictionary {
   // Who asks, where it is no fold.
   static constexpr std::int32_t kAnyone = -1, kNobody = -2;
 
-  explicit Dictionary(std::size_t n_symbols) : first_(n_symbols, -1) {}
+  explicit Dictionary(std::size_t n_symbols) : tree_(n_symbols), nodes_(n_symbols) {}
 
   // An entry, of symbols below n_symbols and not empty, that fold `fold` has (kAnyone: no fold of training).
   void add(std::span<const std::int32_t> entry, std::int32_t fold);
-  std::size_t n_symbols() const { return first_.size(); }
+  std::size_t n_symbols() const { return tree_.n_roots(); }
 
   // values[w, t], w = 0: begins, 1: ends, 2: inside; 0 where there is no entry; 3: which part, silent where there is none. A
   // symbol below 0 is in no entry.
@@ -44,23 +44,11 @@ class Dictionary {
  private:
   static constexpr std::int32_t kNoEntry = -3;
   struct Node {
-    std::int32_t parent, symbol;
     std::int32_t fold = kNoEntry;  // the only one that has the entry which ends here; kAnyone: there are several
     bool has_children = false;
   };
-  static std::uint64_t key(std::int32_t node, std::int32_t symbol) {
-    return static_cast<std::uint64_t>(node) << 32 | static_cast<std::uint32_t>(symbol);
-  }
-  std::int32_t child(std::int32_t node, std::int32_t symbol) const {
-    if (symbol < 0 || !nodes_[static_cast<std::size_t>(node)].has_children) return -1;
-    const std::int32_t edge = edges_.find(key(node, symbol));
-    return edge < 0 ? -1 : to_[static_cast<std::size_t>(edge)];
-  }
-
+  SymbolTree tree_;  // of entries; the first symbol of an entry is the number of its root
   std::vector<Node> nodes_;
-  std::vector<std::int32_t> first_;  // [n_symbols] the node of an entry's first symbol, or -1
-  GrowingTable edges_;               // (node, symbol) to edge
-  std::vector<std::int32_t> to_;     // [n_edges] the node it leads to
 };
 
 }  // namespace trellis

@@ -1,21 +1,23 @@
 #include "text/segment_attributes.hpp"
 
+#include <numeric>
+
 #include "parallel.hpp"
 
 namespace trellis {
 
 SegmentVocabulary::SegmentVocabulary(std::vector<SegmentLook> looks, std::vector<std::int64_t> starts)
     : looks_(std::move(looks)), starts_(std::move(starts)), list_roots_(looks_.size(), -1) {
-  n_roots_ = static_cast<std::int32_t>(n_templates());
+  auto n_roots = static_cast<std::int32_t>(n_templates());
   for (std::size_t i = 0; i < looks_.size(); ++i)
-    if (looks_[i].kind == SegmentLook::kListed) list_roots_[i] = n_roots_++;
-  parents_.assign(static_cast<std::size_t>(n_roots_), -1);
-  symbols_ = parents_, attributes_ = parents_;
+    if (looks_[i].kind == SegmentLook::kListed) list_roots_[i] = n_roots++;
+  tree_ = SymbolTree(static_cast<std::size_t>(n_roots));
+  attributes_.assign(tree_.size(), -1);
 }
 
 std::int32_t SegmentVocabulary::make(std::int32_t node, std::int32_t symbol) {
-  const std::int32_t child = children_.find_or_add(key(node, symbol)) + n_roots_;
-  if (static_cast<std::size_t>(child) == parents_.size()) parents_.push_back(node), symbols_.push_back(symbol), attributes_.push_back(-1);
+  const std::int32_t child = tree_.make(node, symbol);
+  attributes_.resize(tree_.size(), -1);
   return child;
 }
 
@@ -54,9 +56,9 @@ std::int32_t SegmentVocabulary::walk(const SegmentSymbols& symbols, std::size_t 
   return node;
 }
 
-void SegmentVocabulary::learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins,
-                              std::span<const std::int64_t> lengths, std::vector<std::int64_t>& list_starts,
-                              std::vector<std::int32_t>& ids) {
+TokenLists SegmentVocabulary::learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins,
+                                    std::span<const std::int64_t> lengths) {
+  TokenLists out;
   std::size_t s = 0;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const std::int64_t begin = begins[i], length = lengths[i];
@@ -66,26 +68,27 @@ void SegmentVocabulary::learn(const SegmentSymbols& symbols, std::span<const std
       const SegmentLook* const text = text_of(k);
       for (std::int64_t t = begin; text && t < begin + length && node >= 0; ++t) {
         const std::int32_t symbol = symbols.views[static_cast<std::size_t>(text->view)][t];
-        node = symbol < 0 ? -1 : text->kind == SegmentLook::kListed ? find(node, symbol) : make(node, symbol);
+        node = symbol < 0 ? -1 : text->kind == SegmentLook::kListed ? tree_.find(node, symbol) : make(node, symbol);
       }
       node = walk(symbols, k, node, symbols.starts[s], symbols.starts[s + 1], begin, length,
                   [&](std::int32_t from, std::int32_t symbol) { return make(from, symbol); });
       if (node < 0) continue;
       std::int32_t& attribute = attributes_[static_cast<std::size_t>(node)];
       if (attribute < 0) attribute = n_attributes_++;
-      ids.push_back(attribute);
+      out.ids.push_back(attribute);
     }
-    list_starts.push_back(static_cast<std::int64_t>(ids.size()));
+    out.end_token();
   }
+  return out;
 }
 
-void SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads,
-                                std::vector<std::int64_t>& list_starts, std::vector<std::int32_t>& ids) const {
+TokenLists SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads) const {
   constexpr std::size_t kBlock = 64;  // sentences
-  const auto step = [&](std::int32_t from, std::int32_t symbol) { return find(from, symbol); };
+  const auto step = [&](std::int32_t from, std::int32_t symbol) { return tree_.find(from, symbol); };
   const std::size_t n_tokens = symbols.n_sentences ? static_cast<std::size_t>(symbols.starts[symbols.n_sentences]) : 0;
   std::vector<std::vector<std::int32_t>> found((symbols.n_sentences + kBlock - 1) / kBlock);
-  list_starts.assign(n_tokens * longest + 1, 0);  // first how many each site has
+  TokenLists lists;
+  lists.starts.assign(n_tokens * longest + 1, 0);  // first how many each site has
   parallel_blocks(symbols.n_sentences, kBlock, n_threads, [&] { return std::vector<std::int32_t>(n_templates()); },
                   [&](std::vector<std::int32_t>& runs, std::size_t first_sentence, std::size_t last_sentence) {
     std::vector<std::int32_t>& out = found[first_sentence / kBlock];
@@ -100,45 +103,46 @@ void SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t longe
             if (const SegmentLook* const text = text_of(k)) {
               const std::int32_t* const view = symbols.views[static_cast<std::size_t>(text->view)];
               const std::int32_t symbol = view[t + static_cast<std::int64_t>(length) - 1];
-              runs[k] = symbol < 0 ? -1 : find(runs[k], symbol);
+              runs[k] = symbol < 0 ? -1 : tree_.find(runs[k], symbol);
             }
             const std::int32_t node = walk(symbols, k, runs[k], first, last, t, static_cast<std::int64_t>(length), step);
             if (node >= 0 && attributes_[static_cast<std::size_t>(node)] >= 0) out.push_back(attributes_[static_cast<std::size_t>(node)]);
           }
-          list_starts[static_cast<std::size_t>(t) * longest + length] = static_cast<std::int64_t>(out.size() - before);
+          lists.starts[static_cast<std::size_t>(t) * longest + length] = static_cast<std::int64_t>(out.size() - before);
         }
       }
     }
   });
-  for (std::size_t i = 1; i < list_starts.size(); ++i) list_starts[i] += list_starts[i - 1];
-  ids.reserve(static_cast<std::size_t>(list_starts.back()));
-  for (const std::vector<std::int32_t>& some : found) ids.insert(ids.end(), some.begin(), some.end());
+  std::partial_sum(lists.starts.begin(), lists.starts.end(), lists.starts.begin());
+  lists.ids.reserve(static_cast<std::size_t>(lists.starts.back()));
+  for (const std::vector<std::int32_t>& some : found) lists.ids.insert(lists.ids.end(), some.begin(), some.end());
+  return lists;
 }
 
 SegmentVocabulary::Nodes SegmentVocabulary::nodes(std::span<const std::int32_t> rank) const {
-  const std::size_t n = parents_.size(), n_roots = static_cast<std::size_t>(n_roots_);
+  const std::size_t n = tree_.size(), n_roots = tree_.n_roots();
   // Which tree a node is of: lists are kept as they are.
   std::vector<std::int32_t> attribute(attributes_), root(n), number(n);
   std::vector<bool> kept(n, false);
   for (std::size_t v = 0; v < n; ++v) {
-    root[v] = v < n_roots ? static_cast<std::int32_t>(v) : root[static_cast<std::size_t>(parents_[v])];
+    root[v] = v < n_roots ? static_cast<std::int32_t>(v) : root[static_cast<std::size_t>(tree_.parents[v])];
     if (attribute[v] >= 0 && static_cast<std::size_t>(root[v]) < n_templates()) attribute[v] = rank[static_cast<std::size_t>(attribute[v])];
   }
   for (std::size_t v = n; v-- > n_roots;)
-    if (attribute[v] >= 0 || kept[v]) kept[v] = true, kept[static_cast<std::size_t>(parents_[v])] = true;
+    if (attribute[v] >= 0 || kept[v]) kept[v] = true, kept[static_cast<std::size_t>(tree_.parents[v])] = true;
   Nodes out;
   for (std::size_t v = 0; v < n; ++v) {
     if (v >= n_roots && !kept[v]) continue;
     number[v] = static_cast<std::int32_t>(out.parents.size());
-    out.parents.push_back(v < n_roots ? -1 : number[static_cast<std::size_t>(parents_[v])]);
-    out.symbols.push_back(symbols_[v]), out.attributes.push_back(attribute[v]);
+    out.parents.push_back(v < n_roots ? -1 : number[static_cast<std::size_t>(tree_.parents[v])]);
+    out.symbols.push_back(tree_.symbols[v]), out.attributes.push_back(attribute[v]);
   }
   return out;
 }
 
 bool SegmentVocabulary::set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
                                   std::span<const std::int32_t> attributes, std::span<const std::int32_t> n_symbols) {
-  const auto n_roots = static_cast<std::size_t>(n_roots_), n = parents.size();
+  const std::size_t n_roots = tree_.n_roots(), n = parents.size();
   if (n < n_roots || symbols.size() != n || attributes.size() != n) return false;
   std::vector<std::size_t> root(n), list_of(n_roots);  // list_of: the look of a list's root
   for (std::size_t i = 0; i < looks_.size(); ++i)
@@ -147,9 +151,9 @@ bool SegmentVocabulary::set_nodes(std::span<const std::int32_t> parents, std::sp
   std::size_t n_met = 0;
   for (std::size_t v = 0; v < n; ++v) {
     if (v >= n_roots) {
-      if (parents[v] < 0 || static_cast<std::size_t>(parents[v]) >= v || parents_.size() != v) return false;
+      if (parents[v] < 0 || static_cast<std::size_t>(parents[v]) >= v || tree_.size() != v) return false;
       make(parents[v], symbols[v]);
-      if (parents_.size() != v + 1) return false;  // one that was there already
+      if (tree_.size() != v + 1) return false;  // one that was there already
     }
     root[v] = v < n_roots ? v : root[static_cast<std::size_t>(parents[v])];
     const std::int32_t attribute = attributes_[v] = attributes[v];
@@ -175,13 +179,13 @@ bool SegmentVocabulary::known_symbol(const SegmentLook& look, std::int32_t symbo
 
 bool SegmentVocabulary::is_path(std::size_t v, std::size_t k, std::span<const std::int32_t> n_symbols) const {
   const SegmentLook* const text = text_of(k);
-  const auto up = [&] { v = static_cast<std::size_t>(parents_[v]); };
+  const auto up = [&] { v = static_cast<std::size_t>(tree_.parents[v]); };
   for (std::int64_t i = starts_[k + 1]; i-- > starts_[k] + (text != nullptr); up())
-    if (v == k || !known_symbol(looks_[static_cast<std::size_t>(i)], symbols_[v], n_symbols)) return false;
+    if (v == k || !known_symbol(looks_[static_cast<std::size_t>(i)], tree_.symbols[v], n_symbols)) return false;
   if (!text || v == k) return !text && v == k;
-  if (text->kind == SegmentLook::kListed) return symbols_[v] == 0 && parents_[v] == static_cast<std::int32_t>(k);
+  if (text->kind == SegmentLook::kListed) return tree_.symbols[v] == 0 && tree_.parents[v] == static_cast<std::int32_t>(k);
   for (; v != k; up())
-    if (!known_symbol(*text, symbols_[v], n_symbols)) return false;
+    if (!known_symbol(*text, tree_.symbols[v], n_symbols)) return false;
   return true;
 }
 

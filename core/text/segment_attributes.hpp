@@ -34,12 +34,10 @@ class SegmentVocabulary {
 
   // A text of the list that look `look` asks, by its symbols.
   void add_entry(std::size_t look, std::span<const std::int32_t> text);
-  // Numbers the attributes of some segments, those not met before anew; appends a list per segment.
-  void learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins, std::span<const std::int64_t> lengths,
-             std::vector<std::int64_t>& list_starts, std::vector<std::int32_t>& ids);
+  // Numbers the attributes of some segments, those not met before anew: a list per segment.
+  TokenLists learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins, std::span<const std::int64_t> lengths);
   // The attributes of all segments: site t * longest + length - 1.
-  void extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads, std::vector<std::int64_t>& list_starts,
-               std::vector<std::int32_t>& ids) const;
+  TokenLists extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads) const;
 
   std::int32_t n_attributes() const { return n_attributes_; }
   // The nodes that lead to an attribute, those of templates or lists first; rank renumbers attributes, -1 drops one.
@@ -56,13 +54,6 @@ class SegmentVocabulary {
   static constexpr std::int32_t kOutside = -2;  // the symbol of a place outside the sentence
 
   std::size_t n_templates() const { return starts_.size() - 1; }
-  static std::uint64_t key(std::int32_t node, std::int32_t symbol) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | static_cast<std::uint32_t>(symbol);
-  }
-  std::int32_t find(std::int32_t node, std::int32_t symbol) const {
-    const std::int32_t child = children_.find(key(node, symbol));
-    return child < 0 ? -1 : child + n_roots_;
-  }
   std::int32_t make(std::int32_t node, std::int32_t symbol);
   // From the node of a segment's text over the other looks of template k; step(node, symbol) gives the next, -1: none.
   template <class Step>
@@ -77,9 +68,9 @@ class SegmentVocabulary {
   std::vector<SegmentLook> looks_;
   std::vector<std::int64_t> starts_;       // [n_templates + 1]
   std::vector<std::int32_t> list_roots_;   // [n_looks] of lists, or -1
-  std::int32_t n_roots_ = 0, n_attributes_ = 0;
-  GrowingTable children_;                  // of (node, symbol)
-  std::vector<std::int32_t> parents_, symbols_, attributes_;  // by node; of a list 0 where an entry ends; -1: none
+  SymbolTree tree_{0};
+  std::vector<std::int32_t> attributes_;   // [n_nodes]; of a list 0 where an entry ends; -1: none
+  std::int32_t n_attributes_ = 0;
 };
 
 }  // namespace trellis

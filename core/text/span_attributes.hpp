@@ -7,7 +7,6 @@ namespace trellis {
 
 struct SpanPlan {
   enum Place : std::int32_t { kFirst, kLast, kSplit };
-  enum Measure : std::int32_t { kLength, kOutline };
 
   Plan plan;                         // its last fold has outlines, of an outline with a word less and the id of that word
   std::vector<bool> of_split;        // [n_templates] whether a template is of split points; else of spans
@@ -16,7 +15,6 @@ struct SpanPlan {
 
   // Lengths up to 5, then by ranges that grow.
   static std::int32_t length_id(std::int32_t n) { return n <= 5 ? n : n <= 7 ? 6 : n <= 10 ? 7 : n <= 15 ? 8 : n <= 20 ? 9 : n <= 30 ? 10 : 11; }
-  static constexpr std::int32_t kLengthIds = 12;
 };
 
 // The places of one sentence, and the outlines of its spans; scratch of one thread. fold: as vocabularies have it.

@@ -158,17 +158,15 @@ void FrozenStrings::shorten_searches() {
   keyed = std::make_shared<const std::vector<std::int32_t>>(std::move(table));
 }
 
-std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts, bool* is_twice) {
+std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts) {
   std::size_t n = starts.empty() ? 0 : starts.size() - 1;
   std::vector<std::int32_t> slots(std::bit_ceil(std::max<std::size_t>(2 * n, 2)), -1);
   const FrozenStrings strings{data, starts, slots};
   const std::size_t mask = slots.size() - 1;
   std::vector<std::size_t> next;  // [n_slots] of a slot that is taken one further on, all taken between; made when searches are long
   for (std::size_t id = 0; id < n; ++id) {
-    const std::string_view s = strings.at(static_cast<std::int32_t>(id));
-    std::size_t at = hash_bytes(s) & mask;
-    for (std::size_t tries = 0; tries < kLongSearch && slots[at] >= 0; ++tries, at = (at + 1) & mask)
-      if (is_twice && strings.at(slots[at]) == s) *is_twice = true;
+    std::size_t at = hash_bytes(strings.at(static_cast<std::int32_t>(id))) & mask;
+    for (std::size_t tries = 0; tries < kLongSearch && slots[at] >= 0; ++tries) at = (at + 1) & mask;
     if (slots[at] >= 0) {
       if (next.empty()) {
         next.resize(slots.size());
@@ -179,12 +177,6 @@ std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::s
       while (at != free) at = std::exchange(next[at], free);
     }
     slots[at] = static_cast<std::int32_t>(id);
-  }
-  if (is_twice && !next.empty()) {  // not all that came before were looked at
-    FrozenStrings keyed = strings;
-    keyed.shorten_searches();
-    for (std::size_t id = 0; id < n; ++id)
-      *is_twice |= keyed.lookup(strings.at(static_cast<std::int32_t>(id))) != static_cast<std::int32_t>(id);
   }
   return slots;
 }

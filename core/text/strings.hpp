@@ -163,8 +163,7 @@ struct FrozenStrings {
 };
 
 // The slots of a frozen dictionary: a power of two, at most half full. Of equal strings the first is found.
-// The starts must be in order and within the data. `is_twice`, if given, becomes true where two strings are equal.
-std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts,
-                                      bool* is_twice = nullptr);
+// The starts must be in order and within the data.
+std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts);
 
 }  // namespace trellis

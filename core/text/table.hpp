@@ -89,6 +89,35 @@ class GrowingTable {
   std::int32_t size_ = 0;
 };
 
+// Texts of symbols as a tree: a node for each beginning of a text, after the roots, where texts begin.
+class SymbolTree {
+ public:
+  explicit SymbolTree(std::size_t n_roots) : parents(n_roots, -1), symbols(parents), n_roots_(parents.size()) {}
+
+  std::size_t size() const { return parents.size(); }
+  std::size_t n_roots() const { return n_roots_; }
+  // The node that a symbol leads to, -1 if there is none.
+  std::int32_t find(std::int32_t node, std::int32_t symbol) const {
+    const std::int32_t edge = edges_.find(key(node, symbol));
+    return edge < 0 ? -1 : static_cast<std::int32_t>(n_roots_) + edge;
+  }
+  // The same; made if there is none.
+  std::int32_t make(std::int32_t node, std::int32_t symbol) {
+    const std::int32_t child = static_cast<std::int32_t>(n_roots_) + edges_.find_or_add(key(node, symbol));
+    if (static_cast<std::size_t>(child) == size()) parents.push_back(node), symbols.push_back(symbol);
+    return child;
+  }
+
+  std::vector<std::int32_t> parents, symbols;  // [size], -1 of roots
+
+ private:
+  static std::uint64_t key(std::int32_t node, std::int32_t symbol) {
+    return static_cast<std::uint64_t>(node) << 32 | static_cast<std::uint32_t>(symbol);
+  }
+  GrowingTable edges_;
+  std::size_t n_roots_;
+};
+
 // Tables laid out one behind the other: table k has the slots starts[k] .. starts[k + 1].
 struct FrozenArrays {
   std::vector<std::uint64_t> keys;

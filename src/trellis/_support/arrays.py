@@ -103,7 +103,7 @@ class Ragged:
 
     def renumber(self, rank: Ints) -> Ragged:
         """The same under new ids; items of rank -1 are dropped."""
-        return Ragged(*_core.renumber(*self.arrays, rank))
+        return Ragged(**_core.renumber(self, rank))
 
 
 class Lattice(NamedTuple):

@@ -45,7 +45,8 @@ class DiskCorpus(Corpus):
 def mapped(corpus: Corpus, table: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The entry of a table for the number of every token; on disk where the corpus is."""
     if not isinstance(corpus, DiskCorpus):
-        return table[numbers]
+        entries: npt.NDArray[Any] = table[numbers]
+        return entries
     cuts = range(0, len(numbers), CHUNK)
     return corpus.disk.array((table[numbers[i : i + CHUNK]] for i in cuts), table.dtype)
 

@@ -235,7 +235,7 @@ class BeamChains(NamedTuple):
     allowed: LabelSets | None
     width: int  # of the beam
     lists: Lists  # edge attributes of every token
-    rows: _core.FarRows  # their weights, and which labels they are about
+    weights: _core.Weights  # theirs, and which labels they are about
     same: Ints  # [n_tokens] the last token with the same word, within its sentence; -1: none
 
     def best(self, n_threads: int) -> PathBatch:

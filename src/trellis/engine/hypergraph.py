@@ -230,15 +230,16 @@ class Hypergraphs:
 
     def best(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[Derivation | None]:
         """The best derivation of each; None where every derivation is forbidden."""
-        found = self.native.best(*self.flat(scores), thread_count(n_threads))
-        graphs = np.arange(len(self))
-        return [one if one.score > -np.inf else None for one in self._derivations(graphs, *found)]
+        starts, scored, runs, edges = self.native.best(*self.flat(scores), 1, thread_count(n_threads))
+        sizes = np.diff(starts)
+        derivations = iter(self._derivations(np.flatnonzero(sizes), scored, runs, edges))
+        return [next(derivations) if n else None for n in sizes.tolist()]
 
     def kbest(self, scores: Sequence[npt.ArrayLike], k: int, n_threads: int | None = None) -> list[list[Derivation]]:
         """The ``k`` best derivations of each, best first."""
         k = whole_number("k", k, 1, 2**31 - 1)
-        starts, found = self.native.k_best(*self.flat(scores), k, thread_count(n_threads))
-        derivations = self._derivations(np.repeat(np.arange(len(self)), np.diff(starts)), *found)
+        starts, scored, runs, edges = self.native.best(*self.flat(scores), k, thread_count(n_threads))
+        derivations = self._derivations(np.repeat(np.arange(len(self)), np.diff(starts)), scored, runs, edges)
         return [derivations[begin:end] for begin, end in itertools.pairwise(starts.tolist())]
 
     def log_z(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> Doubles:

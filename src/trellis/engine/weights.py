@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.arrays import Arrays, Bools, Floats, Ints, Longs, Stored
+from trellis._support.arrays import Arrays, Bools, Bytes, Floats, Ints, Longs, Stored
 
 if TYPE_CHECKING:
     from trellis.corpus.label_parts import LabelParts
@@ -37,11 +37,9 @@ class Votes(Stored):
     places: npt.NDArray[np.uint32]  # [n_changes]
     changes: Floats  # [n_changes]
 
-    def native(
-        self, n_attributes: int, n_edge_attributes: int, n_labels: int, order: int, ngrams: _core.Ngrams | None = None
-    ) -> _core.Votes:
+    def native(self, weights: _core.Weights, order: int) -> _core.Votes:
         """Checked, and ready to be replayed; ValueError if the updates are not those of such a model."""
-        return _core.Votes(self, n_attributes, n_edge_attributes, n_labels, order, ngrams)
+        return _core.Votes(self, weights, order)
 
     def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
         """With other numbers for attributes and edge attributes; none that has a change may have been dropped."""
@@ -269,8 +267,13 @@ class ChainWeights:
         arrays: list[Any] = [*self._arrays, *([] if self.expansion is None else [self.expansion.coefs])]
         return sum(int(np.count_nonzero(array) - np.isneginf(array).sum()) for array in arrays)
 
-    def native(self, ngrams: _core.Ngrams | None = None, *, local: bool = False) -> _core.Weights:
-        """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one."""
+    def native(
+        self, ngrams: _core.Ngrams | None = None, *, local: bool = False, about: Bytes | None = None
+    ) -> _core.Weights:
+        """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one.
+
+        ``about`` says of edge attributes which labels they are about, where some are about labels further back.
+        """
         return _core.Weights(
             rows=self.rows,
             edge_rows=self.edge_rows,
@@ -280,6 +283,7 @@ class ChainWeights:
             parts=self.parts,
             ngrams=ngrams,
             local=local,
+            about=about,
         )
 
     def squares(self) -> float:

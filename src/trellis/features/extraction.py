@@ -217,13 +217,13 @@ class Extractor:
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
         coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
-        nothing, plain = np.empty(0, np.float32), part_of_plan(self.plan, 0, self.n_emission - len(self.valued))
-        lists = Ragged(*self.growing.extract(plain, coded, starts, n_threads), nothing)
+        plain = part_of_plan(self.plan, 0, self.n_emission - len(self.valued))
+        lists = Ragged(**self.growing.extract(plain, coded, starts, n_threads))
         if self.valued:
             lists = _join(lists, self._values(codes, starts))
         if self.growing_edges is None:
             return lists, None
-        return lists, Ragged(*self.growing_edges.extract(self.parts[1], coded, starts, n_threads), nothing)
+        return lists, Ragged(**self.growing_edges.extract(self.parts[1], coded, starts, n_threads))
 
     def _derived(self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None) -> list[Ints]:
         """The codes of derived columns."""

@@ -103,7 +103,7 @@ class FeatureProblem(Problem):
         features, n = self.features, self.n_features
         if kept is not None:
             rank = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-            features, n = Lists(*_core.renumber(*features, rank)), int(kept.sum())
+            features, n = Lists(**_core.renumber(features, rank)), int(kept.sum())
         return _core.DerivationExamples(self.graphs, features, n, self.right_starts, self.gold, self.costs)
 
     def online(self, options: OnlineOptions) -> NativeWeights:

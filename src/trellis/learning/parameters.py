@@ -167,7 +167,7 @@ class Parameters:
         if problem.edge_base is not None:
             edge += problem.edge_base
         tri = ngrams = None
-        on_edges = None if self.edge_rows is None else _nonzero(self.edge_rows, edge_rows, np.uint32)
+        on_edges = None if self.edge_rows is None else nonzero(self.edge_rows, edge_rows, np.uint32)
         if self.ngrams is not None and problem.order >= 2:
             values = np.zeros(len(self.ngrams.weights), np.float32)
             values[self.tri_places - (n + 2)] = triples
@@ -179,7 +179,7 @@ class Parameters:
             tri.reshape(-1)[self.tri_places] = triples
         return ChainWeights(
             n,
-            _nonzero(self.rows, rows, np.uint16),
+            nonzero(self.rows, rows, np.uint16),
             on_edges,
             edge,
             tri,
@@ -239,7 +239,8 @@ def _taken(rows: Rows, kept: Bools) -> Rows:
     return Rows(starts.astype(np.uint32), rows.labels[kept], rows.weights[kept])
 
 
-def _nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
+def nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
+    """The slots of rows with other weights, without those that are zero."""
     weights = values.astype(np.float32)
     return _taken(Rows(rows.starts, rows.labels.astype(kind), weights), weights != 0)
 

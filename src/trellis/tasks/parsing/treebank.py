@@ -95,7 +95,7 @@ def _number(value: str) -> int:
 
 def _is_tree(heads: Ints, begin: int, end: int) -> bool:
     one = np.ascontiguousarray(heads[begin:end])
-    return bool((one >= 0).all()) and _core.first_broken_tree(one, np.array([0, end - begin], np.int64)) < 0
+    return bool((one >= 0).all()) and _core.is_tree(one)
 
 
 def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> CorpusError:

@@ -74,13 +74,17 @@ class ChainDecoder:
         }
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
-        native_weights = weights.native(self.ngrams, local=model.family == "local")
+        # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
+        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        if stepwise:
+            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
+        self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.about)
         wanted = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
         if len(self.columns) != 1:
             wanted = f"({', '.join(self.columns)}) per token"
         self.native = _core.Decoder(
             features,
-            native_weights,
+            self.weights,
             None if model.filter is None else model.filter.native(n),
             labels=list(self.labels),
             wanted=wanted,
@@ -88,20 +92,12 @@ class ChainDecoder:
         )
         self.votes: _core.Votes | None = None
         if weights.votes is not None:
-            order = 2 if model.order == 2 else 1
-            self.votes = weights.votes.native(*self._sizes, n, order, self.ngrams)
+            self.votes = weights.votes.native(self.weights, 2 if model.order == 2 else 1)
         if weights.dual is not None:
             weights.dual.support.check(n)
         self.expansion: _core.Expansion | None = None
         if weights.expansion is not None:
             self.expansion = weights.expansion.native(weights.rows.n_attributes, n)
-        # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
-        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
-        if stepwise:
-            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
-        self.far_rows: _core.FarRows | None = None
-        if self.about is not None and weights.edge_rows is not None:
-            self.far_rows = _core.FarRows(weights.edge_rows, self.about, n, self.ngrams)
         self.first = None if model.first is None else ChainDecoder(model.first)
         # Whether the tables of label scores are known to be finite.
         self._is_checked = False
@@ -109,7 +105,7 @@ class ChainDecoder:
         if model.segments is not None:
             from trellis.tasks.tagging.segments.decoding import SegmentDecoder
 
-            self.segments = SegmentDecoder(model, native_weights)
+            self.segments = SegmentDecoder(model, self.weights)
         # Whether the native decoder alone knows the best path.
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 
@@ -343,9 +339,9 @@ class ChainDecoder:
             chains = self.chains(batch, here, n_threads)
             if self.segments is not None:
                 yield self.segments.chains(self, some, chains, n_threads)
-            elif self.far_rows is not None:  # edge attributes are about labels further back
+            elif self.about is not None and weights.edge_rows is not None:  # about labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
-                yield BeamChains(*chains, weights.beam, lists, self.far_rows, batch.same_words)
+                yield BeamChains(*chains, weights.beam, lists, self.weights, batch.same_words)
             else:
                 yield chains
             begin += len(some)
@@ -392,9 +388,7 @@ class ChainDecoder:
         edge_lists = None if weights.edge_rows is None else self.attribute_lists(batch, on_edge=True)
         lists = self.attribute_lists(batch)
         encoded = _core.Encoded(batch.starts, lists, edge_lists, sets, *self._sizes, len(self.labels))
-        # Of the weights only what forbids label pairs and ends matters.
-        forbidden = np.where(np.isneginf(weights.edge), weights.edge, np.float32(0))
-        return self.votes.decode(encoded, forbidden, weights.end, n_threads)
+        return self.votes.decode(encoded, n_threads)
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
         """Labels by their names, a list per sentence."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,9 +214,7 @@ class PhraseModel:
 
     def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
         found = self.native.parse(words.tagged, words.columns, k, n_threads)
-        counts, scores, starts, steps = (array.tolist() for array in found)
-        trees = [(self.grammar, steps[a:b], score) for a, b, score in zip(starts, starts[1:], scores, strict=False)]
-        return [trees[end - n : end] for n, end in zip(counts, accumulate(counts), strict=True)]
+        return [[(self.grammar, rules.reshape(-1, 4).tolist(), score) for score, rules in trees] for trees in found]
 
     def _coarse_words(self, words: Words, i: int) -> Words:
         begin, end = int(words.starts[i]), int(words.starts[i + 1])
@@ -246,7 +243,8 @@ class PhraseModel:
 
     def marginals(self, words: Words) -> tuple[float, Ints, Doubles, Doubles]:
         """Of one sentence: log Z, rules over spans, their scores and how often they are in a tree."""
-        return self.native.marginals(words.tagged, words.columns)
+        log_z, rules, scores, shares = self.native.marginals(words.tagged, words.columns)
+        return log_z, rules.reshape(-1, 4), scores, shares
 
     def _terms(self, words: Words, derivation: Sequence[Sequence[int]]) -> list[Term]:
         """What the scores of rules over spans and of tags over words are made of, by name."""

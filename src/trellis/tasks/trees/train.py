@@ -23,6 +23,7 @@ from trellis.features.phrases import PhraseVocabulary, phrase_templates, phrase_
 from trellis.features.templates import Template
 from trellis.features.vocabulary import KeyTables
 from trellis.learning.fit import Fit, fingerprint
+from trellis.learning.parameters import nonzero
 from trellis.learning.problem import SiteProblem
 from trellis.learning.run import Event, StopTrainingError
 from trellis.tasks.trees.decoding import LONGEST, PhraseModel, TaggedWords, pcfg, pruner_of, rule_columns
@@ -90,7 +91,8 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
 
     def objective() -> Any:
         vector = _core.PhraseObjective(*weighted)
-        return vector, vector.rows
+        slots = Rows(**vector.rows)
+        return vector, lambda x: nonzero(slots, x, np.uint32).tensors("rows")
 
     def assemble(weights: Arrays, record: dict[str, Any]) -> TreeParser:
         rows, rank = Rows.of_tensors("rows", weights).without_empty()  # attributes without weights are dropped

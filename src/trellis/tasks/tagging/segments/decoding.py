@@ -106,8 +106,8 @@ class SegmentDecoder:
         else:
             texts, codes = [decoder.strings_of(sentence, self.names) for sentence in sentences], np.arange(starts[-1])
             columns = {name: ([word for one in texts for word in one[name]], codes) for name in self.names}
-        found, ids = self.native.extract(self.symbols.of(columns), starts, self.longest, n_threads)
-        return Lists(found, (ids + np.int32(self.first)).astype(np.int32), np.empty(0, np.float32))
+        lists = Lists(**self.native.extract(self.symbols.of(columns), starts, self.longest, n_threads))
+        return lists._replace(ids=(lists.ids + np.int32(self.first)).astype(np.int32))
 
     def chains(self, decoder: ChainDecoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
         """The potentials of labels with those of segments."""

@@ -173,9 +173,8 @@ def extract_segments(
             growing.add_entry(look, np.array([symbols.numbers[v][word] for word in text], np.int32))
     views = symbols.of({name: (column.values, column.codes) for name, column in columns.items()})
     seen = growing.learn(views, starts, *segments)
-    nothing = np.empty(0, np.float32)
     lists = growing.extract(views, starts, longest, n_threads)
-    return SegmentExtraction(plan, tuple(strings), growing, Ragged(*seen, nothing), Ragged(*lists, nothing))
+    return SegmentExtraction(plan, tuple(strings), growing, Ragged(**seen), Ragged(**lists))
 
 
 def segment_templates(columns: Sequence[str]) -> list[Template]:

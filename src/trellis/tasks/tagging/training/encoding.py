@@ -169,7 +169,7 @@ class Counted:
         self.frequency += np.bincount(lists.ids, minlength=self.n_attributes)
         for some, tokens, labels_of_tokens in seen:
             kept = some if len(tokens) == len(some) else some.take(tokens)
-            starts, labels, counts = _core.count_pairs(kept.starts, kept.ids, labels_of_tokens, self.n_attributes)
+            starts, labels, counts = _core.count_pairs(kept, labels_of_tokens, self.n_attributes).values()
             attribute: Longs = np.repeat(np.arange(self.n_attributes), np.diff(starts))
             if self.parts is not None:
                 index, columns = self.parts.with_parts(labels.astype(np.int32))
