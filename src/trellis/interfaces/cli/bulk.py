@@ -7,18 +7,19 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trellis._support.errors import ArgumentError, ModelError, TrellisError
+from trellis._support.errors import ArgumentError, CorpusError, ModelError, TrellisError
 from trellis.corpus.stream import matching_files
 from trellis.interfaces.cli.files import check_model
 from trellis.interfaces.cli.pieces import write_groups
 from trellis.interfaces.cli.progress import count_files, say
 from trellis.interfaces.cluster.tagging import mapped
-from trellis.interfaces.cluster.workers import Job, ThisProcess
+from trellis.interfaces.cluster.workers import Job, ThisProcess, Workers
 
 
 def is_many(options: Namespace) -> bool:
@@ -61,6 +62,8 @@ def _run(
     options: Namespace, tell: Callable[[TrellisError], None] = lambda error: None
 ) -> tuple[list[str], list[TrellisError]]:
     """The names of all outputs, and the errors, each of which is told at once."""
+    if not options.source:
+        raise ArgumentError("workers predict files; name them")
     if options.output is None:
         raise ArgumentError("several files are predicted into a folder; name it with --output")
     model = check_model(options, mapped(options.model, options.scheme), options.model)
@@ -71,7 +74,8 @@ def _run(
         skipped = f"{len(pairs) - len(left):,} of {len(pairs):,} outputs are in {options.output} already"
         say(f"{skipped}; skipped", options.quiet)
     errors = list[TrellisError]()
-    with _workers(options, bool(left)) as workers, count_files(_sizes(left), options.quiet) as count:
+    sizes = {source: Path(source).stat().st_size if Path(source).is_file() else 0 for source in left}
+    with _workers(options, bool(left)) as workers, count_files(sizes, options.quiet) as count:
         for job, error in workers.run(_job(model, options, *pair) for pair in left.items()):
             if error is None:
                 count(job.name)
@@ -81,7 +85,8 @@ def _run(
     return list(pairs.values()), errors
 
 
-def _workers(options: Namespace, needed: bool) -> Any:
+def _workers(options: Namespace, needed: bool) -> AbstractContextManager[Workers]:
+    """This process, or workers of Ray if they are asked for and have something to do."""
     if options.workers is None or not needed:
         return nullcontext(ThisProcess())
     from trellis.interfaces.cluster.ray_workers import TASK_SECONDS, connect
@@ -106,20 +111,17 @@ def _pairs(sources: Iterable[str], options: Namespace) -> dict[str, str]:
     return pairs
 
 
-def _sizes(paths: Iterable[str]) -> dict[str, int]:
-    return {path: Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths}
-
-
 def _job(model: Any, options: Namespace, source: str, output: str) -> Job:
     """The work on a file: at once, or row group by row group."""
     from trellis.interfaces.cli.predict import files_of
 
-    threads = options.threads if options.workers is None else 1
-    own = Namespace(**{**vars(options), "source": source, "output": output, "threads": threads, "quiet": True})
+    own = copy(options)
+    own.source, own.output, own.quiet = source, output, True
+    own.threads = options.threads if options.workers is None else 1
     try:
         files = files_of(model, own)
         n_groups, format = files.n_groups, str(files.wanted.format)
-    except TrellisError:  # the job will say what is wrong
+    except CorpusError:  # the job will say what is wrong
         n_groups, format = 1, ""
     if n_groups == 1:
         return Job(source, (), partial(_predict_file, own))
