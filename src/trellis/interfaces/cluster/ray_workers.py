@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -70,11 +71,11 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
     thread.start()
     try:
         if not ready.wait(START_SECONDS):
-            raise ClusterError(
-                f"Ray on {place} did not answer in {START_SECONDS:g} seconds; look at it with ray status"
-            )
+            raise ClusterError(f"Ray on {place} did not answer in {START_SECONDS:g} seconds; see ray status")
         if errors:
             raise ClusterError(f"Ray on {place}: {_first_line(errors[0])}")
+        if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(signal.SIGTERM)):
+            signal.signal(signal.SIGTERM, handler)  # in the place of Ray's, which prints a trace of native code
         yield
     finally:
         stop.set()
@@ -121,7 +122,10 @@ class RayWorkers:
 
     def _next(self, names: dict[Any, str]) -> Any:
         """The first of these tasks to be done."""
-        done, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
+        try:
+            done, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
+        except SystemExit:  # of the handler of SIGTERM, with another code: Ray makes it 1
+            raise SystemExit(128 + signal.SIGTERM) from None
         if not done:
             waiting = ", ".join(dict.fromkeys(names.values()))
             why = "look for free cores with ray status, or wait longer with timeout="
