@@ -295,7 +295,7 @@ SESSION = """
 import contextlib, re, sys
 import ray
 import trellis
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 files = [f"in/{i}.parquet" for i in range(2)] + ["in/a.txt", "in/b.txt.gz", "in/c.jsonl"]
 with contextlib.chdir(".."):  # where workers do not stand
     trellis.cluster.predict_files("pos.trellis", files, "by1", workers=1, timeout=60)
