@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | sanitize | same-bits | bench-quick; each makes what it needs in .venv first. make bench has an
+# make demo | test | test-engines | lint | docs | sanitize | same-bits | bench-quick; each makes what it needs in .venv first. make bench has an
 # environment of its own, .venv-bench, with the peers; make wheel makes one each time, for PYTHON.
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard core/*.hpp core/*/*.cpp core/*/*.hpp bind/*.cpp bind/*.hpp) CMakeLists.txt pyproject.toml src/trellis/__init__.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test lint bench bench-quick docs sanitize same-bits wheel build clean
+.PHONY: demo test test-engines lint bench bench-quick docs sanitize same-bits wheel build clean
 build: $(VENV)/.built
 
 $(VENV)/.created:
@@ -35,6 +35,14 @@ demo: $(VENV)/.built
 MARKS ?= not slow
 test: $(VENV)/.tests
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "$(MARKS)"
+
+$(VENV)/.engines: $(VENV)/.tests
+	$(PIP) install --no-build-isolation -e ".[engines]"
+	touch $@
+
+# Dask and Spark (a large download, and it needs Java): nightly.
+test-engines: $(VENV)/.engines
+	$(BIN)/python -m pytest -q tests/test_engines.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check src tests benchmarks examples experiments docs/site

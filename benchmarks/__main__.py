@@ -33,6 +33,7 @@ OWN = (
     "clusters",
     "serve",
     "serve_soak",
+    "cluster_tagging",
     "segmentation",
     "many_labels",
     "search",

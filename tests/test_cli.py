@@ -458,7 +458,7 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
         ),
         ("train", "required: FILE, --model/-m"),
         ("train train.txt --mod m", "--model"),
-        ("predict --model m a b", "b"),
+        ("evaluate --model m a b", "b"),
         ("train train.txt --model m --epochs abc", "--epochs"),
         ("predict --model m --kbest 0", "--kbest"),
     ],

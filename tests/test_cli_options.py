@@ -8,6 +8,7 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from test_cli_trees import TEXT
 
 from trellis.interfaces.cli.main import COMMANDS
 from trellis.interfaces.cli.options import Parser
+from trellis.interfaces.cluster.workers import ThisProcess
 
 CSV = "sentence,word,label\n1,the,DT\n1,dog,NN\n2,the,DT\n2,cat,NN\n3,a,DT\n3,cat,NN\n"
 HASH = "# SYM O\n\n"  # a token, or a comment
@@ -126,6 +128,7 @@ VALUES = {
     "plot": "out.svg",
     "predicted": "test.txt",
     "prune": "0.9",
+    "ray": "auto --workers 2 --output out.many/",
     "reranker": "perceptron",
     "reranker_features": "rank,types",
     "reranker_set": "epochs=2",
@@ -135,8 +138,10 @@ VALUES = {
     "tag_dictionary": "1",
     "tagger": "word.m",
     "target": "chunk",
+    "timeout": "9 --workers 2 --output out.many/",
     "title": "mine",
     "token_file": "token.txt",
+    "workers": "2 --output out.many/",
     "draw --output": "out.svg",
     "evaluate --task": "tag",
     "predict --json": "",
@@ -252,6 +257,7 @@ Outcome = tuple[Done, set[str]]
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Outcome]:
     """Run a command line; what it left behind, and the names of the values that it read."""
 
+    import trellis.interfaces.cluster.ray_workers
     import trellis.interfaces.serve.server
     import trellis.interfaces.studio.workbook
 
@@ -266,6 +272,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[st
     monkeypatch.setattr(Parser, "parse", recording)
     monkeypatch.setattr(trellis.interfaces.serve.server, "run", lambda *_, told, **__: told("127.0.0.1", 1))
     monkeypatch.setattr("webbrowser.open", lambda _: None)
+    monkeypatch.setattr(trellis.interfaces.cluster.ray_workers, "connect", lambda *_: nullcontext(ThisProcess()))
     workbook = trellis.interfaces.studio.workbook.Workbook
     monkeypatch.setattr(
         trellis.interfaces.studio.workbook,

@@ -189,7 +189,7 @@ def test_extras() -> None:
     brings = {
         name: {re.match(r"[\w-]+", one)[0] for one in some}  # type: ignore[index]
         for name, some in extras.items()
-        if name not in ("docs", "test", "lint", "bench")
+        if name not in ("docs", "test", "engines", "lint", "bench")
     }
     rows = table("install.md", "extra")
     assert {re.search(r"\.\[(\w+)\]", row[0])[1]: set(row[2].split(", ")) for row in rows} == brings  # type: ignore[index]

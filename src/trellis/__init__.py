@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from trellis.features.brown import WordClusters as WordClusters
     from trellis.features.brown import brown_clusters as brown_clusters
     from trellis.features.functions import register_function as register_function
+    from trellis.interfaces import cluster as cluster
     from trellis.learners.crf import CRF as CRF
     from trellis.learners.dual import HMSVM as HMSVM
     from trellis.learners.dual import KernelPerceptron as KernelPerceptron
@@ -119,7 +120,9 @@ else:
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module 'trellis' has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
+        module = importlib.import_module(_MODULES[name])
+        value = getattr(module, name, None) or importlib.import_module(f"{module.__name__}.{name}")
+        globals()[name] = value
         return value
 
     def __dir__() -> list[str]:

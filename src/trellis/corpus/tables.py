@@ -5,9 +5,11 @@ This module is imported when a table is met, and with it pyarrow.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -25,12 +27,18 @@ except ImportError:
     why = "tables, Parquet and Feather files need pyarrow: pip install pyarrow"
     raise CorpusError("", None, why) from None
 
+HUGGING_FACE = b"huggingface"  # the key of a schema under which its datasets are described
+MISSING = "fill it in or leave the sentence out"
+
 
 def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
     """The corpus in a Parquet or Feather (Arrow IPC) file."""
+    return from_table(_table_of(path, format), names, sentence, path)
+
+
+def _table_of(path: str, format: str) -> pa.Table:
     with reading(path) as file, _reading_format(path, format):
-        table = import_module(f"pyarrow.{format}").read_table(file)
-    return from_table(table, names, sentence, path)
+        return import_module(f"pyarrow.{format}").read_table(file)
 
 
 def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None, block_bytes: int) -> Iterator[Corpus]:
@@ -53,6 +61,75 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
             kept = table.slice(n).to_batches()
         if kept:
             yield from_table(pa.Table.from_batches(kept), names, sentence, path)
+
+
+def n_groups(path: str) -> int:
+    """The number of row groups of a Parquet file; an empty file is one empty group."""
+    import pyarrow.parquet
+
+    with reading(path) as file, _reading_format(path, "parquet"):
+        return max(1, int(pyarrow.parquet.ParquetFile(file).num_row_groups))
+
+
+def read_group(path: str, format: str, group: int | None) -> tuple[pa.Table, int]:
+    """A row group of a Parquet file and the number of its first row; without a group all of a table's file."""
+    if group is None:
+        return _table_of(path, format), 0
+    import pyarrow.parquet
+
+    with reading(path) as file, _reading_format(path, format):
+        rows = pyarrow.parquet.ParquetFile(file)
+        if not rows.num_row_groups:
+            return rows.schema_arrow.empty_table(), 0
+        first = sum(rows.metadata.row_group(i).num_rows for i in range(group))
+        return rows.read_row_group(group, use_threads=False), first
+
+
+def write_groups(tables: Iterable[pa.Table], path: str, format: str) -> None:
+    """Write tables of one schema as a file, each as a row group in Parquet."""
+    if format != "parquet":
+        import_module(f"pyarrow.{format}").write_feather(pa.concat_tables(tables), path)
+        return
+    import pyarrow.parquet
+
+    tables = iter(tables)
+    first = next(tables)
+    with pyarrow.parquet.ParquetWriter(path, first.schema) as writer:
+        for table in itertools.chain([first], tables):
+            writer.write_table(table, max(1, len(table)))
+
+
+def predicted_columns(
+    table: Any,
+    predicted: Callable[[Corpus], Corpus],
+    inputs: Sequence[str] | None = None,
+    path: str = "",
+    first_row: int = 0,
+) -> pa.Table:
+    """The columns that ``predicted`` makes of the corpus in a table with a row per sentence.
+
+    ``inputs`` are names of the columns to read, as far as the table has them (None: all lists of strings).
+    ``first_row`` is the number of its first row in the file, for messages.
+    """
+    table = _to_arrow(table)
+    names = None if inputs is None else [name for name in table.column_names if name in inputs] or inputs
+    corpus = from_table(table, names, None, path, first_row)
+    out = predicted(corpus)
+    new = {name: column for name, column in out.columns.items() if column is not corpus.columns.get(name)}
+    made = corpus_to_arrow(replace(out, columns=new))
+    narrow = any(pa.types.is_list(field.type) for field in table.schema)  # lists as the table has them
+    return made.cast(pa.schema([(name, pa.list_(pa.string())) for name in new])) if narrow else made
+
+
+def with_columns(table: pa.Table, new: pa.Table) -> pa.Table:
+    """A table with columns added or replaced, and all others as they are."""
+    if HUGGING_FACE in (table.schema.metadata or {}):  # which says that names of classes are numbers
+        table, _ = _with_class_names(table, "")
+        table = table.replace_schema_metadata({k: v for k, v in table.schema.metadata.items() if k != HUGGING_FACE})
+    for name, column in zip(new.column_names, new.columns, strict=True):
+        at = table.schema.get_field_index(name)
+        table = table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
+    return table
 
 
 def _last_start(table: pa.Table, sentence: str, path: str) -> int:
@@ -78,25 +155,34 @@ def _reading_format(path: str, format: str) -> Iterator[None]:
         raise CorpusError(path, None, why) from None
 
 
-def from_table(source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "") -> Corpus:
-    """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart."""
+def from_table(
+    source: Any, names: Sequence[str] | None, sentence: str | None, path: str = "", first_row: int = 0
+) -> Corpus:
+    """The corpus in a table; with ``sentence``, one row per token, and that column tells sentences apart.
+
+    ``first_row`` is the number of the table's first row in its file, for messages.
+    """
     try:
-        return _from_arrow(_to_arrow(source), names, sentence, path)
+        return _from_arrow(_to_arrow(source), names, sentence, path, first_row)
     except (pa.ArrowException, ValueError) as error:  # pandas' frames with two columns of one name, too
         why = f"not a table of strings or lists of strings ({_first_line(error)}); convert or write it again"
         raise CorpusError(path, None, why) from None
 
 
-def _from_arrow(table: pa.Table, names: Sequence[str] | None, sentence: str | None, path: str) -> Corpus:
+def _from_arrow(
+    table: pa.Table, names: Sequence[str] | None, sentence: str | None, path: str, first_row: int
+) -> Corpus:
     for name in (*(names or dict.fromkeys(table.column_names)), *((sentence,) if sentence is not None else ())):
         if (n := table.column_names.count(name)) != 1:
             why = f"no column {name!r}" if n == 0 else f"{n} columns are called {name!r}; give each a name of its own"
             raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
     table.validate(full=True)  # every offset and every string; ArrowInvalid if it is damaged
-    table, labelled = _with_class_names(table, path)
-    # A dataset of Hugging Face has numbers and names of its sentences beside their lists.
-    others = {name for name in table.column_names if labelled and sentence is None and not _is_list(table.column(name))}
-    chosen = names or tuple(name for name in table.column_names if name != sentence and name not in others)
+    table, _ = _with_class_names(table, path)
+    # Numbers and names of sentences may stand beside their lists of strings.
+    lists = [field for field in table.schema if _is_list(field)]
+    lists = [field for field in lists if _holds_strings(field.type.value_type)] or lists
+    others = [name for name in table.column_names if name != sentence]
+    chosen = names or ([field.name for field in lists] if lists and sentence is None else others)
     columns: dict[str, Column] = {}
     starts = (
         np.zeros(1, np.int64) if sentence is None else _runs(table.column(sentence).combine_chunks(), sentence, path)
@@ -104,12 +190,13 @@ def _from_arrow(table: pa.Table, names: Sequence[str] | None, sentence: str | No
     for name in chosen:
         cells = table.column(name).combine_chunks()
         if sentence is None:
-            cells, ends = _flatten(name, cells, path)
+            cells, ends = _flatten(name, cells, path, first_row)
             starts = starts if columns else ends
             if not np.array_equal(starts, ends):
                 row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
-                why = f"row {row} (counted from 0): {chosen[0]!r} and {name!r} differ in length; make them match"
-                raise CorpusError(path, None, why)
+                place = f"row {first_row + row} (counted from 0)"
+                why = f"{chosen[0]!r} and {name!r} differ in length; make them match"
+                raise CorpusError(path, None, f"{place}: {why}")
         columns[name] = _strings(name, cells, path)
     return Corpus(columns, starts, path)
 
@@ -119,7 +206,7 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
 
     Whether the schema has such a description at all is told, too.
     """
-    said = (table.schema.metadata or {}).get(b"huggingface")
+    said = (table.schema.metadata or {}).get(HUGGING_FACE)
     if said is None:
         return table, False
     damaged = CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again")
@@ -190,20 +277,29 @@ def _to_arrow(source: Any) -> pa.Table:
     raise CorpusError("", None, f"cannot read a corpus from {type(source).__name__!r}; give a table")
 
 
-def _flatten(name: str, cells: pa.Array, path: str) -> tuple[pa.Array, Longs]:
+def _flatten(name: str, cells: pa.Array, path: str, first_row: int) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
     if not _is_list(cells):
         why = f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, read the table with the"
         raise CorpusError(path, None, f"{why} column that tells sentences apart: sentence=NAME, columns=NAMES")
-    _reject_nulls(name, cells, path)
-    return cells.flatten(), starts_of(cells.value_lengths())
+    _reject_nulls(name, cells, path, first=first_row)
+    items, starts = cells.flatten(), starts_of(cells.value_lengths())
+    if items.null_count:
+        at = items.is_null().index(True).as_py()
+        row = int(np.searchsorted(starts, at, "right")) - 1
+        why = f"misses value {at - starts[row]} of row {first_row + row} (both counted from 0)"
+        raise CorpusError(path, None, f"column {name!r} {why}; {MISSING}")
+    return items, starts
+
+
+def _holds_strings(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(kind) in ("string", "large_string", "string_view", "null")  # null: nothing but empty lists
 
 
 def _strings(name: str, items: pa.Array, path: str) -> Column:
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
-    # A list of nothing but empty lists has items of type null.
-    is_string = str(kind) in ("string", "large_string", "string_view")
-    if not (is_string or (pa.types.is_null(kind) and len(items) == 0)):
+    if not _holds_strings(kind):
         why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
         raise CorpusError(path, None, why)
     _reject_nulls(name, items, path)
@@ -217,9 +313,9 @@ def _strings(name: str, items: pa.Array, path: str) -> Column:
     return Column(codes, Strings(distinct, ends))
 
 
-def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = "fill it in or leave the sentence out") -> None:
+def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = MISSING, first: int = 0) -> None:
     if values.null_count:
-        at = values.is_null().index(True).as_py()
+        at = first + values.is_null().index(True).as_py()
         raise CorpusError(path, None, f"column {name!r} misses value {at} (counted from 0); {todo}")
 
 

@@ -28,13 +28,18 @@ def open_model(options: Namespace, path: str | None = None) -> Any:
     ArgumentError unless it is of a task that the command takes, and for options that are not of that task.
     """
     path = path or options.model
-    model = load_any(path)
+    model = check_model(options, load_any(path), path)
+    scheme = getattr(options, "scheme", None)
+    return model if scheme is None else model.constrained(scheme)
+
+
+def check_model(options: Namespace, model: Model, path: str) -> Any:
+    """The model, if it is of a task that the command takes and all options are of that task."""
     noun = TASKS[model.task].noun
     if options.takes and model.task not in options.takes:
         raise ArgumentError(f"{path}: a {noun}; {options.command} is for {_nouns(options.takes)}")
     check_task(options, model.task)
-    scheme = getattr(options, "scheme", None)
-    return model if scheme is None else model.constrained(scheme)  # type: ignore[attr-defined]
+    return model
 
 
 def check_task(options: Namespace, task: str) -> None:
@@ -75,11 +80,11 @@ def tagger_of(model: Model) -> Any:
     return getattr(model, "tagger", model)
 
 
-def tagging(options: Namespace) -> Callable[[Corpus], Corpus]:
+def tagging(options: Namespace, load: Callable[[str], Any] = load) -> Callable[[Corpus], Corpus]:
     """A function that fills in the column of the tagger of ``--tagger``, where there is one."""
     if options.tagger is None:
         return lambda corpus: corpus
-    tagger: Any = load(options.tagger)
+    tagger = load(options.tagger)
     if tagger.task not in ("tag", "rerank"):
         raise ArgumentError(f"--tagger {options.tagger}: not a tagger")
     return lambda corpus: tagger.predict_corpus(corpus, n_threads=options.threads)

@@ -15,7 +15,16 @@ from typing import Any, BinaryIO
 from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.columns import CONLLU_NAMES, Layout, append_labels, replace_labels
 from trellis.corpus.corpus import Column, Corpus, columns_named
-from trellis.corpus.files import NOT_UTF8, STANDARD_STREAM, EmptyError, extension, message_name, reading
+from trellis.corpus.files import (
+    NOT_UTF8,
+    STANDARD_STREAM,
+    EmptyError,
+    extension,
+    is_gzip,
+    message_name,
+    reading,
+    writing_whole,
+)
 from trellis.corpus.read import TABLES, FileShape, format_of
 from trellis.corpus.stream import Piece, map_pieces, pieces_of_path, whole_piece
 from trellis.corpus.tokens import Token, tokenize
@@ -44,11 +53,29 @@ class Files:
     wanted: FileShape  # of the output
     count: Callable[[int], None]  # called with the number of tokens done
     brackets: bool  # whether the input is a file of trees in brackets
+    group: int | None = None  # the only row group to be predicted, of which the table is kept
+    table: Any = None
 
     @property
     def whole(self) -> bool:
         """Whether the model looks at all sentences of a document."""
         return self.model.task == "tag" and self.model.model.first is not None
+
+    @property
+    def keeps_table(self) -> bool:
+        """Whether a table goes into one of the same format, with all of its other columns."""
+        options, format = self.options, self.shape.format
+        apart = options.text or options.json or options.columns is not None or self.shape.sentence is not None
+        return not apart and format in TABLES and self.wanted.format == format
+
+    @property
+    def n_groups(self) -> int:
+        """The number of row groups of a Parquet file, which are predicted one by one; 1 of other files."""
+        if not self.keeps_table or self.shape.format != "parquet" or self.whole:
+            return 1
+        from trellis.corpus.tables import n_groups
+
+        return n_groups(self.options.source)
 
     @property
     def layout(self) -> Layout | None:
@@ -97,7 +124,11 @@ class Files:
 
         output, shape = self.options.output, self.wanted
         self.check_place(column, "name another format by the extension of --output")
-        if shape.format not in WHOLE:
+        if self.group is not None:
+            self.table = self._predicted_group(predicted, self.group)
+        elif self.keeps_table:
+            write_groups((self._predicted_group(predicted, i) for i in range(self.n_groups)), output, str(shape.format))
+        elif shape.format not in WHOLE:
             layout = Layout(tabs=bool(shape.tabs), sentence=shape.sentence)
             self.write_texts(lambda corpus: format_text(predicted(corpus), str(shape.format), layout))
         elif pieces := list(map(predicted, self.corpora())):
@@ -105,6 +136,21 @@ class Files:
             write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
         else:
             self.write([])
+
+    def _predicted_group(self, predicted: Callable[[Corpus], Corpus], group: int) -> Any:
+        """The table of a row group with its predicted columns; of a file without row groups, all of it."""
+        from trellis.corpus.tables import predicted_columns, read_group, with_columns
+
+        def counted(corpus: Corpus) -> Corpus:
+            out = predicted(corpus)
+            self.count(corpus.n_tokens)
+            return out
+
+        source, format = self.options.source, str(self.shape.format)
+        alone = format != "parquet" or self.whole
+        table, first_row = read_group(source, format, None if alone else group)
+        known = None if self.options.tagger else getattr(self.model, "training_file", None)
+        return with_columns(table, predicted_columns(table, counted, known and known.inputs, source, first_row))
 
     def check_place(self, column: str, instead: str) -> None:
         """ArgumentError where the format of the output has no place for a column. ``instead`` says what to do."""
@@ -138,6 +184,16 @@ class Files:
                 partial(_labelled_text, label, tagger, 1), options.source, layout, n_pieces, PIECE_BYTES
             )
         self.write(pieces)
+
+
+def write_groups(tables: Iterable[Any], output: str, format: str) -> None:
+    """Tables as one file, each as a row group."""
+    from trellis.corpus import tables as files
+
+    if is_gzip(output):
+        raise CorpusError(output, None, f"{format} files are compressed as they are; leave out .gz")
+    with writing_whole(output) as temporary:
+        files.write_groups(tables, str(temporary), format)
 
 
 def output_shape(options: Namespace, shape: FileShape) -> FileShape:

@@ -5,7 +5,8 @@ column is filled in. Columns are known by their position, as in the training fil
 Dependency parsers fill in the columns head and deprel. Constituency parsers write trees in brackets, one per line; they
 read columns (word, or word and tag), or trees (.trees, .mrg), of which only words and tags are read. Word segmenters
 read text in UTF-8 and write it with spaces between words. Standard input is answered as it comes. Running text
-(--text) is cut into sentences and words first.
+(--text) is cut into sentences and words first. Many files go into a folder, each under its own name; what is there
+already is skipped.
 
 examples:
   trellis predict -m chunk.trellis test.txt --output tagged.txt
@@ -14,13 +15,14 @@ examples:
   trellis predict -m words.trellis text.txt > words.txt
   echo "The dog didn't run." | trellis predict -m pos.trellis --text
   trellis predict -m ner.trellis --text --json --confidence report.txt
+  trellis predict -m pos.trellis --workers 8 'in/*.parquet' --output out/
 """
 
 from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -28,12 +30,14 @@ from trellis._support.errors import ArgumentError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.corpus.files import BRACKETS, STANDARD_STREAM, extension, message_name
 from trellis.corpus.read import FileShape, format_of
+from trellis.interfaces.cli.bulk import is_many, predict_many
 from trellis.interfaces.cli.files import file_shape, open_model, reject_file_options, tagger_of, tagging
 from trellis.interfaces.cli.options import FILES, Parser, at_least
-from trellis.interfaces.cli.outputs import standard_output, writing
+from trellis.interfaces.cli.outputs import check_outputs, standard_output, writing
 from trellis.interfaces.cli.pieces import Files, json_lines, output_shape, send, text_lines
 from trellis.interfaces.cli.progress import count_tokens, say
 from trellis.interfaces.cli.tag_outputs import check_layout, tag_records, write_labels
+from trellis.interfaces.cluster.tagging import mapped
 from trellis.tasks.tagging.builtin import MODELS, PREFIX
 
 DEFAULT = "builtin:truecase"
@@ -46,9 +50,13 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", nargs="?", default=STANDARD_STREAM, metavar="FILE", help="input; - is standard input")
+    source = (
+        "input; - is standard input (default: -); several files or a pattern: each into a file of the output folder"
+    )
+    add("source", nargs="*", metavar="FILE", help=source)
     parser.take(*FILES, required=False, help=f"model file (default of running text: {DEFAULT})")
-    add("--output", "-o", metavar="FILE", help="output file, in the format of its extension")
+    add("--output", "-o", metavar="FILE", help="output file, in the format of its extension; of many files FOLDER/")
+    parser.outputs = ()  # checked by the command, which knows whether it is a folder
     add("--text", action="store_true", tasks=WITH_WORDS, help="running text, split into sentences and words")
     add("--lines", action="store_true", tasks=WITH_WORDS, help="running text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
@@ -65,23 +73,48 @@ def describe(parser: Parser) -> None:
     parser.share("lenient", tasks=("trees", "words"))
     parser.share("json", help="one JSON line per sentence; with --kbest also scores")
     parser.share_file_options()
+    bulk = parser.add_argument_group("many files").add_argument
+    bulk("--workers", type=at_least(1), metavar="N", help="workers of Ray, one core each (default: this process alone)")
+    bulk(
+        "--ray", metavar="ADDRESS", help="cluster of Ray to work on: auto, or HOST:PORT (default: Ray on this machine)"
+    )
+    waiting = "error after so many seconds without any task that ends (default: 3600)"
+    bulk("--timeout", type=at_least(1), metavar="SECONDS", help=waiting)
 
 
 def command(options: Namespace) -> None:
     """Predict, and write."""
+    check_options(options)
+    if is_many(options):
+        predict_many(options)
+        return
+    options.source = options.source[0] if options.source else STANDARD_STREAM
+    read = [path for path in (options.source, options.model, options.tagger) if path is not None]
+    check_outputs({} if options.output is None else {"output": options.output}, read)
+    model = open_model(options)
+    # Progress and results on the same terminal would be in each other's way.
+    shown = not options.quiet and (options.output is not None or not standard_output().isatty())
+    with count_tokens(shown) as count:
+        predict(model, options, files_of(model, options, count))
+
+
+def check_options(options: Namespace) -> None:
+    """Fill in what other options imply."""
     options.text = any((options.text, options.lines, options.words))
     if options.model is None:
         if not options.text:
             raise ArgumentError("give --model, the file of a model; of running text (--text) it may be left out")
         options.model = DEFAULT
         say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", options.quiet)
-    model = open_model(options)
+
+
+def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lambda n: None) -> Files:
+    """What is read and written; ArgumentError for options that do not fit."""
     if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
         raise ArgumentError("--kbest: outputs have scores; give --json")
     if model.task == "words":
         reject_file_options(options, "a word segmenter reads text without columns")
-        _segment(model, options)
-        return
+        return Files(options, model, FileShape(), FileShape(), count, False)
     if options.text:
         reject_file_options(options, "--text: running text has no columns")
         columns = () if model.task == "trees" else tagger_of(model).columns
@@ -92,10 +125,14 @@ def command(options: Namespace) -> None:
     if model.task == "trees" and not brackets and options.lenient:
         raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
     shape = FileShape().of("") if options.text or brackets else file_shape(options, options.source, model)
-    # Progress and results on the same terminal would be in each other's way.
-    shown = not options.quiet and (options.output is not None or not standard_output().isatty())
-    with count_tokens(shown) as count:
-        files = Files(options, model, shape, output_shape(options, shape), count, brackets)
+    return Files(options, model, shape, output_shape(options, shape), count, brackets)
+
+
+def predict(model: Any, options: Namespace, files: Files) -> None:
+    """Predict a file."""
+    if model.task == "words":
+        _segment(model, options)
+    else:
         {"parse": _parse, "trees": _parse_trees}.get(model.task, _tag)(model, options, files)
 
 
@@ -112,7 +149,7 @@ def _tag(model: Any, options: Namespace, files: Files) -> None:
 
 def _parse(model: Any, options: Namespace, files: Files) -> None:
     """Dependency trees, as columns or JSON lines."""
-    tag = tagging(options)
+    tag = tagging(options, mapped)
     if options.json:
         files.write_texts(lambda corpus: _json_lines(model, options, tag(corpus)))
         return

@@ -102,6 +102,35 @@ def count_bytes(shown: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def count_files(sizes: dict[str, int], quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A function to be called with each file that is done, of these with so many bytes; shown with the time left.
+
+    On a terminal in one line; elsewhere the first ones, then one every few seconds, and the last.
+    """
+    done, n_bytes, begun = 0, 0, time.monotonic()
+    n_said, due = 0, 0.0
+
+    def add(name: str) -> None:
+        nonlocal done, n_bytes, n_said, due
+        done, n_bytes = done + 1, n_bytes + sizes[name]
+        now = time.monotonic()
+        left = round((now - begun) * (total - n_bytes) / max(1, n_bytes))
+        text = f"predicting: {done:,} of {len(sizes):,} files, {left // 60}:{left % 60:02} left"
+        if on_terminal:
+            write_over(text)
+        elif not quiet and (n_said < FIRST_LINES or now >= due or done == len(sizes)):
+            say(text)
+            n_said, due = n_said + 1, now + LINE_SECONDS
+
+    total, on_terminal = sum(sizes.values()), not quiet and sys.stderr.isatty()
+    try:
+        yield add
+    finally:
+        if on_terminal and done:
+            print(file=sys.stderr)
+
+
+@contextmanager
 def show_steps(shown: bool = True) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step of a long command on a terminal; the line is erased at the end."""
     if not (shown and sys.stderr.isatty()):

@@ -1,0 +1,169 @@
+"""Workers of Ray: on this machine, or on a cluster. The only module here that imports ray (extra ``ray``)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import chdir, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from trellis._support.errors import ArgumentError, TrellisError
+from trellis.interfaces.cluster.workers import Job, attempt, successes
+
+START_SECONDS = 120.0  # for Ray to start, or to answer at an address
+STOP_SECONDS = 30.0
+TASK_SECONDS = 3600.0  # without any task that ends
+RETRIES = 3  # of a task whose worker died
+
+
+class ClusterError(TrellisError):
+    """Workers that do not start, do not answer or died; which, and at what."""
+
+
+@contextmanager
+def connect(address: str | None, n_workers: int, seconds: float = TASK_SECONDS) -> Iterator[RayWorkers]:
+    """Workers of one core each: of Ray on this machine, or with an address of the cluster there.
+
+    A Ray that this process has started already is used and goes on; otherwise it is stopped at the end. ``seconds`` is
+    how long to wait for any task to end.
+    """
+    ray = imported()
+    with nullcontext() if ray.is_initialized() else started(ray, address, n_workers):
+        yield RayWorkers(ray, n_workers, seconds)
+
+
+def imported() -> Any:
+    """Ray; ArgumentError where it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no reports to its makers
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # the default to come; else a warning
+    try:
+        return import_module("ray")
+    except ModuleNotFoundError:
+        raise ArgumentError('workers need Ray, the extra trellis[ray]: pip install "ray>=2.40"') from None
+
+
+@contextmanager
+def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
+    """Ray on this machine, or a connection to a cluster; ClusterError if it fails or does not answer."""
+    own = {"num_cpus": n_workers, "include_dashboard": False} if address is None else {}
+    place, errors = address or "this machine", list[Exception]()
+    ready, stop = threading.Event(), threading.Event()
+
+    def keep() -> None:
+        try:
+            ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        except Exception as error:
+            errors.append(error)
+        ready.set()
+        if not errors:
+            stop.wait()
+            ray.shutdown()
+
+    # A thread can be left where Ray never answers, and handlers of signals are not replaced there. It stays to the end:
+    # the processes of Ray are killed when the thread that started them is no more.
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        if not ready.wait(START_SECONDS):
+            raise ClusterError(f"Ray on {place} did not answer in {START_SECONDS:g} seconds; see ray status")
+        if errors:
+            raise ClusterError(f"Ray on {place}: {_first_line(errors[0])}")
+        if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(signal.SIGTERM)):
+            signal.signal(signal.SIGTERM, handler)  # in the place of Ray's, which prints a trace of native code
+        yield
+    finally:
+        stop.set()
+        thread.join(STOP_SECONDS if ready.is_set() else 0)
+
+
+class RayWorkers:
+    """Tasks of Ray, as many at once as there are workers; one whose worker died is run again by another."""
+
+    def __init__(self, ray: Any, n_workers: int, seconds: float) -> None:
+        self._ray, self._n_workers, self._seconds = ray, n_workers, seconds
+        self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_task)
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
+        """Every job once it is done. What parts return goes from worker to worker, never through this process."""
+        jobs, ready, running = iter(jobs), deque[tuple[_Opened, Any]](), dict[Any, tuple[_Opened, Any]]()
+        while True:
+            while len(running) < self._n_workers:
+                if not ready and (job := next(jobs, None)) is not None:
+                    opened = _Opened(job)
+                    ready.extend((opened, part) for part in job.parts or (None,))
+                if not ready:
+                    break
+                opened, part = ready.popleft()
+                if part is None:
+                    ref = self._submit(opened.job.name, _join, opened.job.join, *opened.refs)
+                else:
+                    ref = self._submit(opened.job.name, part)
+                    opened.refs.append(ref)
+                running[ref] = opened, part
+            if not running:
+                return
+            ref = self._next({ref: opened.job.name for ref, (opened, _) in running.items()})
+            opened, part = running.pop(ref)
+            if part is None:
+                yield opened.job, self._outcome(ref, opened.job.name)
+                continue
+            opened.n_done += 1
+            if opened.n_done == len(opened.job.parts):
+                ready.appendleft((opened, None))  # None: the join
+
+    def _submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._task.options(name=name).remote(str(Path.cwd()), name, function, *arguments)
+
+    def _next(self, names: dict[Any, str]) -> Any:
+        """The first of these tasks to be done."""
+        try:
+            done, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
+        except SystemExit:  # of the handler of SIGTERM, with another code: Ray makes it 1
+            raise SystemExit(128 + signal.SIGTERM) from None
+        if not done:
+            waiting = ", ".join(dict.fromkeys(names.values()))
+            why = "look for free cores with ray status, or wait longer with timeout="
+            raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {why}")
+        return done[0]
+
+    def _outcome(self, ref: Any, name: str) -> TrellisError | None:
+        """The error that a job ended with."""
+        errors = self._ray.exceptions
+        try:
+            result = self._ray.get(ref, timeout=self._seconds)
+        except errors.RayTaskError:  # a mistake of ours, with its traceback
+            raise
+        except errors.RayError as error:
+            return ClusterError(
+                f"{name}: no worker could do it, {RETRIES + 1} died or were lost ({_first_line(error)})"
+            )
+        return result if isinstance(result, TrellisError) else None
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A job that has begun."""
+
+    job: Job
+    refs: list[Any] = field(default_factory=list)  # to the results of its parts
+    n_done: int = 0  # parts
+
+
+def _task(folder: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function where names of files mean what they mean to who asked."""
+    with chdir(folder) if Path(folder).is_dir() else nullcontext():
+        return attempt(name, lambda: function(*arguments))
+
+
+def _join(join: Callable[[Iterable[Any]], object], *results: Any) -> None:
+    join(successes(results))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,133 @@
+"""Prediction over many files, and models as functions of batches for Ray Data, Dask and Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from trellis._support.arguments import file_path
+from trellis._support.errors import ArgumentError
+from trellis.corpus.read import is_table
+from trellis.tasks.model import load
+
+COMMAND = "trellis.interfaces.cli.bulk"  # above this layer, and imported by name
+
+
+def predict_files(
+    model: str | os.PathLike[str],
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    ray: str | None = None,
+    timeout: float | None = None,
+    **options: Any,
+) -> list[str]:
+    """Predict many files, each into a file of the same name: ``trellis predict FILES --output FOLDER`` in Python.
+
+    Every output is there whole or not at all, and has the same bytes for any number of workers. Files whose output is
+    there already are skipped. A file with an error does not keep the others from being done.
+
+    Parameters
+    ----------
+    model
+        The file of a model. Workers map it into memory, so it must not be changed in place.
+    files
+        A file, a pattern such as ``"in/*.parquet"``, or a list of these.
+    output
+        The folder of the outputs; it is made if it is not there.
+    workers
+        Number of workers of Ray, one core each (default: this process alone, with all cores).
+    ray
+        The address of a cluster of Ray (default: Ray on this machine).
+    timeout
+        Seconds without any task that ends, after which it is an error (default: 3600).
+    options
+        Options of ``trellis predict`` with ``_`` for ``-``: ``decode="posterior"``, ``json=True``, ``threads=1``.
+
+    Returns
+    -------
+    list of str
+        The outputs, in the order of the files.
+
+    Raises
+    ------
+    TrellisError
+        The first error, when all other files are done; further ones are its notes.
+    """
+    given = [files] if isinstance(files, str | os.PathLike) else files
+    named = {"workers": workers, "ray": ray, "timeout": timeout, **options}
+    words = [
+        f"--{name.replace('_', '-')}{'' if value is True else f'={value}'}" for name, value in named.items() if value
+    ]
+    paths = [file_path("files", name) for name in given]
+    outputs: list[str] = import_module(COMMAND).outputs_of(
+        [f"--model={file_path('model', model)}", f"--output={file_path('output', output)}/", *words, "--", *paths]
+    )
+    return outputs
+
+
+class TagBatches:
+    """A model as a function of tables: the same tables with its predictions. Get one from ``tag_batches``."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: str) -> None:
+        self.model = model  # the name of its file: all that is pickled
+
+    def __call__(self, batches: Any) -> Any:
+        """A pyarrow table, a record batch or a pandas frame with its new columns; or an iterator over those of one."""
+        if is_table(batches):
+            return self._predicted(batches)
+        if isinstance(batches, Iterator):
+            return map(self._predicted, batches)
+        raise ArgumentError(f"tag_batches takes tables, or an iterator of them, not {type(batches).__name__}")
+
+    def _predicted(self, batch: Any) -> Any:
+        import pyarrow as pa
+
+        from trellis.corpus.tables import predicted_columns, with_columns
+
+        model = mapped(self.model)
+        known = getattr(model, "training_file", None)
+        new = predicted_columns(batch, partial(model.predict_corpus, n_threads=1), known and known.inputs)
+        if isinstance(batch, pa.RecordBatch):
+            table = with_columns(pa.Table.from_batches([batch]), new).combine_chunks()
+            return next(iter(table.to_batches()), pa.RecordBatch.from_pylist([], table.schema))
+        if isinstance(batch, pa.Table):
+            return with_columns(batch, new)
+        return batch.assign(**new.to_pydict())
+
+
+def tag_batches(model: str | os.PathLike[str]) -> TagBatches:
+    """A model of any task as a function for engines that send tables to workers.
+
+    It gives back each table with the model's columns, and all others as they are: for ``map_batches`` of Ray Data with
+    ``batch_format="pyarrow"``, ``map_partitions`` of Dask and ``mapInArrow`` of Spark. A row is a sentence, cells are
+    lists of strings. Only the name of the file is sent; every process loads it once, and uses one thread.
+
+    Parameters
+    ----------
+    model
+        The file of a model, under a name that all machines know. It is mapped into memory: never change it in place.
+    """
+    path = os.path.abspath(file_path("model", model))  # noqa: PTH100 (resolve would follow links)
+    mapped(path)  # an error now rather than on all workers
+    return TagBatches(path)
+
+
+def mapped(path: str, scheme: str | None = None) -> Any:
+    """The model of a file, under a scheme if one is named; loaded once per process, and again when it was replaced."""
+    place = Path(path)
+    status = place.stat() if place.is_file() else None
+    return _loaded(path, scheme, status and (status.st_mtime_ns, status.st_size, status.st_ino))
+
+
+@lru_cache(maxsize=2)  # a parser and its tagger
+def _loaded(path: str, scheme: str | None, stamp: tuple[int, int, int] | None) -> Any:
+    model: Any = load(path, copy=False)
+    return model if scheme is None else model.constrained(scheme)

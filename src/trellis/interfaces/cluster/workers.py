@@ -1,0 +1,55 @@
+"""Jobs that do not depend on one another, and what runs them: this process, or workers of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from trellis._support.errors import CorpusError, TrellisError, file_reason
+
+
+class Job(NamedTuple):
+    """The work on one file. Its functions can be pickled: they hold names of files and options, never arrays."""
+
+    name: str  # the file, for messages
+    parts: Sequence[Callable[[], Any]]  # may run at the same time
+    join: Callable[[Iterable[Any]], object]  # writes the output from what the parts return, in their order
+
+
+class Workers(Protocol):
+    """What runs jobs."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
+        """Every job once it is done, in any order, and the error that it ended with."""
+        ...
+
+
+class ThisProcess:
+    """The workers that are none: one job after the other, here."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
+        """Every job once it is done."""
+        for job in jobs:
+            error = attempt(job.name, lambda job=job: job.join(part() for part in job.parts))  # type: ignore[misc]
+            yield job, error if isinstance(error, TrellisError) else None
+
+
+def attempt(name: str, work: Callable[[], Any]) -> Any:
+    """What the work returns; an error that the user can correct is returned, not raised."""
+    try:
+        return work()
+    except TrellisError as error:
+        return error
+    except OSError as error:
+        shown, why = file_reason(error.filename or name, error)
+        return CorpusError(shown, None, why)
+    except MemoryError:
+        return CorpusError(name, None, "not enough memory; cut the file into smaller ones")
+
+
+def successes(results: Iterable[Any]) -> Iterator[Any]:
+    """The results; the first that is an error is raised."""
+    for result in results:
+        if isinstance(result, TrellisError):
+            raise result
+        yield result
