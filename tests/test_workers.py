@@ -62,3 +62,66 @@ def test_workers_give_the_bytes_of_one_process(name: str, large: trellis.Corpus,
     for n in (1, 2, 3, 9):
         one, several = both(large, paths, WorkersHere(n), learner=LEARNERS[name], features=FEATURES[:2])
         assert several == one
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"features": "default"},
+        {"features": trellis.Features("default", min_count=2)},
+        {"features": trellis.Features(FEATURES, pairs="all")},
+        {"order": 2},
+        {"order": 0, "features": FEATURES[:3]},
+        {"labels": trellis.Labels(weights={"L0": 3.0})},
+        {"dev": random_corpus(4, 20), "patience": 2},
+    ],
+)
+def test_options(more: dict[str, Any], large: trellis.Corpus, tmp_path: Path) -> None:
+    one, several = both(large, files_of(large, tmp_path, 20, 90, 150), WorkersHere(3), **more)
+    assert several == one
+
+
+def test_keys_too_long_for_63_bits(large: trellis.Corpus, tmp_path: Path) -> None:
+    """Whose first parts are numbered apart, by each worker in its own way."""
+    looks = " & ".join(f"word[{i}]" for i in range(-6, 7))
+    features = [looks, f"{looks} & rare_suffix(word[0], 1)"]
+    one, several = both(large, files_of(large, tmp_path, 20, 90, 150), WorkersHere(3), features=features)
+    assert several == one
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"learner": trellis.MIRA()}, "MIRA with these parameters is not trained on workers"),
+        ({"learner": trellis.CRF(solver="adagrad")}, "CRF with these parameters is not trained on workers"),
+        ({"order": 3}, "an order above 2 has no place beside workers"),
+        ({"search": trellis.Search(tag_dictionary=True)}, "a tag dictionary has no place beside workers"),
+        ({"segments": True, "features": FEATURES[:3]}, "segments has no place beside workers"),
+        ({"features": ["word[0]", "label[-2..-1] & pos[0]"]}, "a template of several labels has no place"),
+        ({"workers": 0}, "workers must be a number of processes"),
+    ],
+)
+def test_what_workers_cannot_do(more: dict[str, Any], said: str, tmp_path: Path) -> None:
+    corpus = random_corpus(3, 20)
+    corpus = corpus.take(np.flatnonzero(np.diff(corpus.starts)))
+    paths = files_of(corpus, tmp_path, 5)
+    with pytest.raises(trellis.LearnerError, match=said):
+        both(corpus, paths, **{"workers": WorkersHere(2), **more})
+
+
+def test_workers_read_files(tmp_path: Path) -> None:
+    corpus = random_corpus(3, 20)
+    for source in (corpus, trellis.stream(lambda: [corpus])):
+        with pytest.raises(
+            trellis.LearnerError, match=r"workers read files of their own; train on trellis.stream of files"
+        ):
+            trellis.train(source, target="label", learner=trellis.CRF(), workers=WorkersHere(2))
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x X A\n\n" * 5)
+    (tmp_path / "b.txt").write_text("x X A\n\nx X\n")
+    stream = trellis.stream([tmp_path / "a.txt", tmp_path / "b.txt"], columns="word,pos,label")
+    with pytest.raises(trellis.CorpusError, match=r"b.txt:3: 2 fields"):
+        trellis.train(stream, learner=trellis.CRF(), workers=WorkersHere(2), features=["word[0]"])

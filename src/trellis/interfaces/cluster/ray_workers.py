@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,16 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, TrellisError
+from trellis.interfaces.cluster.ray_actors import ClusterError, RayActors, first_line
 from trellis.interfaces.cluster.workers import Job, attempt, successes
 
 START_SECONDS = 120.0  # for Ray to start, or to answer at an address
 STOP_SECONDS = 30.0
 TASK_SECONDS = 3600.0  # without any task that ends
 RETRIES = 3  # of a task whose worker died
-
-
-class ClusterError(TrellisError):
-    """Workers that do not start, do not answer or died; which, and at what."""
 
 
 @contextmanager
@@ -35,7 +32,11 @@ def connect(address: str | None, n_workers: int, seconds: float = TASK_SECONDS) 
     """
     ray = imported()
     with nullcontext() if ray.is_initialized() else started(ray, address, n_workers):
-        yield RayWorkers(ray, n_workers, seconds)
+        workers = RayWorkers(ray, n_workers, seconds)
+        try:
+            yield workers
+        finally:
+            workers.end()
 
 
 def imported() -> Any:
@@ -73,7 +74,7 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
         if not ready.wait(START_SECONDS):
             raise ClusterError(f"Ray on {place} did not answer in {START_SECONDS:g} seconds; see ray status")
         if errors:
-            raise ClusterError(f"Ray on {place}: {_first_line(errors[0])}")
+            raise ClusterError(f"Ray on {place}: {first_line(errors[0])}")
         if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(signal.SIGTERM)):
             signal.signal(signal.SIGTERM, handler)  # in the place of Ray's, which prints a trace of native code
         yield
@@ -87,7 +88,23 @@ class RayWorkers:
 
     def __init__(self, ray: Any, n_workers: int, seconds: float) -> None:
         self._ray, self._n_workers, self._seconds = ray, n_workers, seconds
+        self._actors: list[RayActors] = []
         self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_task)
+
+    @property
+    def n_workers(self) -> int:
+        """How many there are."""
+        return self._n_workers
+
+    def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> RayActors:
+        """One object per entry of ``arguments``, made by ``make(*entry)`` in a worker."""
+        self._actors.append(RayActors(self._ray, make, arguments, self._seconds))
+        return self._actors[-1]
+
+    def end(self) -> None:
+        """End the actors."""
+        for actors in self._actors:
+            actors.end()
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
         """Every job once it is done. What parts return goes from worker to worker, never through this process."""
@@ -140,9 +157,7 @@ class RayWorkers:
         except errors.RayTaskError:  # a mistake of ours, with its traceback
             raise
         except errors.RayError as error:
-            return ClusterError(
-                f"{name}: no worker could do it, {RETRIES + 1} died or were lost ({_first_line(error)})"
-            )
+            return ClusterError(f"{name}: no worker could do it, {RETRIES + 1} died or were lost ({first_line(error)})")
         return result if isinstance(result, TrellisError) else None
 
 
@@ -163,7 +178,3 @@ def _task(folder: str, name: str, function: Callable[..., Any], *arguments: Any)
 
 def _join(join: Callable[[Iterable[Any]], object], *results: Any) -> None:
     join(successes(results))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,167 @@
+"""Actors of Ray for training: objects in workers, calls with a time limit, sums by a tree of adders.
+
+An actor that dies, or takes too long, is made anew on a free core, and its calls of ``prepare`` are repeated: what it
+gives depends on its files and arguments alone, so that nobody sees the difference.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trellis._support.errors import TrellisError
+from trellis.interfaces.cluster.workers import attempt
+from trellis.learning.workers import added
+
+RESTARTS = 5  # of all actors together per call, before a training gives up
+SLOW, LEAST_SECONDS = 8.0, 60.0  # an actor that takes so many times the median, and at least so long, is replaced
+
+
+class ClusterError(TrellisError):
+    """Workers that do not start, do not answer or died; which, and at what."""
+
+
+class _Actor:
+    """An object in a process of Ray, called by the names of its methods."""
+
+    def __init__(self, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.object = make(*arguments)
+
+    def call(self, name: str, method: str, *arguments: Any) -> tuple[TrellisError | None, Any]:
+        """An error that the user can correct, or None, and what the method gives."""
+        result = attempt(name, lambda: getattr(self.object, method)(*arguments))
+        return (result, None) if isinstance(result, TrellisError) else (None, result)
+
+
+def _added(*results: Any) -> Any:
+    return added(results)
+
+
+class RayActors:
+    """One actor per entry of ``arguments``."""
+
+    def __init__(
+        self, ray: Any, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], seconds: float
+    ) -> None:
+        self._ray, self._make, self._arguments, self._seconds = ray, make, arguments, seconds
+        self._kind = ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(_Actor)
+        self._add = ray.remote(num_cpus=0, max_retries=3)(_added)
+        self.n = len(arguments)
+        self._prepared: list[list[tuple[str, tuple[Any, ...]]]] = [[] for _ in arguments]  # calls to repeat
+        self._actors = [self._made(i) for i in range(self.n)]
+
+    def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a method of each object gives, called with its own arguments; it is repeated where one is made anew."""
+        kept = {id(one): self._ray.put(one) for own in arguments for one in own}  # what several share is sent once
+        stored = [tuple(kept[id(one)] for one in own) for own in arguments]
+        results: list[Any] = self._gathered(method, stored, list)
+        for i, own in enumerate(stored):
+            self._prepared[i].append((method, own))
+        return results
+
+    def sum(self, method: str, *arguments: Any) -> Any:
+        """The sum of what a method of all objects gives, by two levels of adders where there are many."""
+
+        def by_groups(refs: list[Any]) -> list[Any]:
+            width = math.ceil(math.sqrt(len(refs)))
+            if len(refs) < 4:
+                return refs
+            return [self._add.remote(*refs[i : i + width]) for i in range(0, len(refs), width)]
+
+        return added(self._gathered(method, self._shared(arguments), by_groups))
+
+    def most(self, method: str, *arguments: Any) -> float:
+        """The largest of what a method of all objects gives."""
+        return float(max(self._gathered(method, self._shared(arguments), list)))
+
+    def end(self) -> None:
+        """Leave the cores to others."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+
+    def _shared(self, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Arguments that all objects get; arrays are sent once to each machine."""
+        return [tuple(self._ray.put(one) if hasattr(one, "nbytes") else one for one in arguments)] * self.n
+
+    def _gathered(
+        self, method: str, arguments: Sequence[tuple[Any, ...]], combine: Callable[[list[Any]], list[Any]]
+    ) -> list[Any]:
+        """What comes of references to all results, which are asked for again where a machine took them with it."""
+        for last in (False, False, True):
+            refs = self._all(method, arguments)
+            try:
+                found: list[Any] = self._ray.get(combine(refs), timeout=self._seconds)
+            except self._ray.exceptions.RayError as error:
+                if last:
+                    raise ClusterError(f"results of {method!r} were lost: {first_line(error)}") from None
+            else:
+                return found
+        raise AssertionError
+
+    def _all(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """References to what a method of all objects gives, all of which is there."""
+        begun, restarts = time.monotonic(), 0
+        calls = {i: self._call(i, method, arguments[i]) for i in range(self.n)}
+        done, seconds = dict[int, Any](), list[float]()
+        while len(done) < self.n:
+            waiting = {calls[i][0]: i for i in range(self.n) if i not in done}
+            spent = time.monotonic() - begun
+            limit = self._seconds - spent
+            if 2 * len(done) > self.n:  # so quick are the others: how long is too long?
+                slow = max(LEAST_SECONDS, SLOW * sorted(seconds)[len(seconds) // 2])
+                limit = min(limit, slow - spent % slow)
+            ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)
+            if not ready and time.monotonic() - begun >= self._seconds:
+                names = ", ".join(self._name(i) for i in waiting.values())
+                why = "look for free cores with ray status, or wait longer with timeout="
+                raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {why}")
+            lost = {} if ready else dict.fromkeys(waiting.values(), "far slower than the others")
+            for ref in ready:
+                i = waiting[ref]
+                if (reason := self._lost(ref)) is not None:
+                    lost[i] = reason
+                    continue
+                done[i] = calls[i][1]
+                seconds.append(time.monotonic() - begun)
+            for i, reason in lost.items():
+                restarts += 1
+                if restarts > RESTARTS * self.n:
+                    raise ClusterError(f"{self._name(i)}: its process was lost again and again ({reason})")
+                self._renew(i)
+                calls[i] = self._call(i, method, arguments[i])
+        return [done[i] for i in range(self.n)]
+
+    def _lost(self, ref: Any) -> str | None:
+        """Why an actor is lost; None where it answered. An error that the user can correct is raised."""
+        try:
+            error = self._ray.get(ref, timeout=self._seconds)
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError) as lost:
+            return first_line(lost)
+        if error is not None:
+            raise error
+        return None
+
+    def _call(self, i: int, method: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        """References to the error and to the result."""
+        error, result = self._actors[i].call.options(num_returns=2).remote(self._name(i), method, *arguments)
+        return error, result
+
+    def _renew(self, i: int) -> None:
+        """Another actor in the place of one, with all that it was prepared with."""
+        self._ray.kill(self._actors[i])
+        self._actors[i] = self._made(i)
+        for method, arguments in self._prepared[i]:
+            self._call(i, method, arguments)  # an actor answers in the order of its calls
+
+    def _made(self, i: int) -> Any:
+        return self._kind.options(name="").remote(self._make, self._arguments[i])
+
+    def _name(self, i: int) -> str:
+        return f"worker {i + 1} of {self.n}"
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first."""
+    return str(error).strip().partition("\n")[0]
