@@ -111,7 +111,7 @@ void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_
   std::iota(w.labels.begin(), w.labels.end(), 0);
   ListedLabels labels{w.labels.data(), chain.n_labels};
   if (!bounded && chain.allowed) labels = labels_of(*chain.allowed, t);
-  w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
+  w.scores_at.visit(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
     for (std::size_t from = first; from < last; ++from) {
       const std::uint32_t state = w.states[from];
       const Real alpha = w.alpha[from];

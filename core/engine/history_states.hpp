@@ -78,7 +78,7 @@ struct HistoryStates {
   void each_step(std::size_t t, std::span<const std::uint32_t> states, const Labels& labels, From may_come_from, Visit visit) {
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     for (const std::uint32_t state : states) table.place[table.states[state]] = static_cast<std::int32_t>(state);
-    table.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) {
+    table.scores_at.visit(*chain.ngrams, t, [&](const auto& score) {
       for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
         const std::size_t y = ngrams.label(table.states[from]);
         if (!may_come_from(y)) continue;

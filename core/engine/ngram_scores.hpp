@@ -36,16 +36,16 @@ struct TotalScores {
   TRELLIS_INLINE Real operator()(std::uint32_t node) const { return totals[node]; }
 };
 // ... or joined on the way, with what they give at this token (`added`, [n_nodes], or null).
-template <class S, class Real>
+template <class Real>
 struct JoinedScores {
   const Ngrams& ngrams;
   const Real* scores;
   const Real* added;
-  Real own(std::uint32_t node) const { return added ? S::times(scores[node], added[node]) : scores[node]; }
+  Real own(std::uint32_t node) const { return added ? scores[node] + added[node] : scores[node]; }
   Real operator()(std::uint32_t node) const {
     const std::size_t length = ngrams.length(node);
-    if (length <= kScored) return length < kScored ? S::template one<Real> : own(node);
-    return S::times((*this)(ngrams.shorter(node)), own(node));
+    if (length <= kScored) return length < kScored ? 0 : own(node);
+    return (*this)(ngrams.shorter(node)) + own(node);
   }
 };
 
@@ -53,22 +53,20 @@ struct JoinedScores {
 template <class Real>
 class ScoresAt {
  public:
-  template <class S, class Work>
+  template <class Work>
   TRELLIS_INLINE void visit(const NgramScores<Real>& scores, std::size_t t, Work work) {
     const Ngrams& ngrams = *scores.ngrams;
     const TokenNgrams<Real>* own = scores.by_token;
     const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
     if (first == last && scores.totals) return work(TotalScores<Real>{scores.totals});
-    constexpr Real one = S::template one<Real>;  // of what has no score of its own at this token
-    if (first < last && (added_.size() < ngrams.size() || one_ != one)) added_.assign(ngrams.size(), one_ = one);
+    if (first < last && added_.size() < ngrams.size()) added_.resize(ngrams.size(), 0);
     for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
-    work(JoinedScores<S, Real>{ngrams, scores.scores, first < last ? added_.data() : nullptr});
-    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
+    work(JoinedScores<Real>{ngrams, scores.scores, first < last ? added_.data() : nullptr});
+    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = 0;
   }
 
  private:
-  std::vector<Real> added_;  // [n_nodes]: `one` between tokens
-  Real one_ = 0;
+  std::vector<Real> added_;  // [n_nodes]; 0 between tokens
 };
 
 // The total of an n-gram at token t, with what it gives there alone (history_best.cpp).
