@@ -59,6 +59,7 @@ double dot(std::span<const Entry> a, std::span<const Entry> b) {
   }
   return total;
 }
+inline double dot(const Changes& a, const Changes& b) { return dot(std::span(a), std::span(b)); }
 
 // A vector that is summed up: a small hash table that forgets all at once.
 class SparseSum {

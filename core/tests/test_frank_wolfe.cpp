@@ -305,7 +305,7 @@ TEST(sparse_vectors_merge_and_multiply) {
   }
   double product = 0;
   for (const auto& [key, by] : dense[0]) product += dense[1].count(key) ? by * dense[1][key] : 0;
-  CHECK(dot(std::span<const Change>(vectors[0]), std::span<const Change>(vectors[1])) == product);
+  CHECK(dot(vectors[0], vectors[1]) == product);
 }
 
 TEST(parts_of_a_path) {
