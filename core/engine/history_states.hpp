@@ -94,17 +94,6 @@ struct HistoryStates {
   }
 };
 
-// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels. Gives a score that some path has, or
-// minus infinity.
-template <class Real>
-Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
-// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
-template <class Real>
-void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least);
-// After that, fills work.ahead. Gives a score that some path has, or minus infinity.
-template <class Real>
-Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
-
 // The table of the states through which a path may score `least` or more, at each token of the `width` most promising of them. Gives the
 // most that paths through the others may score. After look_ahead, unless all states are asked for.
 inline constexpr std::size_t kAllStates = static_cast<std::size_t>(-1);

@@ -69,7 +69,7 @@ class ScoresAt {
   std::vector<Real> added_;  // [n_nodes]; 0 between tokens
 };
 
-// The total of an n-gram at token t, with what it gives there alone (history_best.cpp).
+// The total of an n-gram at token t, with what it gives there alone (history_states.cpp).
 template <class Real>
 Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node);
 
