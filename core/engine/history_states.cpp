@@ -422,35 +422,11 @@ std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, Histor
   return collect();
 }
 
-// The total of the longest n-gram with what it gives at its token.
-template <class Real>
-Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node) {
-  const Ngrams& ngrams = *scores.ngrams;
-  if (ngrams.length(node) < kScored) return 0;
-  Real own = scores.scores[node];
-  if (const TokenNgrams<Real>* at = scores.by_token)
-    for (std::size_t i = at->starts[t]; i < at->starts[t + 1]; ++i)
-      if (at->nodes[i] == node) own += at->scores[i];
-  return ngrams.length(node) == kScored ? own : ngram_total(scores, t, ngrams.shorter(node)) + own;
-}
-
-template <class Real>
-Real history_score(const ChainView<Real>& chain, const std::int32_t* path) {
-  Real total = 0;
-  each_ngram(*chain.ngrams->ngrams, path, chain.n_tokens, [&](std::size_t t, std::uint32_t node) {
-    const std::size_t y = t ? static_cast<std::size_t>(path[t - 1]) : chain.n_labels;
-    total = ((total + ngram_total(*chain.ngrams, t, node)) + chain.edge_at(t, y)[path[t]]) + chain.emit_at(t)[path[t]];
-  });
-  return chain.end && chain.n_tokens ? total + chain.end[path[chain.n_tokens - 1]] : total;
-}
-
 #define TRELLIS_INSTANCES(Real)                                                                                              \
   template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);                            \
   template Real best_history(const ChainView<Real>&, HistoryWorkspace<Real>&, std::int32_t*);                                \
   template std::size_t k_best_histories(const ChainView<Real>&, std::size_t, HistoryWorkspace<Real>&, BestListsScratch<Real>&, \
-                                        std::int32_t*, Real*);                                                               \
-  template Real ngram_total(const NgramScores<Real>&, std::size_t, std::uint32_t);                                           \
-  template Real history_score(const ChainView<Real>&, const std::int32_t*);
+                                        std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 #undef TRELLIS_INSTANCES
 
