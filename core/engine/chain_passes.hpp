@@ -86,21 +86,21 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
           for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
         }
       } else {
-        const auto leavers = labels_at(t - order), targets = labels_at(t);
-        const auto each_row = [&](auto reduce) TRELLIS_INLINE_LAMBDA {
+        const auto leavers = labels_at(t - order);
+        const auto row = [&](std::size_t j) TRELLIS_INLINE_LAMBDA {
           TRELLIS_ASSUME(t >= order);
-          for (std::size_t j = 0; j < middles.size(); ++j) reduce(row_at<S>(known, t, middles[j], here - size, here));
+          return row_at<S>(known, t, middles[j], here - size, here);
         };
-        // A set of a few labels is cheaper one by one than by vectors over all labels. Of rows that are one block all, it is
-        // asked once how long they are; others would be read twice.
-        if (!LabelsAt::kAll && targets.size() * kPadding <= known.stride)
-          each_row([&](const Row<Real>& row) TRELLIS_INLINE_LAMBDA { reduce_listed<S>(row, leavers, targets); });
-        else if (order == 1 || known.stride > kBlock)
-          each_row([&](const Row<Real>& row) TRELLIS_INLINE_LAMBDA { reduce_all<S>(row, leavers, known.stride); });
-        else
+        if (LabelsAt::kAll && order == 2 && known.stride <= kBlock)  // how long rows are is asked once
           each_block<Real>(known.stride, [&](auto n, std::size_t z) TRELLIS_INLINE_LAMBDA {
-            each_row([&](const Row<Real>& row) TRELLIS_INLINE_LAMBDA { reduce_block<S, n>(row, leavers, z); });
+            for (std::size_t j = 0; j < middles.size(); ++j) reduce_block<S, n>(row(j), leavers, z);
           });
+        else
+          for (std::size_t j = 0; j < middles.size(); ++j)
+            // A set of a few labels is cheaper one by one than by vectors over all labels.
+            if (const auto targets = labels_at(t); LabelsAt::kAll || targets.size() * kPadding > known.stride)
+              reduce_all<S>(row(j), leavers, known.stride);
+            else reduce_listed<S>(row(j), leavers, targets);
       }
       if (!after(t, here, middles.size())) return false;
     }
