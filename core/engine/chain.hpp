@@ -147,22 +147,4 @@ TRELLIS_INLINE void forbid_others(const ListedLabels& allowed, std::size_t n_lab
   }
 }
 
-template <class Real>
-Real history_score(const ChainView<Real>& chain, const std::int32_t* path);  // path_score of a chain with n-grams
-
-// score(path), added from left to right; 0 for an empty sentence.
-template <class Real>
-Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
-  if (chain.ngrams) return history_score(chain, path);
-  const std::size_t T = chain.n_tokens, null = chain.n_labels;
-  Real score = 0;
-  each_part(path, T, null, [&](const Part& part) {
-    if (chain.tri) score += chain.tri_at(part.x, part.y)[part.z];
-    score += chain.edge_at(part.token, part.y)[part.z];
-    score += chain.emit_at(part.token)[part.z];
-  });
-  if (chain.end && T) score += chain.end[path[T - 1]];
-  return score;
-}
-
 }  // namespace trellis

@@ -87,14 +87,20 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
         }
       } else {
         const auto leavers = labels_at(t - order);
-        for (std::size_t j = 0; j < middles.size(); ++j) {
+        const auto row = [&](std::size_t j) TRELLIS_INLINE_LAMBDA {
           TRELLIS_ASSUME(t >= order);
-          const Row<Real> row = row_at<S>(known, t, middles[j], here - size, here);
-          // A set of a few labels is cheaper one by one than by vectors over all labels.
-          if (const auto targets = labels_at(t); LabelsAt::kAll || targets.size() * kPadding > known.stride)
-            reduce_all<S>(row, leavers, known.stride);
-          else reduce_listed<S>(row, leavers, targets);
-        }
+          return row_at<S>(known, t, middles[j], here - size, here);
+        };
+        if (LabelsAt::kAll && order == 2 && known.stride <= kBlock)  // how long rows are is asked once
+          each_block<Real>(known.stride, [&](auto n, std::size_t z) TRELLIS_INLINE_LAMBDA {
+            for (std::size_t j = 0; j < middles.size(); ++j) reduce_block<S, n>(row(j), leavers, z);
+          });
+        else
+          for (std::size_t j = 0; j < middles.size(); ++j)
+            // A set of a few labels is cheaper one by one than by vectors over all labels.
+            if (const auto targets = labels_at(t); LabelsAt::kAll || targets.size() * kPadding > known.stride)
+              reduce_all<S>(row(j), leavers, known.stride);
+            else reduce_listed<S>(row(j), leavers, targets);
       }
       if (!after(t, here, middles.size())) return false;
     }

@@ -53,11 +53,8 @@ class NgramPlan {
       const std::uint32_t less = ngrams.shorter(g);
       shorter_grams.push_back(ngrams.length(less) == 2 ? pair_place(ngrams, less) : place[less]);
     }
-    longer_starts.assign(contexts.size() + 1, 0), longer.resize(n_long);
-    for (std::size_t i = 0; i < n_long; ++i) ++longer_starts[shorter[i] + 1];
-    for (std::size_t i = 0; i < contexts.size(); ++i) longer_starts[i + 1] += longer_starts[i];
-    std::vector<std::size_t> next = longer_starts;
-    for (std::uint32_t i = 0; i < n_long; ++i) longer[next[shorter[i]]++] = i;
+    longer.assign(contexts.size(), {});
+    for (std::uint32_t i = 0; i < n_long; ++i) longer[shorter[i]].push_back(i);
     pair_states.clear();
     for (std::uint32_t i = 0; i < n_long; ++i)
       if (ngrams.length(contexts[i]) == 2) pair_states.push_back({pair_place(ngrams, contexts[i]), i});
@@ -73,8 +70,7 @@ class NgramPlan {
   std::vector<std::uint32_t> number, place;   // [n_nodes] which context a node is; the place of an n-gram of three labels and more
   std::vector<std::uint16_t> last;            // [n_contexts] the last label of each
   std::vector<std::uint32_t> shorter;         // [n_contexts] the context without its first label; kNoPlace of one label
-  std::vector<std::size_t> longer_starts;     // [n_contexts + 1] and the contexts one label longer:
-  std::vector<std::uint32_t> longer;          // longer[longer_starts[c] .. longer_starts[c + 1])
+  std::vector<std::vector<std::uint32_t>> longer;  // [n_contexts] the contexts one label longer
   std::vector<std::size_t> starts;            // [n_contexts + 1] the n-grams of each context, of three labels and more:
   std::vector<std::uint32_t> nodes;           // [n_grams]
   std::vector<std::uint16_t> labels;          // [n_grams] the last label of each
@@ -111,12 +107,9 @@ class FlowPasses {
     set_flows(alpha);
     set_factors(chain, t);
     std::fill_n(to, p.contexts.size(), 0.0);
-    for (std::size_t i = 0; i < p.n_long; ++i) {
-      if (mass_[i] == 0) continue;
-      const double* pairs = pairs_.data() + p.last[i] * p.stride;
-      for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
-        to[p.targets[k]] += flows_[p.pair_size + k] * factors_[k] * pairs[p.labels[k]];
-    }
+    each_gram([&](std::size_t i, std::size_t k) TRELLIS_INLINE_LAMBDA {
+      to[p.targets[k]] += flows_[p.pair_size + k] * factors_[k] * pairs_[p.last[i] * p.stride + p.labels[k]];
+    });
     std::fill(arrived_.begin(), arrived_.end(), 0.0);
     double* products = values_.data();
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
@@ -173,13 +166,8 @@ class FlowPasses {
       for (std::size_t z = 0; z < p.stride; z += kLanes<double>)
         lanes_at(flows_.data() + y * p.stride + z) *= lanes(values_.data() + y * p.stride + z);
     });
-    for (std::size_t i = 0; i < p.n_long; ++i)
-      if (mass_[i] != 0)
-        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k) flows_[p.pair_size + k] *= values_[p.pair_size + k];
-    for (std::size_t i = 0; i < p.n_long; ++i)
-      if (mass_[i] != 0)
-        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
-          flows_[p.shorter_grams[k]] += flows_[p.pair_size + k];
+    each_gram([&](std::size_t, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.pair_size + k] *= values_[p.pair_size + k]; });
+    each_gram([&](std::size_t, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.shorter_grams[k]] += flows_[p.pair_size + k]; });
   }
   // After a step back, of the contexts that have a mass.
   bool has_mass(std::size_t context) const { return mass_[context] != 0; }
@@ -193,6 +181,12 @@ class FlowPasses {
   TRELLIS_INLINE void each_last(Visit visit) const {
     for (std::size_t y = 0; y <= plan_->n_labels; ++y)
       if (mass_[plan_->n_long + y] != 0) visit(y);
+  }
+  // Calls visit(i, k) for the n-grams k of every longer context i that has a mass, the longest first.
+  template <class Visit>
+  TRELLIS_INLINE void each_gram(Visit visit) const {
+    for (std::size_t i = 0; i < plan_->n_long; ++i)
+      for (std::size_t k = plan_->starts[i]; mass_[i] != 0 && k < plan_->starts[i + 1]; ++k) visit(i, k);
   }
 
   // pairs[y][z] = edge[y][z] · emit[z] of the y that have a mass; zero in the padding. Totals with what n-grams and their shorter
@@ -225,17 +219,11 @@ class FlowPasses {
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       std::fill_n(flows_.data() + y * p.stride, p.stride, mass_[p.n_long + y]);
     });
-    for (std::size_t i = 0; i < p.n_long; ++i)
-      if (mass_[i] != 0) std::fill(flows_.data() + p.pair_size + p.starts[i], flows_.data() + p.pair_size + p.starts[i + 1], mass_[i]);
-    for (std::size_t i = 0; i < p.n_long; ++i)
-      if (mass_[i] != 0)
-        for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k) flows_[p.shorter_grams[k]] -= mass_[i];
-    for (std::size_t i = 0; i < p.n_long; ++i) {
-      if (mass_[i] == 0) continue;
-      const double least = kCancelled * mass_[i];
-      for (std::size_t k = p.starts[i]; k < p.starts[i + 1]; ++k)
-        if (double& flow = flows_[p.pair_size + k]; flow < least) flow = sum_before(alpha, i, p.labels[k]);
-    }
+    each_gram([&](std::size_t i, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.pair_size + k] = mass_[i]; });
+    each_gram([&](std::size_t i, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.shorter_grams[k]] -= mass_[i]; });
+    each_gram([&](std::size_t i, std::size_t k) TRELLIS_INLINE_LAMBDA {
+      if (double& flow = flows_[p.pair_size + k]; flow < kCancelled * mass_[i]) flow = sum_before(alpha, i, p.labels[k]);
+    });
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
       const double least = kCancelled * mass_[p.n_long + y];
       double* row = flows_.data() + y * p.stride;
@@ -246,8 +234,8 @@ class FlowPasses {
   double sum_before(const double* alpha, std::size_t context, std::size_t z) const {
     const NgramPlan& p = *plan_;
     double sum = alpha[context];
-    for (std::size_t i = p.longer_starts[context]; i < p.longer_starts[context + 1]; ++i)
-      if (!p.has(p.longer[i], z)) sum += mass_[p.longer[i]];
+    for (const std::uint32_t d : p.longer[context])
+      if (!p.has(d, z)) sum += mass_[d];
     return sum;
   }
   // sum_z of the value of the longest n-gram of a context with z; all values of it and of shorter ones are there.

@@ -111,7 +111,7 @@ void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_
   std::iota(w.labels.begin(), w.labels.end(), 0);
   ListedLabels labels{w.labels.data(), chain.n_labels};
   if (!bounded && chain.allowed) labels = labels_of(*chain.allowed, t);
-  w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
+  w.scores_at.visit(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
     for (std::size_t from = first; from < last; ++from) {
       const std::uint32_t state = w.states[from];
       const Real alpha = w.alpha[from];
@@ -165,9 +165,8 @@ Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t
   return lost;
 }
 
-}  // namespace
-
-// The relaxed chain is one without n-grams, whose best prefixes are known by Viterbi; those of its mirror image are best suffixes.
+// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels: one without n-grams, whose best
+// prefixes are known by Viterbi; those of its mirror image are best suffixes. Gives a score that some path has, or minus infinity.
 template <class Real>
 Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
@@ -198,6 +197,7 @@ Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   return reached;
 }
 
+// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
 template <class Real>
 void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
@@ -231,7 +231,7 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
   }
 }
 
-// What may follow labels x, y at most:
+// After that, fills work.ahead with what may follow labels x, y at most; gives a score that some path has, or minus infinity.
 //   base_t[y][z] = (edge_t[y][z] + emit_t[z]) + ahead_t[y][z] + gains_t[y][z]
 //   ahead_{t-1}[x][y] = max_z most[x][y][z] + base_t[y][z]
 template <class Real>
@@ -298,6 +298,8 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   return reached;
 }
 
+}  // namespace
+
 template <class Real>
 Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
@@ -312,11 +314,119 @@ Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Re
   return lost;
 }
 
-#define TRELLIS_INSTANCES(Real)                                                                        \
-  template Real bound_labels(const ChainView<Real>&, HistoryWorkspace<Real>&);                         \
-  template void keep_pairs(const ChainView<Real>&, HistoryWorkspace<Real>&, Real);                     \
-  template Real look_ahead(const ChainView<Real>&, HistoryWorkspace<Real>&);                           \
-  template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);
+namespace {
+
+template <class Real>
+Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) {
+  Real best = kForbidden<Real>;
+  for (std::size_t s = work.state_starts[chain.n_tokens - 1]; s < work.states.size(); ++s)
+    best = std::max(best, end_score(chain, work.states[s], work.alpha[s]));
+  return best;
+}
+
+// The states that a beam keeps; where these leave no path, all of them.
+template <class Real>
+void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  keep_pairs(chain, work, kForbidden<Real>);
+  look_ahead(chain, work);
+  reach_states(chain, work, kForbidden<Real>, chain.ngrams->beam);
+  if (best_end(chain, work) == kForbidden<Real>) reach_all(chain, work);
+}
+
+// The states that the best paths may be in. First of a few states per
+// token: their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
+// goes no further: a path well above what was left out before it was narrowed is its best.
+template <class Real>
+void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
+  constexpr std::size_t kFewLabels = 64;  // whose pairs cost no more than finding out which of them to drop
+  Real reached = chain.allowed || chain.n_labels <= kFewLabels ? kForbidden<Real> : bound_labels(chain, work);
+  keep_pairs(chain, work, reached - work.slack);
+  reached = std::max(reached, look_ahead(chain, work));
+  if (reached == kForbidden<Real>) return reach_all(chain, work);
+  const std::size_t beam = chain.ngrams->beam;
+  const Real lost = reach_states(chain, work, reached - work.slack, beam ? beam : work.few), best = best_end(chain, work);
+  if (beam && !(best > reached - work.slack / 2)) reach_beam(chain, work);
+  const Real least = std::max(reached, best) - work.slack;
+  if (!beam && lost >= least) reach_states(chain, work, least, kAllStates);
+}
+
+// About how much less than the best path the k-th best scores: the k-th least sum of some of what labels at single tokens cost, which
+// it would be if tokens were independent. Sums come in order: the next ones after one whose last and greatest term is number i have
+// number i + 1 as well, or in its place.
+template <class Real>
+Real guess_gap(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t k) {
+  std::vector<Real>& costs = work.costs;
+  costs.clear();
+  for (std::size_t t = 0; t < chain.n_tokens; ++t) {
+    const Real *before = work.best.data() + t * chain.stride, *after = work.best.data() + (2 * chain.n_tokens - 1 - t) * chain.stride;
+    const auto through = [&](std::size_t z) { return before[z] + (after[z] - chain.emit_at(t)[z]); };
+    const auto best = static_cast<std::size_t>(work.path[t]);
+    for (std::size_t z = 0; z < chain.n_labels; ++z)
+      if (z != best && through(z) > kForbidden<Real>) costs.push_back(std::max(through(best) - through(z), Real(0)));
+  }
+  std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(std::min(costs.size(), k)), costs.end());
+  auto& open = work.ranked;
+  open.clear();
+  if (!costs.empty()) open.emplace_back(-costs[0], 0);
+  for (std::size_t rank = 2; rank < k && !open.empty(); ++rank) {
+    const auto [sum, i] = open.front();
+    std::pop_heap(open.begin(), open.end());
+    open.pop_back();
+    for (const Real less : {Real(0), i + 1 < costs.size() ? costs[i] : Real(0)}) {
+      if (i + 1 == costs.size()) break;
+      open.emplace_back(sum + less - costs[i + 1], i + 1);
+      std::push_heap(open.begin(), open.end());
+    }
+  }
+  return open.empty() ? -kForbidden<Real> : -open.front().first;
+}
+
+}  // namespace
+
+template <class Real>
+Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path) {
+  if (chain.n_tokens == 0) return 0;
+  work.slack = 0;
+  if (chain.ngrams->relaxed.pairs) reach_best(chain, work);
+  else reach_all(chain, work);
+  return StatePaths(HistoryStates<Real>{chain, work}).best(path);
+}
+
+// Of the states by which paths may score a guess less than the best one: are there k paths as good, no other is among the k best. Else
+// the guess was too low. Those of a beam are among its states.
+template <class Real>
+std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
+                             BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
+  const auto collect = [&] { return StatePaths(HistoryStates<Real>{chain, work}).k_best(k, lists, paths, scores); };
+  work.slack = 0;
+  if (chain.ngrams->relaxed.pairs) {
+    Real reached = chain.allowed ? kForbidden<Real> : bound_labels(chain, work);
+    if (chain.ngrams->beam) {
+      reach_beam(chain, work);
+      return collect();
+    }
+    constexpr Real kMore = 1.2, kWider = 1.3;  // than the guess, which is some 10% too low on average; in the next round
+    Real gap = chain.allowed ? work.last_gap : std::max(kMore * guess_gap(chain, work, k), work.slack);
+    for (int round = 0; round < 16 && gap < -kForbidden<Real>; ++round, gap *= kWider) {
+      keep_pairs(chain, work, reached - work.slack - gap);
+      reached = std::max(reached, look_ahead(chain, work));
+      if (reached == kForbidden<Real>) break;
+      const Real least = reached - work.slack - gap;
+      reach_states(chain, work, least, kAllStates);
+      if (collect() < k || scores[k - 1] < least + work.slack) continue;
+      work.last_gap = std::max(scores[0] - scores[k - 1], work.slack);
+      return k;
+    }
+  }
+  reach_all(chain, work);
+  return collect();
+}
+
+#define TRELLIS_INSTANCES(Real)                                                                                              \
+  template Real reach_states(const ChainView<Real>&, HistoryWorkspace<Real>&, Real, std::size_t);                            \
+  template Real best_history(const ChainView<Real>&, HistoryWorkspace<Real>&, std::int32_t*);                                \
+  template std::size_t k_best_histories(const ChainView<Real>&, std::size_t, HistoryWorkspace<Real>&, BestListsScratch<Real>&, \
+                                        std::int32_t*, Real*);
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 #undef TRELLIS_INSTANCES
 

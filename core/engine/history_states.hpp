@@ -78,7 +78,7 @@ struct HistoryStates {
   void each_step(std::size_t t, std::span<const std::uint32_t> states, const Labels& labels, From may_come_from, Visit visit) {
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     for (const std::uint32_t state : states) table.place[table.states[state]] = static_cast<std::int32_t>(state);
-    table.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) {
+    table.scores_at.visit(*chain.ngrams, t, [&](const auto& score) {
       for (std::size_t from = table.first_before(t); from < table.state_starts[t]; ++from) {
         const std::size_t y = ngrams.label(table.states[from]);
         if (!may_come_from(y)) continue;
@@ -93,17 +93,6 @@ struct HistoryStates {
     for (const std::uint32_t state : states) table.place[table.states[state]] = -1;
   }
 };
-
-// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels. Gives a score that some path has, or
-// minus infinity.
-template <class Real>
-Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
-// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
-template <class Real>
-void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least);
-// After that, fills work.ahead. Gives a score that some path has, or minus infinity.
-template <class Real>
-Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work);
 
 // The table of the states through which a path may score `least` or more, at each token of the `width` most promising of them. Gives the
 // most that paths through the others may score. After look_ahead, unless all states are asked for.

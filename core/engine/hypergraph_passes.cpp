@@ -1,23 +1,11 @@
 #include "engine/hypergraph_passes.hpp"
 
 namespace trellis {
-namespace {
 
-TRELLIS_CLONES void best_inside(const HypergraphView& graph, const double* scores, std::vector<double>& terms, double* in) {
-  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
-                 [&](std::size_t, std::size_t n) TRELLIS_INLINE_LAMBDA { return grow(terms, n); }, in);
-}
-TRELLIS_CLONES void log_inside(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work, double* in) {
-  work.shares.resize(graph.n_edges);
-  inside<LogSumOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
-                   [&](std::size_t e, std::size_t) TRELLIS_INLINE_LAMBDA { return work.shares.data() + e; }, in);
-}
-
-}  // namespace
-
-double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
+TRELLIS_CLONES double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
   work.in.resize(graph.n_nodes);
-  best_inside(graph, scores, work.terms, work.in.data());
+  inside<BestOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
+                 [&](std::size_t, std::size_t n) TRELLIS_INLINE_LAMBDA { return grow(work.terms, n); }, work.in.data());
   return work.in.data();
 }
 
@@ -44,9 +32,10 @@ double best_derivation(const HypergraphView& graph, const double* scores, Hyperg
   return in[graph.goal];
 }
 
-double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
-  work.in.resize(graph.n_nodes);
-  log_inside(graph, scores, work, work.in.data());
+TRELLIS_CLONES double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work) {
+  work.in.resize(graph.n_nodes), work.shares.resize(graph.n_edges);
+  inside<LogSumOf>(graph, [&](std::size_t e) TRELLIS_INLINE_LAMBDA { return scores[e]; },
+                   [&](std::size_t e, std::size_t) TRELLIS_INLINE_LAMBDA { return work.shares.data() + e; }, work.in.data());
   return work.in[graph.goal];
 }
 

@@ -36,7 +36,7 @@ void lay_out(const ChainView<Real>& chain, StateTable<Real>& w, std::size_t long
   for (std::size_t t = 0; t < chain.n_tokens; ++t) {
     const std::int32_t set = chain.allowed->set_of_token[t];
     w.next.assign(1, static_cast<std::uint32_t>(w.states.size()));
-    w.scores_at.template visit<MaxPlus>(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
+    w.scores_at.visit(*chain.ngrams, t, [&](const auto& score) TRELLIS_INLINE_LAMBDA {
       const std::int64_t first_arc = lattice.in_starts[lattice.starts[set]];
       for (std::int64_t v = lattice.starts[set]; v < lattice.starts[set + 1]; ++v) {
         const auto z = static_cast<std::size_t>(lattice.labels[v]);

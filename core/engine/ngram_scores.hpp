@@ -29,51 +29,45 @@ struct NgramScores {
   std::size_t beam = 0;                         // states per token that best paths are looked for in; 0: all
 };
 
-// The total of an n-gram, from a table ...
+// The total of an n-gram, joined on the way, with what added(node) says that they give beside.
+template <class Real, class Added>
+Real joined_score(const NgramScores<Real>& scores, std::uint32_t node, const Added& added) {
+  const std::size_t length = scores.ngrams->length(node);
+  if (length < kScored) return 0;
+  const Real own = scores.scores[node] + added(node);
+  return length == kScored ? own : joined_score(scores, scores.ngrams->shorter(node), added) + own;
+}
+
+// The total of an n-gram at token t, with what it gives there alone.
 template <class Real>
-struct TotalScores {
-  const Real* totals;
-  TRELLIS_INLINE Real operator()(std::uint32_t node) const { return totals[node]; }
-};
-// ... or joined on the way, with what they give at this token (`added`, [n_nodes], or null).
-template <class S, class Real>
-struct JoinedScores {
-  const Ngrams& ngrams;
-  const Real* scores;
-  const Real* added;
-  Real own(std::uint32_t node) const { return added ? S::times(scores[node], added[node]) : scores[node]; }
-  Real operator()(std::uint32_t node) const {
-    const std::size_t length = ngrams.length(node);
-    if (length <= kScored) return length < kScored ? S::template one<Real> : own(node);
-    return S::times((*this)(ngrams.shorter(node)), own(node));
-  }
-};
+Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node) {
+  return joined_score(scores, node, [&, at = scores.by_token](std::uint32_t g) {
+    Real sum = 0;
+    for (std::size_t i = at ? at->starts[t] : 0; at && i < at->starts[t + 1]; ++i) sum += at->nodes[i] == g ? at->scores[i] : 0;
+    return sum;
+  });
+}
 
 // Calls work(score) with the totals of n-grams at a token; the scratch of one thread.
 template <class Real>
 class ScoresAt {
  public:
-  template <class S, class Work>
+  template <class Work>
   TRELLIS_INLINE void visit(const NgramScores<Real>& scores, std::size_t t, Work work) {
-    const Ngrams& ngrams = *scores.ngrams;
     const TokenNgrams<Real>* own = scores.by_token;
     const std::size_t first = own ? own->starts[t] : 0, last = own ? own->starts[t + 1] : 0;
-    if (first == last && scores.totals) return work(TotalScores<Real>{scores.totals});
-    constexpr Real one = S::template one<Real>;  // of what has no score of its own at this token
-    if (first < last && (added_.size() < ngrams.size() || one_ != one)) added_.assign(ngrams.size(), one_ = one);
+    if (first == last && scores.totals)
+      return work([totals = scores.totals](std::uint32_t node) TRELLIS_INLINE_LAMBDA { return totals[node]; });
+    if (first < last && added_.size() < scores.ngrams->size()) added_.resize(scores.ngrams->size(), 0);
     for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = own->scores[i];
-    work(JoinedScores<S, Real>{ngrams, scores.scores, first < last ? added_.data() : nullptr});
-    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = one;
+    const auto added = [at = first < last ? added_.data() : nullptr](std::uint32_t node) { return at ? at[node] : 0; };
+    work([&](std::uint32_t node) { return joined_score(scores, node, added); });
+    for (std::size_t i = first; i < last; ++i) added_[own->nodes[i]] = 0;
   }
 
  private:
-  std::vector<Real> added_;  // [n_nodes]: `one` between tokens
-  Real one_ = 0;
+  std::vector<Real> added_;  // [n_nodes]; 0 between tokens
 };
-
-// The total of an n-gram at token t, with what it gives there alone (history_best.cpp).
-template <class Real>
-Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node);
 
 // totals[g] = totals[shorter of g] · scores[g]; shorter ones stand before.
 template <class S, class Real>
@@ -97,6 +91,21 @@ void each_ngram(const Ngrams& ngrams, const std::int32_t* path, std::size_t n, V
     visit(t, node);
     state = ngrams.state(node);
   }
+}
+
+// score(path), added from left to right; 0 for an empty sentence.
+template <class Real>
+Real path_score(const ChainView<Real>& chain, const std::int32_t* path) {
+  Real score = 0;
+  std::uint32_t node = chain.ngrams ? chain.ngrams->ngrams->null() : 0;
+  each_part(path, chain.n_tokens, chain.n_labels, [&](const Part& part) {
+    if (chain.ngrams) node = chain.ngrams->ngrams->longest(chain.ngrams->ngrams->state(node), part.z);
+    if (chain.ngrams) score += ngram_total(*chain.ngrams, part.token, node);
+    if (chain.tri) score += chain.tri_at(part.x, part.y)[part.z];
+    score += chain.edge_at(part.token, part.y)[part.z];
+    score += chain.emit_at(part.token)[part.z];
+  });
+  return chain.end && chain.n_tokens ? score + chain.end[path[chain.n_tokens - 1]] : score;
 }
 
 }  // namespace trellis

@@ -3,13 +3,9 @@
 #include <stdexcept>
 
 namespace trellis {
-namespace {
-
-constexpr std::size_t kMostEdges = std::size_t(1) << 27;
-
-}  // namespace
 
 bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
+  constexpr std::size_t kMostEdges = std::size_t(1) << 27;
   n_ = words.n_words();
   const std::size_t n_symbols = grammar_.n_symbols();
   all_edges_.clear(), all_starts_.assign(1, 0), all_tails_.clear();

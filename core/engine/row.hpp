@@ -35,36 +35,39 @@ TRELLIS_INLINE Vector<Real> extend_lanes(const Row<Real>& row, std::size_t z) {
   return S::times(value, lanes(row.emit + z));
 }
 
-// For all z, by vectors. Sums go in two chains, so that they do not wait for each other.
+// For the z of N vectors from z on. Sums go in two chains, so that they do not wait for each other.
+template <class S, std::size_t N, class Real, class Labels>
+TRELLIS_INLINE void reduce_block(const Row<Real>& row, const Labels& labels, std::size_t z) {
+  constexpr std::size_t step = kLanes<Real>;
+  const std::size_t n = labels.size();
+  const auto product = [&](std::size_t i, std::size_t c) TRELLIS_INLINE_LAMBDA {
+    return S::times(row.from[labels[i] * row.from_step], lanes(row.table + labels[i] * row.table_step + z + c * step));
+  };
+  Vector<Real> sum[N];
+  const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
+    for (std::size_t c = 0; c < N; ++c) to[c] = S::plus(to[c], product(i, c));
+  };
+  if constexpr (std::is_same_v<S, SumProduct>) {
+    Vector<Real> odd[N] = {};
+    for (std::size_t c = 0; c < N; ++c) sum[c] = Vector<Real>{};
+    std::size_t i = 0;
+    for (; i + 2 <= n; i += 2) add(i, sum), add(i + 1, odd);
+    if (i < n) add(i, sum);
+    for (std::size_t c = 0; c < N; ++c) sum[c] += odd[c];
+  } else {
+    for (std::size_t c = 0; c < N; ++c) sum[c] = product(0, c);
+    for (std::size_t i = 1; i < n; ++i) add(i, sum);
+  }
+  for (std::size_t c = 0; c < N; ++c) {
+    if (row.edge) sum[c] = S::times(sum[c], lanes(row.edge + z + c * step));
+    if (row.emit) sum[c] = S::times(sum[c], lanes(row.emit + z + c * step));
+    lanes_at(row.out + z + c * step) = sum[c];
+  }
+}
+// For all z.
 template <class S, class Real, class Labels>
 TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::size_t stride) {
-  each_block<Real>(stride, [&](auto n_vectors, std::size_t z) TRELLIS_INLINE_LAMBDA {
-    constexpr std::size_t N = n_vectors, step = kLanes<Real>;
-    const std::size_t n = labels.size();
-    const auto product = [&](std::size_t i, std::size_t c) TRELLIS_INLINE_LAMBDA {
-      return S::times(row.from[labels[i] * row.from_step], lanes(row.table + labels[i] * row.table_step + z + c * step));
-    };
-    Vector<Real> sum[N];
-    const auto add = [&](std::size_t i, Vector<Real>* to) TRELLIS_INLINE_LAMBDA {
-      for (std::size_t c = 0; c < N; ++c) to[c] = S::plus(to[c], product(i, c));
-    };
-    if constexpr (std::is_same_v<S, SumProduct>) {
-      Vector<Real> odd[N] = {};
-      for (std::size_t c = 0; c < N; ++c) sum[c] = Vector<Real>{};
-      std::size_t i = 0;
-      for (; i + 2 <= n; i += 2) add(i, sum), add(i + 1, odd);
-      if (i < n) add(i, sum);
-      for (std::size_t c = 0; c < N; ++c) sum[c] += odd[c];
-    } else {
-      for (std::size_t c = 0; c < N; ++c) sum[c] = product(0, c);
-      for (std::size_t i = 1; i < n; ++i) add(i, sum);
-    }
-    for (std::size_t c = 0; c < N; ++c) {
-      if (row.edge) sum[c] = S::times(sum[c], lanes(row.edge + z + c * step));
-      if (row.emit) sum[c] = S::times(sum[c], lanes(row.emit + z + c * step));
-      lanes_at(row.out + z + c * step) = sum[c];
-    }
-  });
+  each_block<Real>(stride, [&](auto n, std::size_t z) TRELLIS_INLINE_LAMBDA { reduce_block<S, n>(row, labels, z); });
 }
 
 // The same for the z of a short set, one by one.

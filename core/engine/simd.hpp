@@ -64,10 +64,11 @@ TRELLIS_INLINE Vector<Number> shuffle(Vector<Number> a, Vector<Number> b, Pick) 
 }
 
 // Calls block(n, z), n a constant, over a padded row in blocks of n vectors from z on; n vectors of sums stay in
-// registers and hide each other's latency.
+// registers and hide each other's latency. A row of up to kBlock numbers is one block.
+inline constexpr std::size_t kBlock = 3 * kPadding;
 template <class Real, class Block>
 TRELLIS_INLINE void each_block(std::size_t stride, Block block) {
-  constexpr std::size_t kMost = 3 * kPadding / kLanes<Real>, kLess = 2 * kPadding / kLanes<Real>;
+  constexpr std::size_t kMost = kBlock / kLanes<Real>, kLess = 2 * kPadding / kLanes<Real>;
   constexpr std::size_t kLeast = kPadding / kLanes<Real>;
   std::size_t z = 0, left = stride / kPadding;
   for (; left >= 3 && left != 4; left -= 3, z += 3 * kPadding) block(Size<kMost>{}, z);

@@ -79,13 +79,12 @@ class StatePaths {
     }
     return best;
   }
-  // The k best paths [k, T] (null: only their scores), best first; gives how many there are.
+  // The k best paths [k, T], best first; gives how many there are.
   std::size_t k_best(std::size_t k, BestListsScratch<Real>& scratch, std::int32_t* paths, Real* scores) {
     BestLists<StatePaths> lists(*this, scratch);
     std::size_t n = 0;
     for (; n < k && lists.find(n + 1); ++n) {
       scores[n] = lists.score(n);
-      if (!paths) continue;
       std::size_t t = chain_.n_tokens;
       lists.each(n, [&](std::size_t v, std::uint32_t way) {
         if (t) --t, paths[n * chain_.n_tokens + t] = static_cast<std::int32_t>(label(tails(v, way)[0]));

@@ -33,19 +33,16 @@ class Losses {
   }
   // The same of scores at the end of the sentence, which sum to c.
   bool matter_at_end(double c) const { return may_win(std::min(fallen_, 1.0) * c, c); }
-  double log_of_all() {
-    take_log();
+  // One logarithm for many c_t: none is below kLow, nor is their product so far.
+  double take_log() {
+    logs_ += log(product_);
+    product_ = 1;
     return logs_;
   }
 
  private:
   TRELLIS_INLINE bool may_win(double fallen, double c) const {
     return fallen < kDeep && (c < kDeep || -largest_of<Real>(-least_) < kTiny);
-  }
-  // One logarithm for many c_t: none is below kLow, nor is their product so far.
-  void take_log() {
-    logs_ += log(product_);
-    product_ = 1;
   }
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
   static constexpr double kDeep = sizeof(Real) == 4 ? 1e-13 : 1e-150;
@@ -84,7 +81,7 @@ TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, s
   };
   const ChainView<Real> chain = f.view(n, w.emit.data(), token_edge ? w.edge.data() : nullptr);
   if (!forward<SumProduct>(chain, Everything{L}, w.alpha.data(), scale)) return kForbidden<double>;
-  log_z += losses.log_of_all();
+  log_z += losses.take_log();
   if (f.end.empty()) {
     std::fill_n(w.end.data(), stride, Real(1));
     return log_z;

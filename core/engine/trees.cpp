@@ -1,6 +1,7 @@
 #include "engine/trees.hpp"
 
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 namespace trellis {
@@ -52,15 +53,14 @@ double TreeChart::best(const TreeScores& scores, std::int32_t* heads) {
 void find_siblings(std::span<const std::int32_t> heads, std::vector<std::int32_t>& siblings) {
   const auto n = static_cast<std::int32_t>(heads.size());
   siblings.assign(heads.begin(), heads.end());
-  std::vector<std::int32_t> last(heads.size() + 1);
-  for (std::int32_t h = 0; h <= n; ++h) last[static_cast<std::size_t>(h)] = h;
+  std::vector<std::int32_t> left(heads.size() + 1), right;  // of each head the word seen last on that side
+  std::iota(left.begin(), left.end(), 0), right = left;
   for (std::int32_t m = 1; m <= n; ++m)
     if (const std::int32_t h = heads[static_cast<std::size_t>(m - 1)]; m > h && h > 0)
-      siblings[static_cast<std::size_t>(m - 1)] = std::exchange(last[static_cast<std::size_t>(h)], m);
-  for (std::int32_t h = 0; h <= n; ++h) last[static_cast<std::size_t>(h)] = h;
+      siblings[static_cast<std::size_t>(m - 1)] = std::exchange(right[static_cast<std::size_t>(h)], m);
   for (std::int32_t m = n; m >= 1; --m)
     if (const std::int32_t h = heads[static_cast<std::size_t>(m - 1)]; m < h)
-      siblings[static_cast<std::size_t>(m - 1)] = std::exchange(last[static_cast<std::size_t>(h)], m);
+      siblings[static_cast<std::size_t>(m - 1)] = std::exchange(left[static_cast<std::size_t>(h)], m);
 }
 
 bool is_tree(std::span<const std::int32_t> heads) {

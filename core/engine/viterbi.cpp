@@ -10,38 +10,8 @@ namespace {
 // The first label that gives place z of a row what stands there; where none does (NaN), the last.
 template <class Real, class Labels>
 TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labels, std::size_t z) {
-  constexpr std::size_t N = kLanes<Real>;
-  if (const std::size_t n = labels.size(); std::is_same_v<Labels, AllLabels> && !row.edge && n >= N) {
-    // By vectors of labels, the last first: a lower one that fits takes its lane. All lanes are labels, some met twice.
-    // At order 2 both operands lie apart, and collecting them costs more than it saves.
-    using Integer = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
-    using Index = Vector<Integer>;
-    Index lane, first = Index{} + static_cast<std::int32_t>(n - 1);
-    for (std::size_t i = 0; i < N; ++i) lane[i] = static_cast<std::int32_t>(i);
-    for (std::size_t x = n - N;; x = x > N ? x - N : 0) {
-      Vector<Real> table;
-      for (std::size_t i = 0; i < N; ++i) table[i] = row.table[(x + i) * row.table_step + z];
-      const Vector<Real> sum = (lanes(row.from + x) + table) + row.emit[z];
-      first = sum == row.out[z] ? lane + static_cast<std::int32_t>(x) : first;
-      if (x == 0) break;
-    }
-    const auto halve = [&](auto distance) TRELLIS_INLINE_LAMBDA {
-      constexpr std::size_t k = distance;
-      if constexpr (k < N) {
-        const Index other = shuffle<Integer>(first, first, [](std::size_t j) { return j ^ k; });
-        first = other < first ? other : first;
-      }
-    };
-    halve(Size<4>{}), halve(Size<2>{}), halve(Size<1>{});
-    return static_cast<std::size_t>(first[0]);
-  }
-  const Real *table = row.table + z, edge = row.edge ? row.edge[z] : 0, emit = row.emit[z], target = row.out[z];
-  const auto grown = [&](std::size_t x) TRELLIS_INLINE_LAMBDA {
-    const Real sum = row.from[x * row.from_step] + table[x * row.table_step];
-    return (row.edge ? sum + edge : sum) + emit;
-  };
   std::size_t i = 0;
-  while (i + 1 < labels.size() && grown(labels[i]) != target) ++i;
+  while (i + 1 < labels.size() && extend<MaxPlus>(row, row.from[labels[i] * row.from_step], labels[i], z) != row.out[z]) ++i;
   return labels[i];
 }
 

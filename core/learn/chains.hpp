@@ -111,20 +111,14 @@ class Chains {
   }
   template <class Visit>
   void each_difference(const std::int32_t* path, Visit visit) const {
-    if (chain_.ngrams) {
-      const Ngrams& ngrams = *chain_.ngrams->ngrams;
-      std::uint32_t right = ngrams.null(), wrong = right;
-      for (std::size_t t = 0, end = 0; t < n_; ++t) {
-        right = ngrams.longest(ngrams.state(right), static_cast<std::size_t>(right_[t]));
-        wrong = ngrams.longest(ngrams.state(wrong), static_cast<std::size_t>(path[t]));
-        if (right_[t] != path[t]) end = t + static_cast<std::size_t>(order_) + 1;
-        if (t < end) visit(reached(part_at(right_.data(), t, null_), right), 1.0), visit(reached(part_at(path, t, null_), wrong), -1.0);
-      }
-      return;
+    const Ngrams* const ngrams = chain_.ngrams ? chain_.ngrams->ngrams : nullptr;
+    std::uint32_t right = ngrams ? ngrams->null() : 0, wrong = right;  // what the labels up to t end in
+    for (std::size_t t = 0, end = 0; t < length_; ++t) {
+      if (ngrams) right = ngrams->longest(ngrams->state(right), static_cast<std::size_t>(right_[t]));
+      if (ngrams) wrong = ngrams->longest(ngrams->state(wrong), static_cast<std::size_t>(path[t]));
+      if (right_[t] != path[t]) end = t + static_cast<std::size_t>(order_) + 1;
+      if (t < end) visit(reached(right_.data(), t, right), 1.0), visit(reached(path, t, wrong), -1.0);
     }
-    each_changed(path, [&](const trellis::Part& right, const trellis::Part& wrong) {
-      visit(reached(right), 1.0), visit(reached(wrong), -1.0);
-    });
   }
   template <class Visit>
   void each_feature(std::span<const Amount<ChainPart>> parts, Visit visit) {
@@ -191,11 +185,11 @@ class Chains {
                                     });
     }
   }
-  ChainPart reached(const trellis::Part& part, std::size_t longest) const {
-    return {static_cast<std::uint32_t>(part.token), static_cast<std::uint32_t>(longest),
+  ChainPart reached(const std::int32_t* path, std::size_t t, std::uint32_t longest) const {
+    const trellis::Part part = part_at(path, t, null_);
+    return {static_cast<std::uint32_t>(t), chain_.ngrams ? longest : static_cast<std::uint32_t>(order_ < 2 ? 0 : part.x),
             static_cast<std::uint16_t>(order_ < 1 ? 0 : part.y), static_cast<std::uint16_t>(part.z)};
   }
-  ChainPart reached(const trellis::Part& part) const { return reached(part, order_ < 2 ? 0 : part.x); }
 
   // The best path that agrees with what is known of the labels (and with the tag dictionary, if any path does).
   void find_right() {

@@ -47,31 +47,25 @@ TRELLIS_CLONES void dots_of_block(const PastSteps& h, std::size_t r, const doubl
     s_r[i] = wide_one(h.steps[r * h.size + begin + i]);
     y_r[i] = wide_one(h.changes[r * h.size + begin + i]);
   }
+  const auto add = [](auto* sums, auto s, auto y, auto given, auto s_r, auto y_r) TRELLIS_INLINE_LAMBDA {
+    sums[0] += s * given;
+    sums[1] += y * given;
+    sums[2] += s * y_r;
+    sums[3] += y * y_r;
+    sums[4] += y * s_r;
+  };
   for (std::size_t j = 0; j < h.n_pairs; ++j) {
     const std::uint16_t *s = h.steps + j * h.size + begin, *y = h.changes + j * h.size + begin;
     Vector<float> sums[kHistoryDots] = {};
     std::size_t i = 0;
-    for (; i + kLanes<float> <= n; i += kLanes<float>) {
-      const Vector<float> si = wide(s + i), yi = wide(y + i);
-      sums[0] += si * lanes(given + i);
-      sums[1] += yi * lanes(given + i);
-      sums[2] += si * lanes(y_r + i);
-      sums[3] += yi * lanes(y_r + i);
-      sums[4] += yi * lanes(s_r + i);
-    }
+    for (; i + kLanes<float> <= n; i += kLanes<float>)
+      add(sums, wide(s + i), wide(y + i), lanes(given + i), lanes(s_r + i), lanes(y_r + i));
     double* out = dots + j * kHistoryDots;
     for (std::size_t k = 0; k < kHistoryDots; ++k) {
       out[k] = 0;
       for (std::size_t lane = 0; lane < kLanes<float>; ++lane) out[k] += sums[k][lane];
     }
-    for (; i < n; ++i) {
-      const double si = wide_one(s[i]), yi = wide_one(y[i]);
-      out[0] += si * given[i];
-      out[1] += yi * given[i];
-      out[2] += si * y_r[i];
-      out[3] += yi * y_r[i];
-      out[4] += yi * s_r[i];
-    }
+    for (; i < n; ++i) add(out, double{wide_one(s[i])}, double{wide_one(y[i])}, given[i], s_r[i], y_r[i]);
   }
 }
 

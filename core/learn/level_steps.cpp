@@ -5,11 +5,6 @@
 #include "weights/seen_ngrams.hpp"
 
 namespace trellis {
-namespace {
-
-constexpr std::size_t kBlock = 64;  // sentences
-
-}  // namespace
 
 void LevelLearner::begin(std::size_t level, const LevelTokens& tokens, std::size_t n_sentences) {
   level_ = level;

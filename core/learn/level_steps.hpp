@@ -37,6 +37,7 @@ class LevelLearner {
   void each_sentence(const LevelTokens& tokens, std::span<const std::int64_t> sentences, std::size_t n_threads,
                      Visit visit) const;
 
+  static constexpr std::size_t kBlock = 64;  // sentences
   FilterLevels& levels_;
   std::vector<double> squares_;  // of steps, by cells of edge or n-grams
   std::size_t level_ = 0;

@@ -185,16 +185,10 @@ class MixtureSteps {
       *place.sum += now * (static_cast<double>(*place.weight) - old);
     };
     const Changes& changes = change_.entries();
-    bool missing = false;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      if (std::fabs(changes[i].by) < kNothing) continue;
-      if (places_[i].weight) add(places_[i], changes[i].by);
-      else missing = true;
-    }
-    if (!missing) return;
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      if (!places_[i].weight && std::fabs(changes[i].by) >= kNothing)
-        add(weights.make(changes[i].row, changes[i].place), changes[i].by);
+    for (const bool made : {false, true})
+      for (std::size_t i = 0; i < changes.size(); ++i)
+        if (made == !places_[i].weight && std::fabs(changes[i].by) >= kNothing)
+          add(made ? weights.make(changes[i].row, changes[i].place) : places_[i], changes[i].by);
   }
 
   // Scratch.

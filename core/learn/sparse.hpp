@@ -1,8 +1,10 @@
 // Sparse vectors of weights: merged, multiplied, summed up entry by entry.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,22 @@ void merge(std::vector<Entry>& entries) {
     if (total.by != 0) entries[n++] = total;
   }
   entries.resize(n);
+}
+
+// The numbers of entries in the order of their keys: byte by byte, from the last one on.
+inline void order_by_keys(const Changes& entries, std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& scratch) {
+  std::uint64_t differing = 0;
+  for (const Change& one : entries) differing |= one.key() ^ entries[0].key();
+  order.resize(entries.size()), scratch.resize(entries.size());
+  std::iota(order.begin(), order.end(), 0u);
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (!(differing >> shift & 0xff)) continue;
+    std::array<std::uint32_t, 257> starts{};
+    for (const Change& one : entries) ++starts[(one.key() >> shift & 0xff) + 1];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    for (const std::uint32_t e : order) scratch[starts[entries[e].key() >> shift & 0xff]++] = e;
+    order.swap(scratch);
+  }
 }
 
 // a · b, both merged.

@@ -78,7 +78,6 @@ class Steps {
     }
     if (rule_.kind == Rule::kMira && n > 1) return take_several(weights, scale, clock);
     if (!merged || !merges()) merge(changes_[0]);
-    costs_.resize(1);
     costs_[0] = (rule_.augmented() ? costs_[0] : std::sqrt(costs_[0])) - score(weights, changes_[0]);
     return take_one(weights, scale, clock);
   }
@@ -88,21 +87,19 @@ class Steps {
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] bool take_several(Weights& weights, double scale, std::int64_t clock) {
     const std::size_t n = costs_.size();
-    together_.clear(), entries_.clear(), order_.clear();
+    together_.clear(), table_.clear();
     for (std::size_t i = 0; i < n; ++i)
-      for (const Change& change : changes_[i]) entries_.push_back(together_.add(change));
+      for (const Change& change : changes_[i]) {
+        const std::size_t e = together_.add(change);
+        if (e * n == table_.size()) table_.resize(table_.size() + n, 0);
+        table_[e * n + i] += change.by;
+      }
     const Changes& all = together_.entries();
-    for (std::uint32_t e = 0; e < all.size(); ++e) order_.emplace_back(all[e].key(), e);
-    std::sort(order_.begin(), order_.end());
-    place_.resize(all.size());
-    for (std::uint32_t u = 0; u < order_.size(); ++u) place_[order_[u].second] = u;
-    table_.assign(all.size() * n, 0);
-    for (std::size_t i = 0, e = 0; i < n; ++i)
-      for (const Change& change : changes_[i]) table_[place_[entries_[e++]] * n + i] += change.by;
+    order_by_keys(all, order_, scratch_);
     gram_.assign(n * n, 0), found_.resize(all.size()), scores_.assign(n, 0);
-    for (std::size_t u = 0; u < all.size(); ++u) {
+    for (const std::uint32_t u : order_) {
       const double* d = table_.data() + u * n;
-      found_[u] = weights.find(all[order_[u].second].row, all[order_[u].second].place);
+      found_[u] = weights.find(all[u].row, all[u].place);
       if (found_[u].weight) __builtin_prefetch(found_[u].sum, 1);
       const double weight = found_[u].weight ? *found_[u].weight : 0;
       for (std::size_t i = 0; i < n; ++i) {
@@ -118,31 +115,25 @@ class Steps {
     const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
     // Weights that are made may move others: they come last.
     for (const bool made : {false, true})
-      for (std::size_t u = 0; u < all.size(); ++u) {
+      for (const std::uint32_t u : order_) {
         if (made == (found_[u].weight != nullptr)) continue;
-        const Change& change = all[order_[u].second];
-        LearntWeight at = found_[u];
+        const auto [row, place, sum] = all[u];
         for (std::size_t i = 0; i < n; ++i)
-          if (const double by = table_[u * n + i]; by != 0 && sizes[i] > 0) {
-            if (!at.weight) at = weights.make(change.row, change.place);
-            step(at, {change.row, change.place, by}, scale * sizes[i], clock);
-          }
+          if (const double by = table_[u * n + i]; by != 0 && sizes[i] > 0)
+            step(made ? weights.make(row, place) : found_[u], {row, place, by}, scale * sizes[i], clock);
       }
     return std::any_of(sizes.begin(), sizes.end(), [](double size) { return size > 0; });
   }
 
   template <class Weights>
   bool take_one(Weights& weights, double scale, std::int64_t clock) {
-    const Changes& d = changes_[0];
     double size = 1;
-    if (rule_.kind == Rule::kMira) {
-      gram_.assign(1, square(d));
-      size = qp_.solve(costs_, gram_, rule_.c)[0];
-      if (!(size > 0)) return false;
-    } else if (rule_.kind != Rule::kPerceptron) {
+    if (rule_.kind != Rule::kPerceptron) {
       const double loss = costs_[0], length = norm();
-      if (!(loss > 0) || length == 0) return false;
+      const double least = rule_.kind == Rule::kMira ? MarginQp::kTolerance * std::max(1.0, loss) : 0;
+      if (!(loss > least) || length == 0) return false;
       switch (rule_.kind) {
+        case Rule::kMira:
         case Rule::kPa1: size = std::min(rule_.c, loss / length); break;
         case Rule::kPa2: size = loss / (length + 1 / (2 * rule_.c)); break;
         case Rule::kArow: size = loss / (length + rule_.c); break;
@@ -151,7 +142,7 @@ class Steps {
     }
     apply_found(weights, scale * size, clock);
     if (logs_) {
-      for (const Change& change : d) log.add(change.row, change.place, static_cast<float>(scale * change.by));
+      for (const Change& change : changes_[0]) log.add(change.row, change.place, static_cast<float>(scale * change.by));
       log.end_update(clock);
     }
     return true;
@@ -173,11 +164,6 @@ class Steps {
     return total;
   }
 
-  static double square(const Changes& d) {
-    double total = 0;
-    for (const Change& change : d) total += change.by * change.by;
-    return total;
-  }
   // d · V d of the vector that was scored last
   double norm() const {
     const Changes& d = changes_[0];
@@ -221,10 +207,8 @@ class Steps {
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
   // Of several vectors together:
   SparseSum together_;
-  std::vector<std::uint32_t> entries_;                            // of all their changes, one after the other
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> order_;    // keys ascending, with their entries
-  std::vector<std::uint32_t> place_;                              // [n_entries] in that order
-  std::vector<double> table_, scores_;                            // [n_entries, n] amounts; [n]
+  std::vector<std::uint32_t> order_, scratch_;  // [n_entries] by keys
+  std::vector<double> table_, scores_;          // [n_entries, n] amounts; [n]
   MarginQp qp_;
 };
 

@@ -28,12 +28,10 @@ class Trees {
     for (std::size_t i = 0; plan_.has_filter && i + 1 < examples_.starts.size(); ++i) {
       enter(i);
       for (std::size_t m = 1; m <= n_; ++m) {
-        const std::size_t before = filter_changes_.size();
         const auto h = static_cast<std::size_t>(right_heads_[m - 1]), filter = plan_.n_templates();
-        add({filter, filter + 1, h, 0, 0}, m, 1, filter_changes_);
-        for (std::size_t c = before; c < filter_changes_.size(); ++c)
-          *weights_.make(filter_changes_[c].row, filter_changes_[c].place).weight = 1;
-        filter_changes_.clear();
+        Changes attributes;
+        add({filter, filter + 1, h, 0, 0}, m, 1, attributes);
+        for (const Change& one : attributes) *weights_.make(one.row, one.place).weight = 1;
       }
     }
   }
@@ -161,7 +159,6 @@ class Trees {
   const std::vector<std::int32_t>* labels_ = nullptr;  // best labels of arcs, by score or by score + cost
   TreeScores with_costs_;
   std::vector<double> sums_;  // [n_labels]
-  Changes filter_changes_;
   TreeChart chart_;
   TreeForest forest_;
   SpanningTrees spanning_;

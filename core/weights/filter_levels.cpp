@@ -34,11 +34,6 @@ void LevelSentence::open(std::size_t level, const LabelSets& sets, std::size_t n
   view_ = lattice_.view();
 }
 
-double* LevelSentence::emit(std::size_t n, std::size_t stride) {
-  if (emit_.size() < n * stride) emit_.resize(n * stride);
-  return emit_.data();
-}
-
 void LevelSentence::lay_out(const FilterLevels& levels) {
   ngrams_ = {&levels.ngrams, levels.scores.data()};
   const LabelTables<double> tables{levels.n_labels, levels.stride, levels.edge.data(), nullptr,

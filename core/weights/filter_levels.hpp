@@ -32,7 +32,7 @@ class LevelSentence {
   // What the level below left of n tokens: `sets` with a lattice, at level 1 lists of labels alone.
   void open(std::size_t level, const LabelSets& sets, std::size_t n);
   // Scores of labels [n, stride], to be filled in for the labels of the sets.
-  double* emit(std::size_t n, std::size_t stride);
+  double* emit(std::size_t n, std::size_t stride) { return grow(emit_, n * stride); }
   // Its steps, with the weights of this level.
   void lay_out(const FilterLevels& levels);
   // The arcs of a path, by token; the path must be one of the lattice.
