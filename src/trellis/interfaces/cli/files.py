@@ -139,11 +139,15 @@ def training_data(
         return data, None if dev is None else read_examples(task, dev, options), None
     shape = file_shape(options, paths[0], others=(*paths[1:], dev))
     corpus: Any
-    if getattr(options, "stream", False):
+    if getattr(options, "stream", False) or getattr(options, "workers", None) is not None:
         from trellis.corpus.stream import BLOCK_BYTES, stream
 
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
         blocks = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
+        if getattr(options, "workers", None) is not None:  # who read the files themselves
+            corpus, columns = blocks, next(iter(blocks)).columns
+            held_out = None if dev is None else read_file(dev, shape, ",".join(columns))
+            return corpus, held_out, {"columns": list(columns), **shape._asdict()}
         with count_bytes(not options.quiet) as progress:
             corpus = blocks.corpus(progress)
     elif getattr(options, "block", None) is not None:

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from trellis._support.errors import LearnerError
+from trellis._support.errors import ArgumentError, LearnerError
 from trellis.corpus.corpus import Corpus, columns_named
 from trellis.interfaces.cli.files import training_data
 from trellis.interfaces.cli.options import Parser, at_least
@@ -52,6 +53,9 @@ def describe(parser: Parser) -> None:
         stream = "keep tokens and attributes in temporary files, for more than memory holds"
         add("--stream", action="store_true", help=stream)
         add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
+    if task == "tag":
+        add("--workers", type=at_least(1), metavar="N", help="workers of Ray that train, each on files of its own")
+        add("--ray", metavar="ADDRESS", help="their cluster: auto, or HOST:PORT (default: Ray on this machine)")
     parser.share("threads", "quiet", "json")
     describe_training(parser, task)
     if task in COLUMNS:
@@ -71,7 +75,9 @@ def command(options: Namespace) -> None:
     data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
     with watch_epochs(options.quiet) as observer:
         values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
-        model = trained(options, task, data, layout, values)
+        with _workers(options) as workers:
+            values |= {} if workers is None else {"workers": workers}
+            model = trained(options, task, data, layout, values)
     _say_figures(options, layout, model)
     model.save(options.model)
     if options.plot is not None:
@@ -82,6 +88,17 @@ def command(options: Namespace) -> None:
         record = {name: model.training[name] for name in ("skipped", "lists", "history") if name in model.training}
         seconds = time.perf_counter() - begun
         show_json({"model": options.model, **model.summary(), "bytes": n_bytes, "seconds": seconds, **record})
+
+
+def _workers(options: Namespace) -> AbstractContextManager[Any]:
+    """The workers that were asked for."""
+    if getattr(options, "workers", None) is None:
+        if getattr(options, "ray", None) is not None:
+            raise ArgumentError("--ray is for workers; give --workers too")
+        return nullcontext()
+    from trellis.interfaces.cluster.ray_workers import connect
+
+    return connect(options.ray, options.workers)
 
 
 def trained(options: Namespace, task: str, data: Any, layout: dict[str, Any] | None, values: dict[str, Any]) -> Any:
