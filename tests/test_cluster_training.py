@@ -33,6 +33,13 @@ def no_hang() -> Iterator[None]:
     faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that every worker has some."""
+    monkeypatch.setattr("trellis.learning.parameters.BLOCK_BYTES", 0)
+    monkeypatch.setattr("trellis.learning.parameters.LEAST_BLOCK", 300)
+
+
 @pytest.fixture(scope="module")
 def workers(no_hang: None) -> Iterator[Any]:
     from trellis.interfaces.cluster.ray_workers import connect

@@ -133,7 +133,12 @@ def test_attributes_with_values() -> None:
 @pytest.mark.parametrize("learner", [trellis.MIRA(epochs=2), trellis.CRF(epochs=4)])
 def test_parsers(learner: Any) -> None:
     corpus = trellis.read(TREES)
-    given: dict[str, Any] = {"learner": learner, "order": 1, "features": ["form[dep]", "form[head] & form[dep]"]}
+    given: dict[str, Any] = {
+        "learner": learner,
+        "order": 1,
+        "features": ["form[dep]", "form[head] & form[dep]"],
+        "filter": "form[head] & form[dep]",
+    }
     whole = trellis.Parser.train(corpus, **given)
     streamed = trellis.Parser.train(trellis.stream(blocks_of(corpus, 1, 2)), **given)
     assert learnt(streamed) == learnt(whole)

@@ -57,7 +57,11 @@ def large() -> trellis.Corpus:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_workers_give_the_bytes_of_one_process(name: str, large: trellis.Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", [300, 1500])  # of which there is one that begins in most files, or in few
+def test_workers_give_the_bytes_of_one_process(
+    name: str, block: int, large: trellis.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.learning.parameters.LEAST_BLOCK", block)
     paths = files_of(large, tmp_path, 20, 90, 95, 150)
     for n in (1, 2, 3, 9):
         one, several = both(large, paths, WorkersHere(n), learner=LEARNERS[name], features=FEATURES[:2])
@@ -105,9 +109,10 @@ def test_keys_too_long_for_63_bits(large: trellis.Corpus, tmp_path: Path) -> Non
 def test_what_workers_cannot_do(more: dict[str, Any], said: str, tmp_path: Path) -> None:
     corpus = random_corpus(3, 20)
     corpus = corpus.take(np.flatnonzero(np.diff(corpus.starts)))
-    paths = files_of(corpus, tmp_path, 5)
+    stream = trellis.stream(files_of(corpus, tmp_path, 5), columns="word,pos,label")
+    given = {"target": "label", "features": FEATURES, "learner": trellis.CRF(), "workers": WorkersHere(2)}
     with pytest.raises(trellis.LearnerError, match=said):
-        both(corpus, paths, **{"workers": WorkersHere(2), **more})
+        trellis.train(stream, **{**given, **more})
 
 
 def test_workers_read_files(tmp_path: Path) -> None:

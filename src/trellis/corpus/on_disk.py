@@ -30,6 +30,8 @@ class DiskCorpus(Corpus):
     def chunks(self) -> Iterator[Corpus]:
         """Runs of sentences of one file with about `CHUNK` tokens each."""
         begin, n = 0, len(self)
+        if not n:
+            yield self
         firsts = [first for first, _ in self.sources]
         while begin < n:
             end = int(np.searchsorted(self.starts, self.starts[begin] + CHUNK, side="right")) - 1

@@ -56,6 +56,7 @@ class ChainProblem(Problem):
     order: int  # 0: label pairs have no weights; 1; 2
     # Where other processes have the rest of the corpus: tokens before these, all tokens, label triples of all.
     first_token: int = 0
+    block: int | None = None  # tokens of a block of sums
     n_tokens: int | None = None
     seen_triples: tuple[Longs, Longs, Longs] | None = None
     # Where given, an attribute has weights only for the labels (and parts of labels) of its row.

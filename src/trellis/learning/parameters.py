@@ -94,7 +94,7 @@ class Parameters:
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
         """Losses and gradients as functions of the flat vector."""
         problem = self.problem
-        block = block_tokens(problem.n_columns, of_segments=problem.corpus.segments is not None)
+        block = problem.block or block_tokens(problem.n_columns, of_segments=problem.corpus.segments is not None)
         return _core.ChainObjective(
             self._layout(), problem.examples(), local=local, single=single, first_token=problem.first_token, block=block
         )

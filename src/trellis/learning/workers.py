@@ -29,6 +29,9 @@ class Actors(Protocol):
     def most(self, method: str, *arguments: Any) -> float:
         """The largest of what a method of all objects gives."""
 
+    def end(self) -> None:
+        """Leave processes and memory to others."""
+
 
 class Workers(Protocol):
     """Processes that actors can be in."""
@@ -65,6 +68,10 @@ class ActorsHere:
     def most(self, method: str, *arguments: Any) -> float:
         """The largest of what a method of all objects gives."""
         return float(max(getattr(one, method)(*arguments) for one in self.objects))
+
+    def end(self) -> None:
+        """Leave memory to others."""
+        self.objects = []
 
 
 class WorkersHere:

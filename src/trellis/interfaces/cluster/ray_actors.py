@@ -156,7 +156,7 @@ class RayActors:
             self._call(i, method, arguments)  # an actor answers in the order of its calls
 
     def _made(self, i: int) -> Any:
-        return self._kind.options(name="").remote(self._make, self._arguments[i])
+        return self._kind.remote(self._make, self._arguments[i])
 
     def _name(self, i: int) -> str:
         return f"worker {i + 1} of {self.n}"

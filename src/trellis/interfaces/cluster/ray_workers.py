@@ -32,11 +32,7 @@ def connect(address: str | None, n_workers: int, seconds: float = TASK_SECONDS) 
     """
     ray = imported()
     with nullcontext() if ray.is_initialized() else started(ray, address, n_workers):
-        workers = RayWorkers(ray, n_workers, seconds)
-        try:
-            yield workers
-        finally:
-            workers.end()
+        yield RayWorkers(ray, n_workers, seconds)
 
 
 def imported() -> Any:
@@ -88,7 +84,6 @@ class RayWorkers:
 
     def __init__(self, ray: Any, n_workers: int, seconds: float) -> None:
         self._ray, self._n_workers, self._seconds = ray, n_workers, seconds
-        self._actors: list[RayActors] = []
         self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_task)
 
     @property
@@ -98,13 +93,7 @@ class RayWorkers:
 
     def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> RayActors:
         """One object per entry of ``arguments``, made by ``make(*entry)`` in a worker."""
-        self._actors.append(RayActors(self._ray, make, arguments, self._seconds))
-        return self._actors[-1]
-
-    def end(self) -> None:
-        """End the actors."""
-        for actors in self._actors:
-            actors.end()
+        return RayActors(self._ray, make, arguments, self._seconds)
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
         """Every job once it is done. What parts return goes from worker to worker, never through this process."""

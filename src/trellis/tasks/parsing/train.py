@@ -34,7 +34,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes.
+        Corpus, ``trellis.stream``, or anything ``trellis.read`` takes.
     y
         Trees of sentences that are given without: of each a ``DependencyTree``, its heads, or its heads and labels.
     **options

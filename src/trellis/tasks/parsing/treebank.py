@@ -17,6 +17,7 @@ from trellis.corpus.corpus import Column, Corpus
 from trellis.corpus.files import kept
 from trellis.corpus.objects import with_labels
 from trellis.corpus.read import TrainingFile, read_examples, read_like
+from trellis.corpus.stream import CorpusStream
 
 HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
 
@@ -32,10 +33,12 @@ class DependencyTreebank:
 
 
 def gold_corpus(source: Any, y: Any = None, like: TrainingFile | None = None) -> Corpus:
-    """A corpus with trees: what ``trellis.read`` takes, or sentences and their trees ``y``, also as a pair of both.
+    """A corpus with trees: what ``trellis.read`` takes, a stream, or sentences and their trees ``y``, also as a pair of both.
 
     A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
     """
+    if isinstance(source, CorpusStream):
+        return source.corpus()
     if y is None and isinstance(source, tuple) and len(source) == 2:
         source, y = source
     if y is None:

@@ -17,6 +17,7 @@ from trellis._support.arrays import Ints, Longs
 from trellis._support.errors import LearnerError, warn
 from trellis.corpus.corpus import BagColumn, Corpus, columns_named, default_target
 from trellis.corpus.label_parts import LabelParts, check_separator
+from trellis.corpus.on_disk import DiskCorpus
 from trellis.corpus.read import read_examples
 from trellis.corpus.schemes import scheme_named
 from trellis.engine.weights import ChainWeights
@@ -105,8 +106,9 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
 
     if isinstance(workers, int):  # Ray's, which are above this layer
         workers = importlib.import_module("trellis.interfaces.cluster.ray_workers").connect(None, workers)
-    with workers if hasattr(workers, "__enter__") else nullcontext(workers) as opened:
-        return _fitted(fit, *encode_shards(fit, corpus, opened))
+    opening = workers if hasattr(workers, "__enter__") else nullcontext(workers)
+    with opening as opened, encode_shards(fit, corpus, opened) as (setup, encoding):
+        return _fitted(fit, setup, encoding)
 
 
 def _fitted(fit: Fit, setup: Setup, encoding: Encoding) -> Tagger:
@@ -128,7 +130,8 @@ def check(fit: Fit, source: Any) -> Setup:
     settings, learner = fit.settings, fit.learner
     if settings.init is not None:
         check_start(settings.init, learner)
-    corpus = corpus_of(source, "train on", settings.target)
+    # A worker's part of a corpus may be empty.
+    corpus = source if isinstance(source, DiskCorpus) else corpus_of(source, "train on", settings.target)
     columns = list(corpus.columns)
     settings.target = _target(settings, columns)
     features = _features(settings, corpus, columns)

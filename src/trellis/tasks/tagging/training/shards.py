@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ from trellis.learning.chain_problem import HEAD, ChainProblem
 from trellis.learning.fit import Fit, digest_of_sums, digest_sums
 from trellis.learning.parameters import Parameters, block_tokens, n_runs, seen_triples
 from trellis.learning.sums import Part
-from trellis.learning.workers import ActorParts, Workers
+from trellis.learning.workers import ActorParts, Actors, Workers
 from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.tagging.train import check
 from trellis.tasks.tagging.training.encoding import (
@@ -81,10 +83,6 @@ class SharedColumn(Column):
     def slice(self, begin: int, end: int) -> SharedColumn:
         """The tokens begin..end."""
         return SharedColumn(self.codes[begin:end], self.values, self.totals)
-
-
-class ShardCorpus(DiskCorpus):
-    """A worker's sentences; there may be none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class Shard:
         """Take the sentences that are this worker's, and find what is in them."""
         corpus, first_token = self._placed(columns, place)
         self.setup = setup = check(Fit(TaggingOptions, options), corpus)
-        self.first_token = first_token
+        self.first_token, self.block = first_token, place.block
         self.extraction = extraction = extract(corpus, setup.features, setup.settings.n_threads)
         growing = (extraction.growing, extraction.growing_edges)
         keys = [keys_of(one) for one in growing if one is not None]
@@ -179,6 +177,7 @@ class Shard:
             partial=setup.labelling.partial,
             sentence_weights=setup.sentence_weights,
             first_token=self.first_token,
+            block=self.block,
         )
 
     def build(self, parameters: Parameters, local: bool, single: bool) -> None:
@@ -220,7 +219,7 @@ class Shard:
             cut = skipped if isinstance(piece, DiskCorpus) else 0
             sources += [(begins + max(0, at - cut), name) for at, name in of_piece]
             begins += len(piece)
-        corpus = ShardCorpus(
+        corpus = DiskCorpus(
             shared,
             starts_of(sizes),
             own.source,
@@ -250,17 +249,27 @@ def _none(n_tokens: int) -> Lists:
 KEPT_HERE = ("dev", "metric", "patience", "checkpoint", "checkpoint_every", "observer", "verbose", "info", "workers")
 
 
-def encode_shards(fit: Fit, stream: Any, workers: Workers) -> tuple[Setup, Encoding]:
+@contextmanager
+def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Setup, Encoding]]:
     """As `check` and `encode`, with a problem whose sentences are with the workers, and the first of them here."""
     if not isinstance(stream, CorpusStream) or stream.files is None:
         raise LearnerError("workers read files of their own; train on trellis.stream of files, or omit workers")
+    _check_options(fit.settings, fit.learner)
     files, n = stream.files, min(workers.n_workers, len(stream.files.paths))
     cuts = files.runs(n)
     spans = [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
     actors = workers.actors(Shard, [(files, a, b, stream.folder) for a, b in spans])
+    try:
+        yield _encoded(fit, stream.folder, actors, files)
+    finally:
+        actors.end()
+
+
+def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tuple[Setup, Encoding]:
+    """The same, with the actors there."""
     surveys: list[Survey] = actors.prepare("survey", [()] * actors.n)
     columns, n_tokens = joined_columns(surveys), [one.n_tokens for one in surveys]
-    head = Shard(files, 0, len(files.paths), stream.folder, HEAD)
+    head = Shard(files, 0, len(files.paths), folder, HEAD)
     head.survey()
     options = {name: value for name, value in fit.options.items() if name not in KEPT_HERE and value is not None}
     options = {"n_threads": 1, **options}
@@ -371,17 +380,32 @@ def _joined_counts(
     return counted
 
 
-def _check_setup(setup: Setup) -> None:
-    """LearnerError for what workers cannot do."""
-    settings, learner = setup.settings, setup.learner
+def _check_options(settings: SimpleNamespace, learner: Any) -> None:
+    """LearnerError for options and learners that workers cannot do."""
     if not learner.sums:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters is not trained on workers: CRF and MaxEnt by L-BFGS and "
             "ExponentialLoss are; omit workers"
         )
-    unfit: dict[str, Any] = {name: getattr(settings, name) for name in ("init", "sample_weight", "prune", "segments")}
-    unfit |= {"documents": settings.documents, "a tag dictionary": setup.frequent, "bagging": settings.bagging > 1}
-    unfit |= {"an order above 2": settings.order > 2, "a dictionary learned from the corpus": setup.features.learned}
-    unfit |= {"a template of several labels": setup.features.history > 1 or setup.features.far or setup.sparse}
+    unfit: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("init", "sample_weight", "segments", "documents")
+    }
+    unfit |= {"a tag dictionary": settings.tag_dictionary, "bagging": settings.bagging > 1}
+    _reject(unfit)
+
+
+def _check_setup(setup: Setup) -> None:
+    """LearnerError for what workers cannot do with this corpus."""
+    _reject(
+        {
+            "prune": setup.settings.prune,
+            "an order above 2": setup.settings.order > 2,
+            "a dictionary learned from the corpus": setup.features.learned,
+            "a template of several labels": setup.features.history > 1 or setup.features.far or setup.sparse,
+        }
+    )
+
+
+def _reject(unfit: Mapping[str, Any]) -> None:
     if what := next((what for what, there in unfit.items() if there is not None and there not in (False, 0, ())), None):
         raise LearnerError(f"{what} has no place beside workers; leave one of them out")
