@@ -353,6 +353,7 @@ KINDS = [
             "scheme": Change(None, "iob2"),
             "label_parts": Change(None, "-"),
             "documents": Change(False, True, why="documents"),
+            "workers": Change(None, 2, why="workers read files of their own"),
             "metric": Change("token", "sentence", {"dev": OTHER_SPANS}),
         },
     ),

@@ -19,6 +19,7 @@ from test_cli_trees import TEXT
 from trellis.interfaces.cli.main import COMMANDS
 from trellis.interfaces.cli.options import Parser
 from trellis.interfaces.cluster.workers import ThisProcess
+from trellis.learning.workers import WorkersHere
 
 CSV = "sentence,word,label\n1,the,DT\n1,dog,NN\n2,the,DT\n2,cat,NN\n3,a,DT\n3,cat,NN\n"
 HASH = "# SYM O\n\n"  # a token, or a comment
@@ -170,6 +171,8 @@ VALUES = {
     "cross-validate --task words --features": "segmentation",
     "cross-validate --task words --label-weights": "B=2",
     "train --task words --label-weights": "B=2",
+    "train --ray": "auto --workers 2 --learner crf",
+    "train --workers": "2 --learner crf",
 }
 # Without effect on any result: nothing to be quiet about, no bad line, nothing to be done at the same time. These are
 # read in one line at least, all others in all lines that they are no error in.
@@ -253,6 +256,10 @@ def settings_of(name: str) -> dict[str, list[list[str]]]:
 Outcome = tuple[Done, set[str]]
 
 
+class Here(ThisProcess, WorkersHere):
+    """Workers of both kinds that are no processes."""
+
+
 @pytest.fixture
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Outcome]:
     """Run a command line; what it left behind, and the names of the values that it read."""
@@ -272,7 +279,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[st
     monkeypatch.setattr(Parser, "parse", recording)
     monkeypatch.setattr(trellis.interfaces.serve.server, "run", lambda *_, told, **__: told("127.0.0.1", 1))
     monkeypatch.setattr("webbrowser.open", lambda _: None)
-    monkeypatch.setattr(trellis.interfaces.cluster.ray_workers, "connect", lambda *_: nullcontext(ThisProcess()))
+    monkeypatch.setattr(trellis.interfaces.cluster.ray_workers, "connect", lambda *_: nullcontext(Here(2)))
     workbook = trellis.interfaces.studio.workbook.Workbook
     monkeypatch.setattr(
         trellis.interfaces.studio.workbook,

@@ -17,13 +17,14 @@ from experiments.data import MissingCorpusError
 from trellis._support import errors
 from trellis._support.errors import UnknownFunctionError
 from trellis.corpus.files import EmptyError
+from trellis.interfaces.cluster.ray_actors import ClusterError
 from trellis.interfaces.compat.pycrfsuite import CRFSuiteError, NotOpenError
 from trellis.interfaces.serve.door import TurnedAwayError
 from trellis.interfaces.studio.workbook import ConflictError
 
 EXCEPTIONS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 OTHERS = [trellis.StopTrainingError, TurnedAwayError, ConflictError, UnknownFunctionError]
-OTHERS += [EmptyError, MissingCorpusError, CRFSuiteError, NotOpenError]
+OTHERS += [EmptyError, MissingCorpusError, CRFSuiteError, NotOpenError, ClusterError]
 
 
 def test_all_exceptions_are_copied() -> None:

@@ -254,7 +254,7 @@ def test_every_option_is_in_the_digest_of_a_checkpoint(declared: Kind, name: str
     change, option = changes_of(declared)[name], flat_options_of(declared.table)[name]
     same = {**change.beside, "checkpoint": tmp_path / "checkpoint"}
     first = declared.train(**{**same, name: change.first})
-    if option.role == "run" or not change.why:
+    if not change.why or (option.role == "run" and name != "workers"):
         assert learnt(declared.train(**{**same, name: change.then})) == learnt(first)
         return
     with pytest.raises((ModelError, LearnerError, ArgumentError), match=change.why) as error:

@@ -199,7 +199,7 @@ WITHOUT_EFFECT = ("checkpoint_every", "observer", "n_threads", "info", "patience
 
 
 def test_every_parameter_is_changed_once() -> None:
-    assert {*CHANGED} == {"corpus", *flat_options_of(TaggingOptions)}
+    assert {*CHANGED, "workers"} == {"corpus", *flat_options_of(TaggingOptions)}  # those: test_workers.py
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGED if name not in ("checkpoint", *REFUSED)])

@@ -43,14 +43,10 @@ class DiskCorpus(Corpus):
             yield Corpus(columns, self.starts[begin : end + 1] - first, self.sources[part][1], lines)
             begin = end
 
-
-def mapped(corpus: Corpus, table: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The entry of a table for the number of every token; on disk where the corpus is."""
-    if not isinstance(corpus, DiskCorpus):
-        entries: npt.NDArray[Any] = table[numbers]
-        return entries
-    cuts = range(0, len(numbers), CHUNK)
-    return corpus.disk.array((table[numbers[i : i + CHUNK]] for i in cuts), table.dtype)
+    def looked_up(self, table: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The entry of a table for the number of every token, on disk."""
+        cuts = range(0, len(numbers), CHUNK)
+        return self.disk.array((table[numbers[i : i + CHUNK]] for i in cuts), table.dtype)
 
 
 @dataclass(slots=True)

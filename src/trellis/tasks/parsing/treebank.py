@@ -33,7 +33,7 @@ class DependencyTreebank:
 
 
 def gold_corpus(source: Any, y: Any = None, like: TrainingFile | None = None) -> Corpus:
-    """A corpus with trees: what ``trellis.read`` takes, a stream, or sentences and their trees ``y``, also as a pair of both.
+    """A corpus with trees: what ``trellis.read`` takes, a stream, or sentences and trees ``y``, also as a pair of both.
 
     A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
     """

@@ -16,7 +16,7 @@ from trellis._support.errors import CorpusError, LearnerError
 from trellis._support.memory import free_bytes
 from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
 from trellis.corpus.label_parts import LabelParts
-from trellis.corpus.on_disk import DiskCorpus, mapped
+from trellis.corpus.on_disk import DiskCorpus
 from trellis.engine.weights import MOST_PAIRS, Ngrams, Rows, dense_cells
 from trellis.features.dictionaries import EntrySpans
 from trellis.features.extraction import Extraction, compact, extract, sources
@@ -87,12 +87,17 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
         raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
     sets = [labels or list(range(len(numbers))) for labels in sets]
     certain = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)
-    gold: Ints = mapped(corpus, certain, column.codes)
+    gold = _looked_up(corpus, certain, column.codes)
     unknown = None
     if (certain < 0).any():
         unknown = LabelSets.of(sets)
-        unknown = unknown._replace(set_of=mapped(corpus, unknown.set_of, column.codes))
+        unknown = unknown._replace(set_of=_looked_up(corpus, unknown.set_of, column.codes))
     return Labelling(tuple(numbers), gold, unknown)
+
+
+def _looked_up(corpus: Corpus, table: Ints, numbers: Ints) -> Ints:
+    """The entry of a table for the number of every token; on disk where the corpus is."""
+    return corpus.looked_up(table, numbers) if isinstance(corpus, DiskCorpus) else table[numbers]
 
 
 # ------------------------------------------------------------ what labels cost and sentences count
