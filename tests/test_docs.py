@@ -42,7 +42,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # How models, corpora and training problems are stored: of no use to those who only call trellis.
 STORED = {"Checkpoint", "Dual", "Expansion", "Extras", "FeatureNames", "LabelSets", "Sources", "Strings"}
 STORED |= {"ArcVocabulary", "Counts", "Ngrams", "PhraseVocabulary", "SegmentVocabulary", "Tables", "Vocabulary"}
-STORED |= {"Html", "Template", "Votes"}
+STORED |= {"Html", "Part", "Parts", "RayWorkers", "Template", "Votes"}
 INSIDE = "trellis._core"
 
 
