@@ -87,7 +87,7 @@ class Spill {
   std::size_t used_ = 0;  // bytes of the last chunk
 };
 
-// Memory of vectors: of a spill, or where there is none the usual.
+// The allocator of vectors that may be in a spill; without one it is the default allocator.
 template <class T>
 struct Spilled {
   using value_type = T;

@@ -96,12 +96,12 @@ class SymbolTree {
 
   std::size_t size() const { return parents.size(); }
   std::size_t n_roots() const { return n_roots_; }
-  // The node that a symbol leads to, -1 if there is none.
+  // The node that a symbol leads to, or -1.
   std::int32_t find(std::int32_t node, std::int32_t symbol) const {
     const std::int32_t edge = edges_.find(key(node, symbol));
     return edge < 0 ? -1 : static_cast<std::int32_t>(n_roots_) + edge;
   }
-  // The same; made if there is none.
+  // The same; a missing node is made.
   std::int32_t make(std::int32_t node, std::int32_t symbol) {
     const std::int32_t child = static_cast<std::int32_t>(n_roots_) + edges_.find_or_add(key(node, symbol));
     if (static_cast<std::size_t>(child) == size()) parents.push_back(node), symbols.push_back(symbol);

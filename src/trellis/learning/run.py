@@ -153,7 +153,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
 
 
 def sentence_order(n: int, number: int, seed: int | None) -> Longs:
-    """The order of n examples in epoch ``number``: shuffled by ``seed``, or as they stand."""
+    """The order of n examples in epoch ``number``: shuffled by ``seed``, or unchanged."""
     if seed is None:
         return np.arange(n, dtype=np.int64)
     return _core.shuffled(n, (seed * 1_000_003 + number) % 2**64)

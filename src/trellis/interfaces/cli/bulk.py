@@ -49,7 +49,7 @@ def outputs_of(words: Sequence[str]) -> list[str]:
 
 
 def predict_many(options: Namespace) -> None:
-    """Predict, and exit with the code of an error if a file had one; each is told in a line of its own."""
+    """Predict, and exit with the code of an error if a file had one; each error is printed on one line."""
     from trellis.interfaces.cli.main import USER_ERROR, parser_of
 
     worded = parser_of("predict").in_its_words
@@ -61,7 +61,7 @@ def predict_many(options: Namespace) -> None:
 def _run(
     options: Namespace, tell: Callable[[TrellisError], None] = lambda error: None
 ) -> tuple[list[str], list[TrellisError]]:
-    """The names of all outputs, and the errors, each of which is told at once."""
+    """The names of all outputs, and the errors, each reported as it occurs."""
     if not options.source:
         raise ArgumentError("workers predict files; name them")
     if options.output is None:

@@ -25,7 +25,7 @@ class Workers(Protocol):
 
 
 class ThisProcess:
-    """The workers that are none: one job after the other, here."""
+    """One job after the other, in this process."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
         """Every job once it is done."""
