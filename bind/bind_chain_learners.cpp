@@ -49,12 +49,20 @@ struct ChainOnline : Online {
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     chain_fields(archive, *this);
-    log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) {
-      return place < (row < rows.n_attributes() ? n_labels
-                      : row <= pair_row()       ? edge.weights.size()
-                      : row == pair_row() + 1   ? tri.weights.size()
-                                                : 0);
-    });
+    log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) { return has_weight(row, place); });
+  }
+  bool has_weight(std::uint32_t row, std::uint32_t place) const {
+    return place < (row < rows.n_attributes() ? rows.n_labels()
+                    : row <= pair_row()       ? edge.weights.size()
+                    : row == pair_row() + 1   ? tri.weights.size()
+                                              : 0);
+  }
+  GrowingChain& mixed() { return *this; }
+  void take_weights(const ChainOnline& other) {
+    require(!ngrams && !other.ngrams && rows.n_attributes() == other.rows.n_attributes() &&
+                edge_rows.n_attributes() == other.edge_rows.n_attributes() && rows.n_labels() == other.rows.n_labels() &&
+                tri.weights.size() == other.tri.weights.size(), "weights of another kind, or with sparse n-grams");
+    set_weights(other);
   }
 
   // Every weight that is not zero becomes the first update, for voting after a warm start.
@@ -152,7 +160,7 @@ Out<double> losses(const PyChainExamples& examples, const Weights& weights, int 
 
 void bind_chain_learners(nb::module_& module) {
   nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.").def(by_name());
-  bind_first_weights(bind_online<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them."))
+  bind_first_weights(bind_mixed<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them."))
       .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool>(), "shape"_a, "rule"_a,
            "k"_a, "c"_a, "log"_a)
       .def("set_edge_rows", guarded(&ChainOnline::set_edge_rows), "rows"_a)

@@ -153,7 +153,13 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
   void fields(Archive& archive, const Examples*) {
     archive("clock", clock);
     table_fields(archive, "table", weights.table);
-    log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) { return row < n_features() && place == 0; });
+    log_fields(archive, steps.log, [&](std::uint32_t row, std::uint32_t place) { return has_weight(row, place); });
+  }
+  bool has_weight(std::uint32_t row, std::uint32_t place) const { return row < n_features() && place == 0; }
+  FeatureWeights& mixed() { return weights; }
+  void take_weights(const FeatureOnline& other) {
+    require(other.n_features() == n_features(), "weights of other features");
+    weights = other.weights;
   }
 
   void resize(std::size_t n) {
@@ -250,7 +256,7 @@ void bind_hypergraphs(nb::module_& module) {
   nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
       .def(by_name())
       .def("scores", &PyDerivationExamples::scores, "weights"_a, "What every edge scores.");
-  bind_online<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
+  bind_mixed<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
            "log"_a)
       .def("resize", guarded(&FeatureOnline::resize), "n_features"_a)

@@ -1,6 +1,7 @@
 // Learners, and weights that grow while they are learnt, on their way from and to Python. A learner lists what later epochs
 // depend on in fields(archive); the functions here do that for what learners have in common, with the checks of what is read.
 #pragma once
+#include "learn/mixing.hpp"
 #include "learn/mixture_steps.hpp"
 #include "ngrams.hpp"
 #include "weights/growing_chain.hpp"
@@ -55,6 +56,7 @@ void row_fields(Archive& archive, trellis::GrowingRows& rows, const std::string&
 // All weights of a chain; one that reads them is as it was made.
 void chain_fields(Archive& archive, trellis::GrowingChain& chain);
 
+RECORD(trellis::WeightChanges, keys, ends, means, precisions)
 RECORD(trellis::UpdateLog, clocks, starts, rows, places, changes)
 // Updates in turn. has_weight(row, place) says whether there is such a weight.
 template <class HasWeight>
@@ -157,6 +159,33 @@ auto bind_online(nb::module_& module, const char* name, const char* doc) {
       .def_prop_ro("clock", [](const Learner& self) { return self.clock; }, "Examples seen.")
       .def("log", guarded(+[](const Learner& self) { return self.steps.log; }),
            "Updates in turn: examples seen before each, starts, rows, places and changes.");
+}
+// One whose weights have the same names in all trainings, so that several can be mixed. It brings mixed(), its weights;
+// has_weight(row, place); and take_weights(other), with those of a learner of the same kind.
+template <class Learner>
+auto bind_mixed(nb::module_& module, const char* name, const char* doc) {
+  const auto begin_at = +[](Learner& self, const Learner& other) {
+    self.take_weights(other);
+    self.clock = other.clock;
+    self.steps.merge_all();  // what an example adds and takes away is no change
+  };
+  const auto changes_since = +[](Learner& self, Learner& start) {
+    require(self.clock > start.clock, "no example was seen since");
+    return changes_between(start.mixed(), start.clock, self.mixed(), self.clock);
+  };
+  const auto add = +[](Learner& self, const trellis::WeightChanges& changes) {
+    const auto& [keys, ends, means, precisions] = changes;
+    const std::size_t n = keys.size(), n_precisions = self.steps.rule().has_variances() ? n : 0;
+    require(ends.size() == n && means.size() == n && precisions.size() == n_precisions, "changes that do not fit together");
+    for (const std::uint64_t key : keys)
+      require(self.has_weight(static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key)), "no such weight");
+    add_round(self.mixed(), self.clock, changes);
+  };
+  return bind_online<Learner>(module, name, doc)
+      .def("begin_at", guarded(begin_at), "other"_a, "Take over the weights and the clock of a learner of the same kind.")
+      .def("changes_since", guarded(changes_since), "start"_a, "What its weights changed by since those of another.")
+      .def("add_round", guarded(add), "changes"_a,
+           "Add mixed changes to the weights and to their averages over rounds, which the clock counts.");
 }
 // One by Frank-Wolfe.
 template <class Learner>

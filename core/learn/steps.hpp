@@ -49,15 +49,16 @@ struct UpdateLog {
 // its variance (null: 1); find gives nulls where there is no weight yet.
 class Steps {
  public:
-  Steps(const Rule& rule, bool logs) : rule_(rule), logs_(logs) {}
+  Steps(const Rule& rule, bool logs) : rule_(rule), logs_(logs), merges_(rule.kind != Rule::kPerceptron || logs) {}
   const Rule& rule() const { return rule_; }
   bool logs() const { return logs_; }
   UpdateLog log;
 
   void clear() { costs_.clear(); }
-  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come, and several outputs are
-  // merged together.
-  bool merges() const { return (rule_.kind != Rule::kPerceptron || logs_) && rule_.k == 1; }
+  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come, unless told not to (then a
+  // weight is what it was where an example adds and takes away the same); several outputs are merged together.
+  bool merges() const { return merges_ && rule_.k == 1; }
+  void merge_all() { merges_ = true; }
   // The vector d of one more wrong output, to be filled.
   Changes& add(double cost) {
     costs_.push_back(cost);
@@ -72,7 +73,7 @@ class Steps {
   bool take(Weights& weights, double scale, std::int64_t clock, bool merged = false) {
     const std::size_t n = costs_.size();
     if (n == 0) return false;
-    if (rule_.kind == Rule::kPerceptron && !logs_) {
+    if (!merges_) {
       apply(weights, changes_[0], scale, clock);
       return true;
     }
@@ -201,7 +202,7 @@ class Steps {
   }
 
   Rule rule_;
-  bool logs_;
+  bool logs_, merges_;
   std::vector<Changes> changes_;       // d_i; as many as were ever needed
   std::vector<LearntWeight> found_;    // where the weights of the vector are that was scored last
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]

@@ -52,6 +52,10 @@ struct GrowingChain {
     return find(row, place);
   }
 
+  // Take over the weights of a chain of the same kind, which has no n-grams.
+  void set_weights(const GrowingChain& other) {
+    rows = other.rows, edge_rows = other.edge_rows, edge = other.edge, tri = other.tri;
+  }
   // Calls visit(row, place) for every weight that there is.
   template <class Visit>
   void each_weight(Visit visit) const {

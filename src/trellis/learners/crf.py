@@ -60,7 +60,7 @@ class CRF(BatchLearner):
     abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
     @property
-    def sums(self) -> bool:
+    def on_workers(self) -> bool:
         """L-BFGS asks for sums alone."""
         return self.solver == "lbfgs"
 

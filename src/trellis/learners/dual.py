@@ -134,7 +134,7 @@ class FrankWolfeRun(NativeRun):
     def step(self, number: int) -> Event:
         """One pass over all examples, and the exact gap where it may be small enough."""
         problem, tolerance = self.problem, self.learner.tolerance
-        violations, updates, met = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed), problem)
+        violations, updates, met = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed))
         # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
         primal, may_be_solved = None, met <= tolerance * (self.dual + met)
         if may_be_solved:

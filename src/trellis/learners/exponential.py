@@ -50,7 +50,7 @@ class ExponentialLoss(BatchLearner):
     abilities = ALL_ABILITIES - {"beam"}  # sums go over all paths
 
     @property
-    def sums(self) -> bool:
+    def on_workers(self) -> bool:
         """All it asks for are sums."""
         return True
 

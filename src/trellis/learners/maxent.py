@@ -49,7 +49,7 @@ class MaxEnt(BatchLearner):
     }
 
     @property
-    def sums(self) -> bool:
+    def on_workers(self) -> bool:
         """L-BFGS asks for sums alone."""
         return self.solver == "lbfgs"
 

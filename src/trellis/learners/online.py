@@ -6,10 +6,60 @@ The loop itself is core/learn/online.cpp; experiments.reference.steps has it in 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from trellis.learning.learner import ALL_ABILITIES, Ability, Constraints, choice, flag, real, whole
-from trellis.learning.online import MiniBatchLearner
+from trellis.learning.mixing import Mixing
+from trellis.learning.online import OnlineLearner, OnlineRun
+from trellis.learning.problem import Problem
+
+Update = Literal["standard", "early", "max-violation"]
+Mix = Literal["uniform", "touched"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniBatchLearner(OnlineLearner):
+    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order.
+
+    ``update`` says on what they update where a beam search from left to right went wrong: "standard", on the whole
+    output; "early", on what it was when the right one first fell out of the beam; "max-violation" (the default), where
+    it exceeded the right one most.
+
+    ``shards``: the number of parts that the examples are cut into. Each takes an epoch by itself from the same weights,
+    then their changes are mixed (McDonald, Hall and Mann 2010): the mean over all shards ("uniform") or over those that
+    changed the weight ("touched", the default). The result depends on the number of shards, not on threads or workers.
+    """
+
+    batch: int = 1
+    update: Update | None = None
+    shards: int = 1
+    mix: Mix = "touched"
+
+    rule: ClassVar[str]  # of native code, unless there is a parameter ``variant``
+    constant: ClassVar[str] = ""  # the parameter that is the constant c of the rule
+
+    constraints: ClassVar[Constraints] = {
+        **OnlineLearner.constraints,
+        "batch": whole(1, 2**16),
+        "update": choice(*get_args(Update), default=None),
+        "shards": whole(1, 2**20),
+        "mix": choice(*get_args(Mix), only=("shards above 1", lambda p: p["shards"] > 1)),
+    }
+
+    @property
+    def on_workers(self) -> bool:
+        """On shards."""
+        return self.shards > 1
+
+    def begin(self, problem: Problem) -> OnlineRun:
+        """The weights in training."""
+        given = self.effective()  # with a seed where it shuffles
+        del given["shuffle"]
+        rule = given.pop("variant", None) or self.rule
+        constant = given.pop(self.constant, 1.0)
+        if given.pop("shards") > 1:
+            return Mixing(problem, rule, self.shards, given.pop("mix"), c=constant, **given)
+        return OnlineRun(problem, rule, c=constant, **given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,19 @@ class ChainProblem(Problem):
         return n, float(self.starts[n]) / max(1, n_tokens)
 
     @property
+    def shared(self) -> dict[str, Any]:
+        """What processes with parts of its sentences need to know of all of them."""
+        return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
+
+    def shards(self, n: int) -> list[tuple[int, Longs]]:
+        """By the tokens of the whole corpus: a shard has the sentences that begin in its part."""
+        if self.is_sparse:
+            raise LearnerError("shards take label pairs, or label triples of few labels; choose a smaller order")
+        size = max(1, -(-(self.n_tokens or int(self.starts[-1])) // n))
+        shard_of = (self.first_token + self.starts[:-1]) // size
+        return [(int(shard), np.flatnonzero(shard_of == shard)) for shard in np.unique(shard_of)]
+
+    @property
     def n_columns(self) -> int:
         """How many columns rows of weights have: labels, and their parts."""
         return self.n_labels if self.label_parts is None else self.label_parts.n_columns
@@ -151,9 +164,10 @@ class ChainProblem(Problem):
 
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner."""
+        examples = self.examples()
 
-        def pass_over(native: _core.Online, order: Longs, p: ChainProblem) -> tuple[int, int]:
-            return native.epoch(p.examples(), order, p.sentence_weights, options.batch, self.n_threads)
+        def pass_over(native: _core.Online, order: Longs) -> tuple[int, int]:
+            return native.epoch(examples, order, self.sentence_weights, options.batch, self.n_threads)
 
         def learnt(native: _core.Online, average: bool) -> ChainWeights:
             weights = self.learnt(native, average)
@@ -176,7 +190,7 @@ class ChainProblem(Problem):
 
         return MarginWeights(
             lambda: _frank_wolfe(self, C, zero_one),
-            lambda native, order, block: native.epoch(examples, order, weights),
+            lambda native, order: native.epoch(examples, order, weights),
             self.learnt,
             (examples,),
             renewed=lambda native: native.renew(examples, weights),

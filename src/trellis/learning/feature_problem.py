@@ -125,15 +125,15 @@ class FeatureProblem(Problem):
                 native.restore(state)
             return native
 
-        def pass_over(native: _core.FeatureOnline, order: Longs, block: FeatureProblem) -> tuple[int, int]:
-            weights = block.sentence_weights
+        def pass_over(native: _core.FeatureOnline, order: Longs) -> tuple[int, int]:
+            weights = self.sentence_weights
             if derivations is not None:
-                return native.epoch(derivations, order, weights, options.batch, block.n_threads)
-            assert block.search is not None
+                return native.epoch(derivations, order, weights, options.batch, self.n_threads)
+            assert self.search is not None
             mistakes = updates = 0
             for i in order.tolist():
                 scale = 1.0 if weights is None else float(weights[i])
-                outputs = block.search(native, i, options) if scale else []
+                outputs = self.search(native, i, options) if scale else []
                 mistakes += bool(outputs)
                 updates += native.take(outputs, scale)
             return mistakes, updates
@@ -149,12 +149,19 @@ class FeatureProblem(Problem):
 
         return NativeWeights(make, pass_over, learnt)
 
+    def shards(self, n: int) -> list[tuple[int, Longs]]:
+        """Runs of examples."""
+        if self.search is not None:
+            raise LearnerError("shards need parts(x) or candidates(x) of the problem; omit them")
+        runs = np.array_split(np.arange(self.n_sentences), n)
+        return [(shard, run) for shard, run in enumerate(runs) if len(run)]
+
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
         """Weights with a mixture of outputs for every example (core/learn/mixture_steps.hpp)."""
         derivations, n = self.examples(), (self.n_features, self.n_sentences)
         return MarginWeights(
             lambda: _core.FeatureFrankWolfe(*n, C, zero_one),
-            lambda native, order, block: native.epoch(derivations, order, block.sentence_weights),
+            lambda native, order: native.epoch(derivations, order, self.sentence_weights),
             lambda native, average: FeatureWeights(native.weights(average)),
             (derivations,),
             renewed=lambda native: native.renew(derivations, self.sentence_weights),

@@ -169,8 +169,8 @@ class Learner:
         return {name: value for name, value in self.parameters().items() if name != "epochs" or not self.constraints}
 
     @property
-    def sums(self) -> bool:
-        """Whether all it asks of the examples are sums over them, and passes over the first: workers can train it."""
+    def on_workers(self) -> bool:
+        """Whether workers can train it: all it asks of the examples are sums over them, and passes over the first."""
         return False
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 from trellis._support.arrays import Longs
 from trellis.learning.learner import (
@@ -14,14 +14,11 @@ from trellis.learning.learner import (
     Learner,
     OnlineOptions,
     check_update,
-    choice,
     flag,
     whole,
 )
 from trellis.learning.problem import NativeWeights, Problem, State
 from trellis.learning.run import Event, Work, sentence_order
-
-Update = Literal["standard", "early", "max-violation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,35 +43,6 @@ class OnlineLearner(Learner):
         return ALL_ABILITIES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MiniBatchLearner(OnlineLearner):
-    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order.
-
-    ``update`` says on what they update where a beam search from left to right went wrong: "standard", on the whole
-    output; "early", on what it was when the right one first fell out of the beam; "max-violation" (the default), where
-    it exceeded the right one most.
-    """
-
-    batch: int = 1
-    update: Update | None = None
-
-    rule: ClassVar[str]  # of native code, unless there is a parameter ``variant``
-    constant: ClassVar[str] = ""  # the parameter that is the constant c of the rule
-
-    constraints: ClassVar[Constraints] = {
-        **OnlineLearner.constraints,
-        "batch": whole(1, 2**16),
-        "update": choice(*get_args(Update), default=None),
-    }
-
-    def begin(self, problem: Problem) -> OnlineRun:
-        """The weights in training."""
-        given = self.effective()  # with a seed where it shuffles
-        del given["shuffle"]
-        rule = given.pop("variant", None) or self.rule
-        return OnlineRun(problem, rule, c=given.pop(self.constant, 1.0), **given)
-
-
 class NativeRun(Work):
     """A training of weights in native code."""
 
@@ -82,9 +50,9 @@ class NativeRun(Work):
         self.problem, self.about, self.epochs, self.average = problem, about, epochs, average
         self.native = about.make()
 
-    def epoch(self, order: Longs, block: Any) -> Any:
-        """One pass over the examples of a block in that order."""
-        return self.about.pass_over(self.native, order, block)
+    def epoch(self, order: Longs) -> Any:
+        """One pass over the examples in that order."""
+        return self.about.pass_over(self.native, order)
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""
@@ -113,7 +81,9 @@ class OnlineRun(NativeRun):
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""
-        problem = self.problem
-        mistakes, updates = self.epoch(sentence_order(problem.n_sentences, number, self.options.seed), problem)
+        return self.event(number, *self.epoch(sentence_order(self.problem.n_sentences, number, self.options.seed)))
+
+    def event(self, number: int, mistakes: int, updates: int) -> Event:
+        """An epoch with so many wrong parts, and examples that made a step."""
         wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
         return Event(number, updates=updates, **wrong_parts)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trellis.learning.descent import BatchLearner
     from trellis.learning.learner import OnlineOptions
     from trellis.learning.parameters import Parameters
-    from trellis.learning.sums import Part, Parts
+    from trellis.learning.sums import Parts
 
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -39,9 +39,9 @@ class NativeWeights:
     """How weights in native code that change example by example are made, changed and read."""
 
     make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    # One pass over the examples of a block in that order: (wrong parts, examples that made a step); with dual variables
-    # also the gaps as they were met.
-    pass_over: Callable[[Any, Longs, Any], Any]
+    # One pass over the examples in that order: (wrong parts, examples that made a step); with dual variables also the
+    # gaps as they were met.
+    pass_over: Callable[[Any, Longs], Any]
     learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
     examples: tuple[Any, ...] = ()  # what a state is checked against
 
@@ -96,7 +96,7 @@ class Problem:
     initial: Any = None  # weights of a warm start
     unit: str = "tokens"  # what examples are made of
     # Where other processes have the examples, and this one only the first: the parts of all.
-    parts: Callable[[Part], Parts] | None = None
+    parts: Callable[[Any], Parts] | None = None
 
     @property
     def is_stepwise(self) -> bool:
@@ -131,6 +131,15 @@ class Problem:
         """The first examples, of `HEAD` tokens, and their share of all tokens."""
         return self.n_sentences, 1.0
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What processes with parts of the examples need to know of all of them."""
+        return {}
+
+    def shards(self, n: int) -> list[tuple[int, Longs]]:
+        """The shards of ``n`` that have examples here: number and examples of each. LearnerError without shards."""
+        raise LearnerError("shards are for taggers, segmenters and structured models; omit them")
+
     def weigh(self, losses: Doubles) -> Doubles:
         """The loss of the first examples, as much as each counts."""
         return losses if self.sentence_weights is None else losses * self.sentence_weights[: len(losses)]
@@ -163,8 +172,8 @@ class SiteProblem(Problem):
                 native.restore(self.initial.state(native.state()))
             return native
 
-        def pass_over(native: Any, order: Longs, block: SiteProblem) -> Any:
-            return native.epoch(block.examples, order, block.sentence_weights, options.batch, block.n_threads)
+        def pass_over(native: Any, order: Longs) -> Any:
+            return native.epoch(self.examples, order, self.sentence_weights, options.batch, self.n_threads)
 
         return NativeWeights(make, pass_over, lambda native, average: native.weights(average))
 

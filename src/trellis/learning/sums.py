@@ -59,6 +59,11 @@ class Part:
             self._objective = self.vector.objective(local=self.local, single=self.single)
         return self._objective
 
+    def at(self, problem: Any) -> Part:
+        """The same of other examples; of None, to be sent to where they are."""
+        vector: Any = replace(self.vector, problem=problem)
+        return replace(self, problem=problem, vector=vector, _objective=None, _logs=None)
+
     def only(self, kept: Bools) -> Part:
         """The same of some of the weights."""
         return replace(self, vector=self.vector.only(kept), _objective=None, _logs=None)
@@ -99,7 +104,7 @@ class Parts(Protocol):
     """The parts of all processes."""
 
     @property
-    def first(self) -> Part:
+    def first(self) -> Any:
         """The part with the first examples, in this process."""
 
     def sum(self, method: str, *args: Any) -> Any:
@@ -116,7 +121,7 @@ class Parts(Protocol):
 class OnePart:
     """All examples in this process."""
 
-    first: Part
+    first: Any
 
     def sum(self, method: str, *args: Any) -> Any:
         """What the part gives."""

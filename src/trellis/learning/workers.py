@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from trellis._support.arrays import Bools
-from trellis.learning.sums import Part
 
 
 class Actors(Protocol):
@@ -86,9 +85,9 @@ class WorkersHere:
 
 
 class ActorParts:
-    """The parts of a training that actors have, as `Sums` asks for them; ``first`` has the first examples, here."""
+    """The parts of a training that actors have, as learners ask for them; ``first`` has the first examples, here."""
 
-    def __init__(self, first: Part, actors: Actors, number: int = 0) -> None:
+    def __init__(self, first: Any, actors: Actors, number: int = 0) -> None:
         self.first, self.actors, self.number = first, actors, number
 
     def sum(self, method: str, *arguments: Any) -> Any:

@@ -50,6 +50,7 @@ class RayActors:
         self._add = ray.remote(num_cpus=0, max_retries=3)(_added)
         self.n = len(arguments)
         self._prepared: list[list[tuple[str, tuple[Any, ...]]]] = [[] for _ in arguments]  # calls to repeat
+        self._sent: tuple[Any, Any] = (None, None)  # the last dict that all got, and the reference to it
         self._actors = [self._made(i) for i in range(self.n)]
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -82,8 +83,16 @@ class RayActors:
             self._ray.kill(actor)
 
     def _shared(self, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Arguments that all objects get; arrays are sent once to each machine."""
-        return [tuple(self._ray.put(one) if hasattr(one, "nbytes") else one for one in arguments)] * self.n
+        """Arguments that all objects get: arrays are sent once per machine, a dict of them once for several calls."""
+
+        def sent(one: Any) -> Any:
+            if isinstance(one, dict):
+                if self._sent[0] is not one:
+                    self._sent = one, self._ray.put(one)
+                return self._sent[1]
+            return self._ray.put(one) if hasattr(one, "nbytes") else one
+
+        return [tuple(map(sent, arguments))] * self.n
 
     def _gathered(
         self, method: str, arguments: Sequence[tuple[Any, ...]], combine: Callable[[list[Any]], list[Any]]

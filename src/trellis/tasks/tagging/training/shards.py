@@ -28,8 +28,7 @@ from trellis.features.known import keys_in_order
 from trellis.features.vocabulary import KeyTables
 from trellis.learning.chain_problem import HEAD, ChainProblem
 from trellis.learning.fit import Fit, digest_of_sums, digest_sums
-from trellis.learning.parameters import Parameters, block_tokens, n_runs, seen_triples
-from trellis.learning.sums import Part
+from trellis.learning.parameters import block_tokens, n_runs, seen_triples
 from trellis.learning.workers import ActorParts, Actors, Workers
 from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.tagging.train import check
@@ -115,7 +114,7 @@ class Shard:
         """The files first..last; of these only the first sentences, with ``most_tokens``."""
         self.files, self.last, self.folder = files, last, folder
         self.own, self.most_tokens = files.run(first, last), most_tokens
-        self.parts = dict[int, Part]()
+        self.parts = dict[int, Any]()
 
     def survey(self) -> Survey:
         """Read the files."""
@@ -180,9 +179,9 @@ class Shard:
             block=self.block,
         )
 
-    def build(self, parameters: Parameters, local: bool, single: bool) -> None:
-        """Be ready to sum, over the weights that there are."""
-        self.parts = {0: Part(self.problem, replace(parameters, problem=self.problem), local, single)}
+    def build(self, part: Any) -> None:
+        """Be ready to do what a part of a training does, with the sentences here."""
+        self.parts = {0: part.at(self.problem)}
 
     def restrict(self, number: int, kept: Bools) -> None:
         """Another part with some of the weights; what was restricted before is no longer needed."""
@@ -275,7 +274,11 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
     options = {"n_threads": 1, **options}
     first = head.find(options, columns, Place(0, HEAD, HEAD))
     _check_setup(head.setup)
-    block = block_tokens(len(head.setup.labelling.labels) if head.setup.parts is None else head.setup.parts.n_columns)
+    if (shards := getattr(fit.learner, "shards", 1)) > 1:
+        block = -(-sum(n_tokens) // shards)  # a shard is learnt by one worker
+    else:
+        parts_of_labels = head.setup.parts
+        block = block_tokens(len(head.setup.labelling.labels) if parts_of_labels is None else parts_of_labels.n_columns)
     ends = np.cumsum([0, *n_tokens]).tolist()
     places = [Place(a, b, block) for a, b in itertools.pairwise(ends)]
     found: list[Found] = actors.prepare("find", [(options, columns, place) for place in places])
@@ -298,10 +301,8 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
     actors.prepare("number", [numbering(own) for own in numbers[:-1]])
     head.number(*numbering(numbers[-1]))
 
-    def parts(part: Part) -> ActorParts:
-        assert isinstance(part.vector, Parameters)
-        parameters = replace(part.vector, problem=None)  # type: ignore[arg-type]
-        actors.prepare("build", [(parameters, part.local, part.single)] * actors.n)
+    def parts(part: Any) -> ActorParts:
+        actors.prepare("build", [(part.at(None),)] * actors.n)
         return ActorParts(part, actors)
 
     x, y, z = (np.concatenate(labels) for labels in zip(*(one.triples for one in found), strict=True))
@@ -382,10 +383,10 @@ def _joined_counts(
 
 def _check_options(settings: SimpleNamespace, learner: Any) -> None:
     """LearnerError for options and learners that workers cannot do."""
-    if not learner.sums:
+    if not learner.on_workers:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters is not trained on workers: CRF and MaxEnt by L-BFGS and "
-            "ExponentialLoss are; omit workers"
+            "ExponentialLoss are, and online learners with shards above 1; omit workers"
         )
     unfit: dict[str, Any] = {
         name: getattr(settings, name) for name in ("init", "sample_weight", "segments", "documents")

@@ -1,0 +1,143 @@
+"""Online learners on shards of the examples, mixed after every epoch (McDonald, Hall and Mann 2010).
+
+Every shard takes one epoch from the same weights. Then each weight changes by the mean of its changes: over all shards
+("uniform") or over those that changed it ("touched"). The number of shards is part of the training; threads and workers
+are not, as changes are added in fixed point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trellis._support.arrays import Longs
+from trellis._support.errors import LearnerError
+from trellis.learning.learner import OnlineOptions
+from trellis.learning.online import OnlineRun
+from trellis.learning.problem import NativeWeights, Problem, State
+from trellis.learning.run import Event, sentence_order
+from trellis.learning.sums import OnePart, Parts, exponent_of
+
+KINDS = "ends", "means", "precisions"  # of changes (core/learn/mixing.hpp)
+
+
+class Pass(NamedTuple):
+    """What one epoch of a shard gave."""
+
+    changes: dict[str, Any]
+    mistakes: int
+    updates: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What shards changed weights by, added up."""
+
+    keys: npt.NDArray[np.uint64]  # ascending
+    # [kinds + 1, n_keys]: changes of each kind in units of 2^-exponent, then how many shards changed the weight.
+    sums: Longs
+
+    def __add__(self, other: Changes) -> Changes:
+        """The changes of both."""
+        keys = np.concatenate([self.keys, other.keys])
+        order = np.argsort(keys, kind="stable")
+        keys, sums = keys[order], np.concatenate([self.sums, other.sums], axis=1)[:, order]
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
+        return Changes(keys[first], np.add.reduceat(sums, first, axis=1) if len(first) else sums)
+
+    def mean(self, exponent: int, n_shards: int | None) -> dict[str, Any]:
+        """The mean over so many shards; None: over those that changed the weight."""
+        amounts = np.ldexp(self.sums[:-1].astype(np.float64), -exponent) / (n_shards or self.sums[-1])
+        return {"keys": self.keys, **dict.fromkeys(KINDS, np.empty(0)), **dict(zip(KINDS, amounts, strict=False))}
+
+
+@dataclass(slots=True)
+class ShardsPart:
+    """The shards of one process."""
+
+    problem: Problem
+    options: OnlineOptions
+    shards: int  # of all processes
+    shared: dict[str, Any]
+    _about: NativeWeights | None = None
+    _done: tuple[int, list[Pass]] | None = None  # an epoch, and what it gave
+
+    def at(self, problem: Any) -> ShardsPart:
+        """The same of other examples; of None, to be sent to where they are."""
+        problem = problem and replace(problem, **self.shared)
+        return replace(self, problem=problem, _about=None, _done=None)
+
+    def largest(self, number: int, start: Any) -> float:
+        """The largest change of any weight by a shard in epoch ``number``, from the weights of ``start`` on."""
+        passes = self._passes(number, start)
+        return max((float(np.abs(one.changes[kind]).max(initial=0.0)) for one in passes for kind in KINDS), default=0.0)
+
+    def changes(self, number: int, start: Any, exponent: int) -> tuple[Changes, int, int, int]:
+        """The sums of all changes in that epoch; how many shards, mistakes and updates there were."""
+        passes, n_kinds = self._passes(number, start), 3 if self.options.rule == "AROW" else 2
+        total = Changes(np.empty(0, np.uint64), np.empty((n_kinds + 1, 0), np.int64))
+        for one in passes:
+            amounts = np.array([one.changes[kind] for kind in KINDS[:n_kinds]])
+            sums = np.rint(np.ldexp(amounts, exponent)).astype(np.int64)
+            total += Changes(one.changes["keys"], np.vstack([sums, np.ones((1, sums.shape[1]), np.int64)]))
+        return total, len(passes), sum(one.mistakes for one in passes), sum(one.updates for one in passes)
+
+    def _passes(self, number: int, start: Any) -> list[Pass]:
+        """What shards give, by a learner to start from or its state; they are kept until the next epoch."""
+        if self._done is None or self._done[0] != number:
+            self._done = None
+            self._done = number, list(self._run(number, start))
+        return self._done[1]
+
+    def _run(self, number: int, start: Any) -> Iterator[Pass]:
+        problem, options = self.problem, self.options
+        shards, n_threads = problem.shards(self.shards), problem.n_threads
+        if n_threads > 1 and len(shards) > 1:
+            problem = replace(problem, n_threads=1)
+        about = self._about = self._about or problem.online(options)
+        if isinstance(start, dict):
+            state, start = start, about.make()
+            start.restore(state, *about.examples)
+
+        def run(shard: tuple[int, Longs]) -> Pass:
+            place, examples = shard
+            seed = None if options.seed is None else options.seed * self.shards + place
+            native = about.make()
+            native.begin_at(start)
+            order = examples[sentence_order(len(examples), number, seed)]
+            mistakes, updates = about.pass_over(native, order)
+            return Pass(native.changes_since(start), mistakes, updates)
+
+        if n_threads == 1:
+            yield from map(run, shards)
+            return
+        with ThreadPoolExecutor(n_threads) as threads:
+            yield from threads.map(run, shards)
+
+
+class Mixing(OnlineRun):
+    """The training of an online learner on shards."""
+
+    def __init__(self, problem: Problem, rule: str, shards: int, mix: str, **options: Any) -> None:
+        super().__init__(problem, rule, **options)
+        if self.options.vote:
+            raise LearnerError("votes of shards cannot be mixed; omit vote or shards")
+        self.mix, part = mix, ShardsPart(problem, self.options, shards, problem.shared)
+        self.n_shards, self.elsewhere = shards, problem.parts is not None
+        self.parts: Parts = OnePart(part) if problem.parts is None else problem.parts(part)
+
+    def step(self, number: int) -> Event:
+        """One epoch of every shard."""
+        start: State | Any = self.native.state() if self.elsewhere else self.native
+        largest = self.parts.most("largest", number, start)
+        if not np.isfinite(largest):
+            raise LearnerError("weights grew beyond all bounds; choose a smaller C, or fewer epochs")
+        exponent = exponent_of(int(np.ceil(largest * self.n_shards)) + 1)
+        changes, n_shards, mistakes, updates = self.parts.sum("changes", number, start, exponent)
+        self.native.add_round(changes.mean(exponent, n_shards if self.mix == "uniform" else None))
+        return self.event(number, mistakes, updates)
