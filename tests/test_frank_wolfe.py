@@ -91,7 +91,7 @@ def test_steps_are_the_twins(cost: str, order: int, kind: str) -> None:
         n = twin.case.problem.n_sentences
         for _ in range(3):
             counts = twin.epoch(range(n))
-            *found, gap = run.epoch(np.arange(n), run.problem)
+            *found, gap = run.epoch(np.arange(n))
             assert tuple(found) == counts
             np.testing.assert_allclose(gap, twin.gap, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(run.dual, twin.dual, rtol=1e-5)
@@ -109,7 +109,7 @@ def test_many_labels(cost: str, n_labels: int) -> None:
     """Rows grow slot by slot and then become dense; with one label there is no wrong path."""
     twin, run = pair("plain", 1, cost, 0.3, n_sentences=30, n_labels=n_labels)
     twin.epoch(range(30))
-    run.epoch(np.arange(30), run.problem)
+    run.epoch(np.arange(30))
     np.testing.assert_allclose(flat(run.weights(), twin), twin.w, rtol=1e-5, atol=1e-6)
     assert (run.dual == 0) == (n_labels == 1)
 
@@ -137,7 +137,7 @@ def test_the_optimum_lies_between_dual_and_primal(cost: Any, order: int, kind: s
 @grid
 def test_losses_by_enumeration(cost: Any, order: int, kind: str) -> None:
     twin, run = pair(kind, order, cost, 0.5)
-    run.epoch(np.arange(10), run.problem)
+    run.epoch(np.arange(10))
     w = flat(run.weights(), twin).astype(float)
     np.testing.assert_allclose(run.primal(run.weights()), twin.primal(w), rtol=1e-6)
     assert twin.losses(w).sum() > 0
@@ -157,7 +157,7 @@ def test_every_step_is_as_long_as_it_should_be(cost: str, order: int) -> None:
             before, costs = vectors(run, twin), run.state()["mixtures.costs"].copy()
             twin.w = flat(run.weights(), twin)
             path = twin.most_violated(i, twin.potentials(i))[1] if twin.case.golds[i] else []
-            _, stepped, gap = run.epoch(np.array([i]), run.problem)
+            _, stepped, gap = run.epoch(np.array([i]))
             after = vectors(run, twin)
             others = np.delete(after - before, i, axis=0)
             assert not others.any()
@@ -188,7 +188,7 @@ def test_the_dual_never_falls(kind: str) -> None:
     duals = [0.0]
     for _ in range(10):
         for i in range(12):
-            run.epoch(np.array([i]), run.problem)
+            run.epoch(np.array([i]))
             assert run.dual >= duals[-1]
             duals.append(run.dual)
             assert run.dual <= run.primal(run.weights()) + 1e-6
@@ -200,7 +200,7 @@ def test_the_dual_never_falls(kind: str) -> None:
 def test_weights_are_the_sum_of_blocks(cost: Any, order: int, kind: str) -> None:
     twin, run = pair(kind, order, cost, 0.7)
     for _ in range(20):
-        run.epoch(np.arange(10), run.problem)
+        run.epoch(np.arange(10))
     kept = run.dual
     total = twin.C @ vectors(run, twin)
     np.testing.assert_allclose(flat(run.weights(), twin), total, atol=1e-5)
@@ -216,7 +216,7 @@ def test_the_average_is_its_definition() -> None:
     twin, run = pair("plain", 2, "hamming", 0.5)
     moments = []
     for k in range(35):
-        run.epoch(np.array([k * 7 % 10]), run.problem)
+        run.epoch(np.array([k * 7 % 10]))
         run.average = False
         moments.append(flat(run.weights(), twin).astype(float))
         if k == 20:
@@ -363,7 +363,7 @@ def test_control_c_is_heard_within_an_epoch() -> None:
     timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        run.epoch(np.tile(np.arange(300), 100_000), run.problem)
+        run.epoch(np.tile(np.arange(300), 100_000))
     timer.join()
 
 
@@ -379,11 +379,11 @@ def test_restored_runs_go_on_to_the_same_bits(order: int, kind: str) -> None:
         return begin(given.problem, C=0.4, cost="hamming", average=True)
 
     first, second = run(), run()
-    first.epoch(everyone, first.problem)
-    second.epoch(everyone[:7], second.problem)  # what it did before does not matter
+    first.epoch(everyone)
+    second.epoch(everyone[:7])  # what it did before does not matter
     second.restore({key: array.copy() for key, array in first.state().items()})
     for _ in range(2):
-        assert first.epoch(everyone, first.problem) == second.epoch(everyone, second.problem)
+        assert first.epoch(everyone, first.problem) == second.epoch(everyone)
         first.about.renewed(first.native)
         second.about.renewed(second.native)
         one, other = first.state(), second.state()

@@ -276,7 +276,7 @@ def test_steps_of_mira_meet_their_conditions() -> None:
         for i in range(given.problem.n_sentences):
             twin.w, n_steps = flat(run.weights(), twin), len(twin.steps)
             twin.epoch([i])
-            run.epoch(np.array([i], np.int64), given.problem)
+            run.epoch(np.array([i], np.int64))
             if len(twin.steps) == n_steps:
                 continue
             before, d, costs = twin.steps[-1]
@@ -314,12 +314,12 @@ def test_restored_runs_go_on_to_the_same_bits(name: str, order: int, kind: str) 
         return OnlineRun(given.problem, average=True, vote=name == "voted", **settings)
 
     first, second = run(), run()
-    first.epoch(all_of_them, given.problem)
-    second.epoch(all_of_them[:7], given.problem)  # what it did before does not matter
+    first.epoch(all_of_them)
+    second.epoch(all_of_them[:7])  # what it did before does not matter
     state = {key: array.copy() for key, array in first.state().items()}
     second.restore(state)
     for _ in range(2):
-        counts = [run.epoch(all_of_them, given.problem) for run in (first, second)]
+        counts = [run.epoch(all_of_them) for run in (first, second)]
         assert counts[0] == counts[1]
         one, other = first.state(), second.state()
         assert one.keys() == other.keys()
