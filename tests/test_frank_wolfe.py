@@ -383,7 +383,7 @@ def test_restored_runs_go_on_to_the_same_bits(order: int, kind: str) -> None:
     second.epoch(everyone[:7])  # what it did before does not matter
     second.restore({key: array.copy() for key, array in first.state().items()})
     for _ in range(2):
-        assert first.epoch(everyone, first.problem) == second.epoch(everyone)
+        assert first.epoch(everyone) == second.epoch(everyone)
         first.about.renewed(first.native)
         second.about.renewed(second.native)
         one, other = first.state(), second.state()
@@ -423,11 +423,11 @@ def test_states_of_other_runs_are_refused() -> None:
         return begin(given.problem, C=0.4, cost="hamming", average=True)
 
     ours = run(case("plain", 1))
-    ours.epoch(np.arange(10), ours.problem)
+    ours.epoch(np.arange(10))
     state = ours.state()
     for other in (case("plain", 2), case("plain", 1, n_labels=9), case("edges", 1), case("plain", 1, 5, 11)):
         theirs = run(other)
-        theirs.epoch(np.arange(10), theirs.problem)
+        theirs.epoch(np.arange(10))
         with pytest.raises(LearnerError, match="not one of this training"):
             ours.restore(theirs.state())
     with pytest.raises(LearnerError, match="not one of this training"):
