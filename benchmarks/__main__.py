@@ -34,6 +34,8 @@ OWN = (
     "serve",
     "serve_soak",
     "cluster_tagging",
+    "cluster_faults",
+    "shards",
     "segmentation",
     "many_labels",
     "search",

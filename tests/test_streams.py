@@ -312,3 +312,23 @@ def test_a_stream_is_cut_after_its_last_blank_line() -> None:
     for text, end in ends.items():  # of "a\n " perhaps not a blank line yet
         found = UP_TO_BLANK_LINE.match(text)
         assert (found.end() if found else 0) == end
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n", "begins"),
+    [
+        ([60, 30, 110, 100], 3, [0, 2, 3, 4]),
+        ([1, 1, 1, 1000], 3, [0, 2, 3, 4]),
+        ([1000, 1, 1, 1], 3, [0, 1, 2, 4]),
+        ([5, 5, 5, 5], 4, [0, 1, 2, 3, 4]),
+        ([5, 5], 1, [0, 2]),
+    ],
+)
+def test_runs_of_files_have_about_as_many_bytes(sizes: list[int], n: int, begins: list[int], tmp_path: Path) -> None:
+    paths = list[Path]()
+    for i, size in enumerate(sizes):
+        paths.append(tmp_path / f"{i}.txt")
+        paths[-1].write_text("a" * size)
+    files = trellis.stream(paths).files
+    assert files is not None
+    assert files.runs(n) == begins

@@ -22,6 +22,9 @@ LEARNERS = {
     "crf, all transitions": trellis.CRF(epochs=4, transitions="all", start=False),
     "exponential": trellis.ExponentialLoss(epochs=4),
     "maxent": trellis.MaxEnt(epochs=4),
+    "shards of the perceptron": trellis.Perceptron(epochs=4, shards=5, batch=2),
+    "shards of MIRA": trellis.MIRA(epochs=3, k=3, shards=2, mix="uniform"),
+    "shards of AROW": trellis.AROW(epochs=3, shards=7, shuffle=False),
 }
 
 
@@ -79,6 +82,13 @@ def test_workers_give_the_bytes_of_one_process(
         {"order": 0, "features": FEATURES[:3]},
         {"labels": trellis.Labels(weights={"L0": 3.0})},
         {"dev": random_corpus(4, 20), "patience": 2},
+        {"learner": trellis.MIRA(epochs=3, shards=3), "features": FEATURES},
+        {
+            "learner": trellis.Perceptron(epochs=3, shards=3),
+            "order": 2,
+            "features": trellis.Features(FEATURES, min_count=2),
+        },
+        {"learner": trellis.PassiveAggressive(epochs=3, shards=4), "labels": trellis.Labels(weights={"L0": 3.0})},
     ],
 )
 def test_options(more: dict[str, Any], large: trellis.Corpus, tmp_path: Path) -> None:

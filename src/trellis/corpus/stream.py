@@ -207,10 +207,12 @@ class Files:
         return replace(self, paths=self.paths[first:last], sizes=self.sizes[first:last])
 
     def runs(self, n: int) -> list[int]:
-        """Where each of n runs of files begins, of about as many bytes, and the end."""
-        begins = np.cumsum([0, *self.sizes])
-        cuts = np.searchsorted(begins[:-1], np.arange(1, n) * float(begins[-1]) / n)
-        return [0, *cuts.tolist(), len(self.sizes)]
+        """Where each of n runs of files begins, of about as many bytes and one file at least, and the end."""
+        begins, cuts = np.cumsum([0, *self.sizes]), [0]
+        for k in range(1, n):
+            nearest = int(np.abs(begins - k * float(begins[-1]) / n).argmin())
+            cuts.append(min(max(nearest, cuts[-1] + 1), len(self.sizes) - (n - k)))
+        return [*cuts, len(self.sizes)]
 
 
 class CorpusStream:

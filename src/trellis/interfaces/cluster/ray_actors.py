@@ -118,7 +118,7 @@ class RayActors:
             waiting = {calls[i][0]: i for i in range(self.n) if i not in done}
             spent = time.monotonic() - begun
             limit = self._seconds - spent
-            if 2 * len(done) > self.n:  # so quick are the others: how long is too long?
+            if 2 * len(done) >= self.n:  # so quick are the others: how long is too long?
                 slow = max(LEAST_SECONDS, SLOW * sorted(seconds)[len(seconds) // 2])
                 limit = min(limit, slow - spent % slow)
             ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)

@@ -140,7 +140,9 @@ def weighted_by_labels(
     sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
     means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
     out = np.asarray(means if weights is None else weights * means)
-    if not out.any():
+    # A worker's part of the corpus may have only labels of weight 0, so the labels of all decide.
+    counts = of_label[: len(labelling.labels) + (labelling.partial is not None)] if weights is None else out
+    if not counts.any():
         raise LearnerError("label_weights leave every sentence with weight 0: nothing is left to train on")
     return out
 

@@ -256,8 +256,7 @@ def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Set
     _check_options(fit.settings, fit.learner)
     files, n = stream.files, min(workers.n_workers, len(stream.files.paths))
     cuts = files.runs(n)
-    spans = [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
-    actors = workers.actors(Shard, [(files, a, b, stream.folder) for a, b in spans])
+    actors = workers.actors(Shard, [(files, a, b, stream.folder) for a, b in itertools.pairwise(cuts)])
     try:
         yield _encoded(fit, stream.folder, actors, files)
     finally:
