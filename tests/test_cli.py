@@ -344,6 +344,7 @@ def test_train_options(here: Path, call) -> None:
         "shuffle": True,
         "seed": 3,
         "batch": 1,
+        "shards": 1,
     }
     assert (record["options"]["min_count"], record["options"]["pairs"]) == (2, "seen")
     assert call("train - --model m2 --quiet", given=COLUMNS).code == 0

@@ -136,7 +136,10 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert Path("w.tsv").read_text().splitlines() == lines[:4]
     refused(call("dump -m chunk.trellis --output chunk.trellis"), "would replace")
     shown = " ".join(call("learners").out.split())
-    assert "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update pa" in shown
+    assert (
+        "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update, shards=1, mix=touched pa"
+        in shown
+    )
     assert "c2" in call("learners CRF").out
     assert call("train train.txt --learner HMM --features hmm --model m --quiet").code == 0
     refused(call("learners svm"), "no learner 'svm'")

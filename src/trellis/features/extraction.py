@@ -17,7 +17,7 @@ from trellis.features.dictionaries import Dictionary, EntrySpans, learn_dictiona
 from trellis.features.functions import COUNTED, RARE, Lookups
 from trellis.features.known import entries
 from trellis.features.templates import DictionaryView, Look, Template, derived_names, dictionary_views, vector_file
-from trellis.features.vectors import Files, Vectors, read_files, shifted, value_lists
+from trellis.features.vectors import Files, Vectors, read_vectors, shifted, value_lists
 from trellis.features.vocabulary import (
     NO_TABLES,
     PAIR,
@@ -172,7 +172,8 @@ class Extractor:
             for view in asked
         }
         self.lookups: Lookups = read_lookups(self.templates) if known is None else known.lookups
-        self.vectors: Files = read_files(self.templates) if known is None else known.vectors
+        paths = {path for template in self.templates for look in template.looks if (path := vector_file(look.calls))}
+        self.vectors: Files = {path: read_vectors(path) for path in sorted(paths)} if known is None else known.vectors
         if known is None:
             self.lookups = {**self.lookups, **frequent_words(values, counts, views)}
         self.columns = tuple(

@@ -8,7 +8,7 @@ the view's strings are the words of the file, so that the id of a word is the ro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from trellis._support.arrays import Floats, Ints, Longs, Ragged, starts_of
 from trellis._support.errors import TemplateError, file_reason
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import fields_of, read_lines
-from trellis.features.templates import Template, vector_file
 
 MOST = 4096  # dimensions
 
@@ -31,12 +30,6 @@ class Vectors(NamedTuple):
 
 
 Files = Mapping[str, Vectors]  # by path
-
-
-def read_files(templates: Iterable[Template]) -> dict[str, Vectors]:
-    """The files that templates name, read once each."""
-    paths = {vector_file(look.calls) for template in templates for look in template.looks}
-    return {path: read_vectors(path) for path in sorted(path for path in paths if path is not None)}
 
 
 # ------------------------------------------------------------ files
