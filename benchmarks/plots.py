@@ -54,6 +54,25 @@ def draw_growth(rows: Rows, path: Path) -> None:
     _save(figure, path)
 
 
+def draw_scale(rows: Rows, path: Path) -> None:
+    """How many times as fast as one worker by their number: sums by a tree, and by slices."""
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    cases = list(dict.fromkeys(row["what"] for row in rows))
+    for color, case in zip(("#4477aa", "#228833", "#ee6677"), cases, strict=True):
+        points = [row for row in rows if row["what"] == case]
+        workers = [row["workers"] for row in points]
+        axes.loglog(workers, [row["times"] for row in points], marker="o", color=color, label=f"{case}, tree")
+        sliced = [row["times, slices"] for row in points]
+        axes.loglog(workers, sliced, linestyle="--", color=color, label=f"{case}, slices")
+    axes.loglog([1, 1000], [1, 1000], color="grey", linewidth=0.5)
+    for axis in (axes.xaxis, axes.yaxis):
+        _plain_ticks(axis, [1, 10, 100, 1000])
+    axes.set_xlabel("workers, one per machine")
+    axes.set_ylabel("times as fast as one")
+    axes.legend(fontsize=7)
+    _save(figure, path)
+
+
 def _plain_ticks(axis: Any, places: list[float], least: float = 0, most: float = float("inf")) -> None:
     """1, 2, 5, 10, ... in place of powers of ten."""
     axis.set_major_locator(FixedLocator([place for place in places if 0.7 * least <= place <= 1.4 * most]))

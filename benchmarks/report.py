@@ -1,7 +1,7 @@
 """The results that were kept, as tables in pages and as plots: python -m benchmarks report.
 
-The pages are README.md, docs/learners.md, docs/parsing.md, and docs/papers.md, which is made whole from
-experiments/results.
+The pages are README.md, docs/learners.md, presets.md, parsing.md, cluster.md and scale.md, and docs/papers.md, which is
+made whole from experiments/results.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from benchmarks.papers_page import draw_papers, paper_rows, papers_page
 
 ROOT = Path(__file__).parent.parent
 README, IMAGES = ROOT / "README.md", ROOT / "docs" / "img"
-NAMES = ("learners", "presets", "parsing", "papers")
-LEARNERS, PRESETS, PARSING, PAPERS = (ROOT / "docs" / f"{name}.md" for name in NAMES)
+NAMES = ("learners", "presets", "parsing", "cluster", "scale", "papers")
+LEARNERS, PRESETS, PARSING, CLUSTER, SCALE, PAPERS = (ROOT / "docs" / f"{name}.md" for name in NAMES)
 BEGIN, END = "<!-- results: made by python -m benchmarks report -->\n", "<!-- end of results -->\n"
 PEERS = ("crf", "perceptron", "end_to_end", "tagging", "files", "pos", "pos_more")
 Kept = dict[str, Any]
@@ -177,6 +177,45 @@ def parsers() -> str:
     return "\n".join(lines) + "\n"
 
 
+def shards() -> str:
+    """What stands between the markers of docs/cluster.md: F1 and seconds by the number of shards."""
+    rows = kept("shards").get("rows", [])
+    names = list(dict.fromkeys(row["shards"] for row in rows))
+    learners = list(dict.fromkeys(row["learner"] for row in rows))
+    lines = [
+        f"| shards | {' | '.join(f'{name}, F1, % | seconds' for name in learners)} |",
+        f"| --- |{' ---: | ---: |' * len(learners)}",
+    ]
+    for name in names:
+        cells = list[str]()
+        for row in (row for row in rows if row["shards"] == name):
+            loss = f" ({row['difference']:+.2f})" if "difference" in row else ""
+            cells.append(f"{row['F1, %']:.2f}{loss} | {row['seconds']:.1f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def scale() -> str:
+    """What stands between the markers of docs/scale.md: streams, iterations measured, and simulated ones by workers."""
+    lines = ["| corpus | peak MB | µs per token | ratio | bar |", "| --- | ---: | ---: | ---: | ---: |"]
+    for row in kept("streams").get("rows", []):
+        cells = (f"{row[name]:,.3g}" if name in row else "" for name in ("µs per token", "ratio", "at most"))
+        memory = f"{row['peak MB']:,.0f}" if "peak MB" in row else ""
+        lines.append(f"| {row['corpus']} | {memory} | {' | '.join(cells)} |")
+    rows = kept("scale").get("rows", [])
+    lines += ["", "| measured | | model | bar |", "| --- | ---: | ---: | ---: |"]
+    for row in (row for row in rows if "workers" not in row):
+        model, bar = (f"{row[name]:.3g}" if name in row else "" for name in ("model", "at most"))
+        lines.append(f"| {row['what']} | {row['measured']:.3g} | {model} | {bar} |")
+    lines += ["", "| simulated | workers | gradient, s | tree, s | times as fast | slices, s | times as fast |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    names = "gradient, s", "simulated, s", "times", "slices, s", "times, slices"
+    for row in (row for row in rows if "workers" in row):
+        figures = " | ".join(f"{row[name]:,.0f}" if row[name] >= 100 else f"{row[name]:.2g}" for name in names)
+        lines.append(f"| {row['what']} | {row['workers']:,} | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
 def with_section(text: str, made: str) -> str:
     """A page's text with the section between its markers made anew."""
     head, begin, rest = text.partition(BEGIN)
@@ -188,20 +227,29 @@ def with_section(text: str, made: str) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages with sections made of results, as they should read."""
-    made = {README: section(), LEARNERS: learners(), PRESETS: presets(), PARSING: parsers()}
+    made = {
+        README: section(),
+        LEARNERS: learners(),
+        PRESETS: presets(),
+        PARSING: parsers(),
+        CLUSTER: shards(),
+        SCALE: scale(),
+    }
     sections = {page: with_section(page.read_text(encoding="utf-8"), text) for page, text in made.items()}
     return sections | {PAPERS: papers_page()}
 
 
 def write() -> None:
     """Draw the plots, then write the sections."""
-    from benchmarks.plots import draw_growth, draw_peers
+    from benchmarks.plots import draw_growth, draw_peers, draw_scale
 
     IMAGES.mkdir(parents=True, exist_ok=True)
     if bars := [row for name in PEERS for row in barred(kept(name).get("rows", []))]:
         draw_peers(bars, IMAGES / "peers.svg")
     if rows := kept("growth").get("rows"):
         draw_growth(rows, IMAGES / "growth.svg")
+    if rows := kept("scale").get("rows"):
+        draw_scale([row for row in rows if "workers" in row], IMAGES / "scale.svg")
     draw_papers(IMAGES / "papers")
     for page, text in pages().items():
         page.write_text(text, encoding="utf-8")
