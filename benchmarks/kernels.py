@@ -77,6 +77,7 @@ def kernels(folder: Path) -> dict[str, Kernel]:
     problem, online_problem = _problem(corpus, crf), _problem(corpus, perceptron)
     parameters = Parameters.of(problem, transitions="seen", start=True)
     sums = sums_of(problem, parameters, 0.0, single=False)
+    assert sums.exponent  # found once per training
     point = np.full(parameters.size, 0.01)
     tagger = trellis.train(corpus, target="pos", learner=trellis.Perceptron(epochs=2, shuffle=False), n_threads=1)
     features = feature_set("default", ["word"])

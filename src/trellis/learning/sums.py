@@ -41,6 +41,11 @@ def exponent_of(bound: int) -> int:
     return 62 - bound.bit_length()
 
 
+def real_of(sums: Longs, exponent: int) -> Doubles:
+    """The numbers that are so many units of 2^-exponent."""
+    return np.multiply(sums, 2.0**-exponent)
+
+
 @dataclass(slots=True)
 class Part:
     """The examples of one process, and the weights that the objective is a function of."""
@@ -152,7 +157,7 @@ class Sums:
     def log_loss(self, x: Doubles) -> tuple[float, Doubles]:
         """sum_i weight_i · loss_i + c2 · |x|² and its gradient: of whole paths, or of local decisions."""
         total, sums = self.parts.sum("log_loss", x, self.exponent)
-        gradient = np.ldexp(sums.astype(np.float64), -self.exponent)
+        gradient = real_of(sums, self.exponent)
         gradient += 2 * self.c2 * x
         return total / UNIT + self.c2 * _core.dot(x, x), gradient
 
@@ -166,7 +171,7 @@ class Sums:
         total, bound = self.parts.sum("risk", x, top)
         value = top + float(log(total / UNIT + float(exp(of_penalty - top))))
         exponent = exponent_of(bound)
-        gradient = np.ldexp(self.parts.sum("risk_gradient", x, value, exponent).astype(np.float64), -exponent)
+        gradient = real_of(self.parts.sum("risk_gradient", x, value, exponent), exponent)
         if penalty > 0:
             gradient += 2 * self.c2 * float(exp(-value)) * x
         return value, gradient
