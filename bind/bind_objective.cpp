@@ -14,11 +14,6 @@ std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n
   return out;
 }
 
-WideWords PyObjective::bound(const std::optional<Doubles>& weights) const {
-  check_weights(weights, n_sentences);
-  return words_of(core->bound(data_of(weights)));
-}
-
 std::pair<Out<double>, Out<std::int64_t>> PyObjective::sums(const Doubles& parameters, const std::optional<Doubles>& weights,
                                                             int exponent, std::size_t n_threads) {
   require(parameters.size() == n_parameters, "one number per parameter");
@@ -64,7 +59,9 @@ struct ChainObjective : PyObjective {
     require(block > 0, "block must be positive");
     require(!examples->partial || !local, "local decisions need every label");
     require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
-    set(make_objective(layout->core, *examples->core, local, single, first_token, block), examples->size(), layout->core.n_parameters());
+    // It reads the whole corpus, pages of which a thread gives back that needs the GIL.
+    const auto make = [&] { return make_objective(layout->core, *examples->core, local, single, first_token, block); };
+    set(without_gil(make), examples->size(), layout->core.n_parameters());
   }
 };
 
@@ -78,13 +75,15 @@ void require_same(std::size_t size, std::initializer_list<std::size_t> others) {
   for (std::size_t other : others) require(size == other, "vectors of different lengths");
 }
 
+// The two words of a wide integer, the high one first.
+using WideWords = std::pair<std::int64_t, std::uint64_t>;
 WideWords exact_sum(const Doubles& numbers) {
   Wide sum = 0;
   for (const double x : numbers) {
     require(std::abs(x) < 0x1p62, "numbers must be below 2^62");
     sum += exactly(x);
   }
-  return words_of(sum);
+  return {static_cast<std::int64_t>(sum >> 64), static_cast<std::uint64_t>(sum)};
 }
 
 double dot_checked(const Doubles& a, const Doubles& b) {
@@ -164,8 +163,8 @@ void bind_objective(nb::module_& module) {
   nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", guarded(&PyObjective::losses), "parameters"_a, "n_threads"_a, "loss_i of every sentence.")
-      .def("bound", &PyObjective::bound, "weights"_a.none(),
-           "(a, b): no entry of the gradient of the weighted sum is above a · 2^64 + b.")
+      .def_prop_ro("masses", [](const PyObjective& self) { return self.core->masses; },
+                   "No entry of the gradient of a weighted sum exceeds the weighted sum of these, one per sentence.")
       .def("sums", guarded(&PyObjective::sums), "parameters"_a, "weights"_a.none(), "exponent"_a, "n_threads"_a,
            "(losses, gradient of their weighted sum in units of 2^-exponent).")
       .def("one_pass", guarded(&PyObjective::pass), "parameters"_a, "squares"_a, "order"_a, "weights"_a.none(), "rate"_a, "c1"_a,

@@ -3,10 +3,6 @@
 #include "checks.hpp"
 #include "learn/objective.hpp"
 
-// The two words of a wide integer, the high one first.
-using WideWords = std::pair<std::int64_t, std::uint64_t>;
-inline WideWords words_of(trellis::Wide x) { return {static_cast<std::int64_t>(x >> 64), static_cast<std::uint64_t>(x)}; }
-
 struct PyObjective {
   std::size_t n_sentences = 0, n_parameters = 0;
   std::unique_ptr<trellis::Objective> core;
@@ -17,7 +13,6 @@ struct PyObjective {
   std::vector<double> losses(const Doubles& parameters, std::size_t n_threads);
   std::pair<std::vector<double>, std::vector<std::int64_t>> sums(const Doubles& parameters, const std::optional<Doubles>& weights,
                                                                  int exponent, std::size_t n_threads);
-  WideWords bound(const std::optional<Doubles>& weights) const;
   std::vector<double> pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares, const Longs& order,
                            const std::optional<Doubles>& weights, double rate, double c1, double c2, std::size_t batch,
                            std::size_t n_threads, std::optional<std::size_t> head);

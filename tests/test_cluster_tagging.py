@@ -28,6 +28,7 @@ import pytest
 from command_line import Done, refused
 
 import trellis
+from trellis._support.replacing import replacing
 from trellis.interfaces.cluster import ray_workers
 from trellis.interfaces.cluster.workers import Job, ThisProcess
 
@@ -186,6 +187,22 @@ def test_what_cannot_be(here: Path, call: Callable[..., Done]) -> None:
     refused(call("predict -m pos.trellis in/a.txt -o out/ --lenient"), "--lenient")
     refused(call("predict -m pos.trellis in/a.txt --ray auto"), "--workers")
     assert not Path("out").exists()
+    Path("plain").write_text("")
+    refused(call("predict -m pos.trellis in/a.txt in/b.txt.gz -o plain"), "plain: a file is there; name a folder")
+
+
+def test_nothing_is_left_of_processes_that_were_killed(here: Path, call: Callable[..., Done]) -> None:
+    for again in (False, True):
+        target = here / "out" / "a.txt"
+        target.parent.mkdir(exist_ok=True)
+        with replacing(target, trellis.TrellisError) as temporary:
+            (here / "out" / temporary.name.replace(temporary.name[-8:-4], "left")).write_text("half")
+            temporary.write_text("all")
+        if not again:
+            target.unlink()
+        assert len(list((here / "out").glob(".*.tmp"))) == 1
+        assert call("predict -m pos.trellis in/a.txt -o out/ -q").code == 0
+        assert [path.name for path in (here / "out").iterdir()] == ["a.txt"]
 
 
 def test_ray_that_is_not_installed_is_one_line(
@@ -234,6 +251,11 @@ def test_files_from_python(here: Path) -> None:
     assert all(Path(name).read_bytes() == Path("alone", Path(name).name).read_bytes() for name in outputs)
     with pytest.raises(trellis.ArgumentError, match="no option --nosuch"):
         trellis.cluster.predict_files("pos.trellis", "in/a.txt", "out", nosuch=1)
+    for wrong in ("workers", "threads"):
+        with pytest.raises(trellis.ArgumentError, match=wrong):
+            trellis.cluster.predict_files("pos.trellis", "in/a.txt", "out", **{wrong: 0})
+    named = trellis.cluster.predict_files("pos.trellis", "in/a.txt", "named", columns=["word"])
+    assert Path(named[0]).read_bytes() == Path("alone/a.txt").read_bytes()
 
 
 def test_tables_without_rows_and_words(here: Path, call: Callable[..., Done]) -> None:

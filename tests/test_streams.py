@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from command_line import COLUMNS, UPOS
 from equal_models import learnt
@@ -262,6 +266,43 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
     stream = trellis.stream([tmp_path / "a.txt", tmp_path / "b.txt"], block_bytes=30)
     with pytest.raises(CorpusError, match=r"b.txt:32: 'I-X' cannot follow 'O'"):
         trellis.train(stream, features=["word[0]"], labels=trellis.Labels(scheme="iob2"))
+
+
+def test_errors_name_the_row_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+
+    def said(table: pa.Table, **options: Any) -> str:
+        pyarrow.parquet.write_table(table, path, row_group_size=1500)
+        stream = trellis.stream(path, block_bytes=4000, **options)
+        with pytest.raises(CorpusError) as raised:
+            trellis.train(stream, target="label")
+        with pytest.raises(CorpusError) as of_whole:
+            trellis.read(path, **options)
+        assert str(raised.value) == str(of_whole.value)
+        return str(raised.value)
+
+    lists = [["a", "b"]] * 3000
+    missing = [*lists[:2500], None, *lists[2501:]]
+    assert "misses value 2500" in said(pa.table({"word": missing, "label": lists}))
+    longer = [*lists[:2600], ["a"], *lists[2601:]]
+    assert "row 2600 (counted from 0)" in said(pa.table({"word": longer, "label": lists}))
+    ids, words = np.repeat(np.arange(1500), 2), ["a"] * 2700 + [None] + ["b"] * 299
+    of_tokens = pa.table({"s": ids, "word": words, "label": ["X"] * 3000})
+    assert "misses value 2700" in said(of_tokens, sentence="s", columns="word,label")
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    corpus = random_corpus(3, 300, longest=20)
+    code = (
+        "import resource, sys, trellis; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
+        "trellis.train(trellis.stream(sys.argv[1], columns='word,pos,label', folder=sys.argv[2]), target='label')"
+    )
+    trellis.write(corpus.take(np.flatnonzero(np.diff(corpus.starts))), tmp_path / "a.txt")
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "a.txt", tmp_path], capture_output=True, text=True, check=False
+    )
+    expected = f"CorpusError: {tmp_path}: no temporary file could be written there (File too large); name another"
+    assert expected in done.stderr.splitlines()[-1]
 
 
 def test_temporary_files_leave_nothing(tmp_path: Path) -> None:

@@ -116,6 +116,17 @@ def test_blocks_of_other_processes_give_the_same_bits(local: bool, single: bool)
             assert np.array_equal(slope, gradient)
 
 
+@pytest.mark.parametrize("scale", [1e-15, 1e-6, 1e9])
+def test_gradients_are_as_exact_for_any_weights_of_sentences(scale: float) -> None:
+    weights = np.arange(1.0, 201.0)
+    parameters = Parameters.of(problem_of(sample_weight=weights), transitions="all", start=True)
+    scaled = Parameters.of(problem_of(sample_weight=scale * weights), transitions="all", start=True)
+    x = np.random.default_rng(1).normal(size=parameters.size)
+    expected = sums_of(parameters.problem, parameters, 0.0, single=False).log_loss(x)[1]
+    found = sums_of(scaled.problem, scaled, 0.0, single=False).log_loss(x)[1]
+    np.testing.assert_allclose(found / scale, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
 def test_a_cut_within_a_block_is_seen() -> None:
     """So the test above compares something."""
     problem = problem_of()

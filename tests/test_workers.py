@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -138,3 +139,94 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     stream = trellis.stream([tmp_path / "a.txt", tmp_path / "b.txt"], columns="word,pos,label")
     with pytest.raises(trellis.CorpusError, match=r"b.txt:3: 2 fields"):
         trellis.train(stream, learner=trellis.CRF(), workers=WorkersHere(2), features=["word[0]"])
+
+
+@pytest.mark.parametrize("name", ["crf", "maxent", "shards of the perceptron"])
+def test_targets_of_two_columns(name: str, tmp_path: Path) -> None:
+    """Every worker meets pairs of values in an order of its own, and one has no sentences."""
+    random = np.random.default_rng(2)
+    sentences = [random.integers(0, 5, n).tolist() for n in random.integers(1, 9, 60)]
+    columns = {
+        "word": [[f"w{i}" for i in sentence] for sentence in sentences],
+        "upos": [["NVDAP"[i] for i in sentence] for sentence in sentences],
+        "feats": [["_" if i == 3 else f"F={random.integers(0, 3)}" for i in sentence] for sentence in sentences],
+    }
+    corpus, paths = trellis.read(columns), list[Path]()
+    for i, (begin, end) in enumerate([(0, 20), (20, 22), (22, 60)]):
+        paths.append(tmp_path / f"{i}.txt")
+        trellis.write(corpus[begin:end], paths[-1])
+    stream = trellis.stream(paths, columns="word,upos,feats")
+    options: dict[str, Any] = {"target": "upos+feats", "features": ["word[0]", "word[-1]"], "learner": LEARNERS[name]}
+    for n in (1, 2, 3):
+        several = trellis.train(stream, workers=WorkersHere(n), **options)
+        assert learnt(several) == learnt(trellis.train(corpus, **options))
+
+
+@pytest.mark.parametrize("name", ["crf", "shards of MIRA"])
+def test_a_checkpoint_resumes_with_any_number_of_workers(name: str, large: trellis.Corpus, tmp_path: Path) -> None:
+    stream = trellis.stream(files_of(large, tmp_path, 20, 90, 150), columns="word,pos,label")
+    learner, path = LEARNERS[name], tmp_path / "some.checkpoint"
+    options: dict[str, Any] = {"target": "label", "features": FEATURES}
+    expected = learnt(trellis.train(large, learner=learner, **options))
+    all_workers, epochs = [None, WorkersHere(1), WorkersHere(3), None], list[int]()
+    for before, after in pairwise(all_workers):
+        trellis.train(stream, learner=replace(learner, epochs=2), workers=before, checkpoint=path, **options)
+        epochs.clear()
+        tagger = trellis.train(
+            stream,
+            learner=learner,
+            workers=after,
+            checkpoint=path,
+            observer=lambda event: epochs.append(event.epoch),
+            **options,
+        )
+        assert epochs[0] == 3
+        assert learnt(tagger) == expected
+        path.unlink()
+    trellis.train(stream, learner=replace(learner, epochs=2), workers=WorkersHere(2), checkpoint=path, **options)
+    with pytest.raises(trellis.TrellisError, match="a checkpoint of another training"):
+        trellis.train(large[1:], learner=learner, checkpoint=path, **options)
+
+
+@pytest.mark.parametrize("name", ["crf", "exponential", "shards of the perceptron", "shards of AROW"])
+def test_sentences_without_tokens(name: str, tmp_path: Path) -> None:
+    """At ends of files, as a whole file, and where blocks and shards begin."""
+    words = [["a", "b", "c", "b"]] * 25  # the first file has 100 tokens
+    empty: list[list[str]] = [[], []]
+    parts = [words + empty, empty, empty + words[:7] + empty + words[:9], empty]
+    all_words = [sentence for part in parts for sentence in part]
+    labels = [["Y" if word == "b" else "X" for word in sentence] for sentence in all_words]
+    corpus = trellis.read({"word": all_words, "label": labels})
+    paths, ends = list[Path](), np.cumsum([0, *map(len, parts)]).tolist()
+    for i, (begin, end) in enumerate(pairwise(ends)):
+        paths.append(tmp_path / f"{i}.parquet")
+        trellis.write(corpus[begin:end], paths[-1])
+    options: dict[str, Any] = {"target": "label", "features": ["word[0]", "word[-1]"], "learner": LEARNERS[name]}
+    stream = trellis.stream(paths)
+    whole = trellis.train(corpus, **options)
+    assert whole.training["sentences"] == sum(map(len, parts))
+    for n in (None, 1, 2, 3, 4):
+        workers = None if n is None else WorkersHere(n)
+        assert learnt(trellis.train(stream, workers=workers, **options)) == learnt(whole)
+
+
+def test_dev_data_are_checked_as_without_workers(large: trellis.Corpus, tmp_path: Path) -> None:
+    stream = trellis.stream(files_of(large, tmp_path, 20, 90), columns="word,pos,label")
+    options: dict[str, Any] = {"target": "label", "features": FEATURES, "learner": trellis.CRF(epochs=2)}
+    of_stream = trellis.train(stream, dev=stream, workers=WorkersHere(2), **options)
+    assert of_stream.training["dev_score"] == trellis.train(stream, dev=stream, **options).training["dev_score"]
+    other = trellis.read({"word": [["a"]], "pos": [["b"]], "label": [["QQ"]]})
+    with pytest.raises(trellis.CorpusError, match=r"no label of the dev corpus \(QQ\) occurs in training"):
+        trellis.train(stream, dev=other, workers=WorkersHere(2), **options)
+
+
+def test_files_without_sentences(tmp_path: Path, call: Any) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("")
+    stream = trellis.stream(str(tmp_path / "*.txt"), columns="word,label")
+    with pytest.raises(trellis.LearnerError, match="no sentences to train on; give at least one"):
+        trellis.train(stream, learner=trellis.CRF(), workers=WorkersHere(2))
+    files = f"{tmp_path}/a.txt {tmp_path}/b.txt"
+    done = call(f"train {files} --workers 2 --columns word,label --learner crf --model {tmp_path}/m")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "no sentences to train on; give at least one" in done.err

@@ -222,12 +222,6 @@ class ChainObjective final : public Objective {
 
 }  // namespace
 
-Wide Objective::bound(const double* weights) const {
-  Wide sum = 0;
-  for (std::size_t i = 0; i < masses_.size(); ++i) sum += static_cast<Wide>(std::ceil(masses_[i] * (weights ? weights[i] : 1)));
-  return sum;
-}
-
 std::unique_ptr<Objective> make_objective(const Layout& layout, const Examples& examples, bool local, bool single,
                                           std::size_t first_token, std::size_t block) {
   if (single) return std::make_unique<ChainObjective<float>>(layout, examples, local, first_token, block);

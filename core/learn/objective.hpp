@@ -20,21 +20,18 @@ namespace trellis {
 
 class Objective {
  public:
-  // masses [n_examples]: the largest sum of features, by their absolute values, that an output of each example has.
-  explicit Objective(std::vector<double> masses) : masses_(std::move(masses)) {}
+  explicit Objective(std::vector<double> masses) : masses(std::move(masses)) {}
   virtual ~Objective() = default;
+  // [n_examples] the largest sum of features, by their absolute values, that an output of each example has. No entry of the
+  // gradient of sum_i w_i · loss_i exceeds sum_i w_i · mass_i, whatever the parameters.
+  const std::vector<double> masses;
   // loss_i of all sentences and, unless it is null, sum_i weights[i] · gradient of loss_i in fixed point. Weights null: all one.
   virtual void evaluate(const double* parameters, const double* weights, std::size_t n_threads, double* losses,
                         const FixedPoint& fixed, std::int64_t* gradient) = 0;
-  // What no entry of the gradient exceeds, whatever the parameters: sum_i weights[i] · mass_i, each rounded up.
-  Wide bound(const double* weights) const;
   // One pass over n of the first `head` sentences in that order, changing parameters and squares after each batch; loss_i as it
   // was met. A penalty is shared by all of these.
   virtual void pass(const AdaGrad& rule, std::size_t head, const std::int64_t* order, std::size_t n, const double* weights,
                     std::size_t n_threads, double* parameters, double* squares, double* losses) = 0;
-
- private:
-  const std::vector<double> masses_;
 };
 
 // `local`: each label given the gold labels before it (maximum entropy), instead of whole paths. `single`: in float.

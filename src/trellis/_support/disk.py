@@ -12,7 +12,8 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis import _core
-from trellis._support.errors import ArgumentError
+from trellis._support.errors import ArgumentError, CorpusError
 
 SMALL = 64 << 20  # bytes of mapped arrays that need not be given back
 PERIOD = 0.05  # seconds between two times that pages are given back
@@ -75,21 +76,32 @@ class Writer:
 
     def __init__(self, disk: Disk, kind: np.dtype[Any]) -> None:
         self.disk, self.kind = disk, kind
-        self.file = tempfile.TemporaryFile(dir=disk.folder)  # noqa: SIM115
+        with self._explaining():
+            self.file = tempfile.TemporaryFile(dir=disk.folder)  # noqa: SIM115
         weakref.finalize(self, self.file.close)
         self.n = 0
         self._array: npt.NDArray[Any] | None = None
 
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = f"no temporary file could be written there ({error.strerror}); name another folder, or make room"
+            raise CorpusError(self.disk.folder, None, why) from None
+
     def add(self, piece: npt.NDArray[Any]) -> None:
         """Write more of it."""
-        np.ascontiguousarray(piece, self.kind).tofile(self.file)
-        self.n += len(piece)
+        if len(piece):
+            with self._explaining():
+                self.file.write(np.ascontiguousarray(piece, self.kind).view(np.uint8).data)
+            self.n += len(piece)
 
     def array(self) -> npt.NDArray[Any]:
         """All that was written, mapped; nothing can be added any more."""
         if self._array is None:
             self._array = np.empty(0, self.kind)
-            with self.file as file:
+            with self._explaining(), self.file as file:
                 file.flush()
                 if self.n:
                     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -27,12 +27,8 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
         target = Path(path)
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "not a plain file; name another")
-        prefix = f".trellis-{zlib.crc32(os.fsencode(target.name)):08x}-"
-        for left in target.parent.glob(f"{prefix}*.tmp"):
-            with suppress(OSError):  # another process was quicker
-                if time.time() - left.stat().st_mtime > ABANDONED:
-                    left.unlink()
-        temporary = target.with_name(f"{prefix}{os.urandom(8).hex()}.tmp")
+        remove_leftovers(target, ABANDONED)
+        temporary = target.with_name(f"{_prefix(target)}{os.urandom(8).hex()}.tmp")
     try:  # a signal may come as soon as the file is there
         with _explaining(failed):
             temporary.touch(exist_ok=False)
@@ -50,6 +46,18 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def remove_leftovers(target: Path, seconds: float = 0.0) -> None:
+    """Remove temporary files of killed processes that wrote this path, and wrote nothing for so long."""
+    for left in target.parent.glob(f"{_prefix(target)}*.tmp"):
+        with suppress(OSError):  # another process was quicker
+            if time.time() - left.stat().st_mtime >= seconds:
+                left.unlink()
+
+
+def _prefix(target: Path) -> str:
+    return f".trellis-{zlib.crc32(os.fsencode(target.name)):08x}-"
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -26,6 +26,12 @@ class DiskCorpus(Corpus):
     _: KW_ONLY
     disk: Disk
     sources: tuple[tuple[int, str], ...] = ()  # where sentences of another file begin, and its name
+    joined: Mapping[str, Column] = field(default_factory=dict)  # two columns as one, numbered elsewhere
+
+    def column(self, name: str) -> Column:
+        """The column of that name; ``upos+feats`` is both columns as one."""
+        whole = self.joined.get(name) if isinstance(name, str) else None
+        return whole if whole is not None and len(whole.codes) == self.n_tokens else Corpus.column(self, name)
 
     def chunks(self) -> Iterator[Corpus]:
         """Runs of sentences of one file with about `CHUNK` tokens each."""
@@ -39,7 +45,9 @@ class DiskCorpus(Corpus):
             end = max(begin + 1, min(end, *(firsts[part + 1 : part + 2] or [n]), n))
             columns = {name: c.slice(*self.starts[[begin, end]].tolist()) for name, c in self.columns.items()}
             first, last = self.starts[[begin, end]].tolist()
-            lines = None if self.lines is None or self.lines[first] == NO_LINE else self.lines[first:last]
+            lines = None if self.lines is None else self.lines[first:last]
+            if lines is not None and len(lines) and lines[0] == NO_LINE:
+                lines = None
             yield Corpus(columns, self.starts[begin : end + 1] - first, self.sources[part][1], lines)
             begin = end
 

@@ -244,7 +244,7 @@ class CorpusStream:
             for block, done in self.files.blocks():
                 if progress is not None:
                     progress(done, sum(self.files.sizes))
-                if block.n_tokens:
+                if len(block):
                     yield block
 
         return on_disk(iter(self) if self.files is None else blocks(), self.source, Disk(self.folder))
@@ -257,7 +257,7 @@ class CorpusStream:
             raise CorpusError(self.source, None, why) from error
         for block in blocks:
             corpus = block if isinstance(block, Corpus) else read(block)
-            if corpus.n_tokens:
+            if len(corpus):
                 yield corpus
 
     def __repr__(self) -> str:

@@ -48,7 +48,7 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
     with reading(path) as file, _reading_format(path, "parquet"):
         rows = pyarrow.parquet.ParquetFile(file)
         wanted = None if names is None else [*names, *((sentence,) if sentence else ())]
-        kept: list[Any] = []
+        kept, first = list[Any](), 0  # what was read and is no block yet; the row that it begins with
         for batch in rows.iter_batches(1024, columns=wanted):
             kept.append(batch)
             if sum(one.nbytes for one in kept) < block_bytes:
@@ -57,10 +57,10 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
             table.validate(full=True)
             n = len(table) if sentence is None else _last_start(table, sentence, path)
             if n:
-                yield from_table(table.slice(0, n), names, sentence, path)
-            kept = table.slice(n).to_batches()
+                yield from_table(table.slice(0, n), names, sentence, path, first)
+            kept, first = table.slice(n).to_batches(), first + n
         if kept:
-            yield from_table(pa.Table.from_batches(kept), names, sentence, path)
+            yield from_table(pa.Table.from_batches(kept), names, sentence, path, first)
 
 
 def n_groups(path: str) -> int:
@@ -184,9 +184,9 @@ def _from_arrow(
     others = [name for name in table.column_names if name != sentence]
     chosen = names or ([field.name for field in lists] if lists and sentence is None else others)
     columns: dict[str, Column] = {}
-    starts = (
-        np.zeros(1, np.int64) if sentence is None else _runs(table.column(sentence).combine_chunks(), sentence, path)
-    )
+    starts = np.zeros(1, np.int64)
+    if sentence is not None:
+        starts = _runs(table.column(sentence).combine_chunks(), sentence, path, first_row)
     for name in chosen:
         cells = table.column(name).combine_chunks()
         if sentence is None:
@@ -197,7 +197,7 @@ def _from_arrow(
                 place = f"row {first_row + row} (counted from 0)"
                 why = f"{chosen[0]!r} and {name!r} differ in length; make them match"
                 raise CorpusError(path, None, f"{place}: {why}")
-        columns[name] = _strings(name, cells, path)
+        columns[name] = _strings(name, cells, path, first_row)
     return Corpus(columns, starts, path)
 
 
@@ -297,12 +297,13 @@ def _holds_strings(kind: pa.DataType) -> bool:
     return str(kind) in ("string", "large_string", "string_view", "null")  # null: nothing but empty lists
 
 
-def _strings(name: str, items: pa.Array, path: str) -> Column:
+def _strings(name: str, items: pa.Array, path: str, first_row: int) -> Column:
+    """The column of these items; ``first_row`` is that of the first, where rows are tokens."""
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     if not _holds_strings(kind):
         why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
         raise CorpusError(path, None, why)
-    _reject_nulls(name, items, path)
+    _reject_nulls(name, items, path, first=first_row)
     wide = items.cast(pa.large_string())
     if isinstance(wide, pa.ChunkedArray):
         wide = wide.combine_chunks()
@@ -319,9 +320,9 @@ def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = MISSING, f
         raise CorpusError(path, None, f"column {name!r} misses value {at} (counted from 0); {todo}")
 
 
-def _runs(ids: pa.Array, name: str, path: str) -> Longs:
+def _runs(ids: pa.Array, name: str, path: str, first_row: int) -> Longs:
     """Where the value of a column changes: the starts of sentences, and the end."""
-    _reject_nulls(name, ids, path, "fill it downwards first (pandas: ffill)")
+    _reject_nulls(name, ids, path, "fill it downwards first (pandas: ffill)", first_row)
     changes, n_values = _changes(ids)
     if len(ids) and len(changes) + 1 != n_values:
         why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"

@@ -105,12 +105,13 @@ class ChainProblem(Problem):
         return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
-        """By the tokens of the whole corpus: a shard has the sentences that begin in its part."""
+        """By the tokens of the whole corpus: a shard has the sentences with tokens that begin in its part."""
         if self.is_sparse:
             raise LearnerError("shards take label pairs, or label triples of few labels; choose a smaller order")
         size = max(1, -(-(self.n_tokens or int(self.starts[-1])) // n))
-        shard_of = (self.first_token + self.starts[:-1]) // size
-        return [(int(shard), np.flatnonzero(shard_of == shard)) for shard in np.unique(shard_of)]
+        examples = np.flatnonzero(np.diff(self.starts))
+        shard_of = (self.first_token + self.starts[examples]) // size
+        return [(int(shard), examples[shard_of == shard]) for shard in np.unique(shard_of)]
 
     @property
     def n_columns(self) -> int:

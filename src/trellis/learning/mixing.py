@@ -7,7 +7,7 @@ are not, as changes are added in fixed point.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from trellis.learning.learner import OnlineOptions
 from trellis.learning.online import OnlineRun
 from trellis.learning.problem import NativeWeights, Problem, State
 from trellis.learning.run import Event, sentence_order
-from trellis.learning.sums import OnePart, Parts, exponent_of
+from trellis.learning.sums import UNIT, OnePart, Parts, exponent_of, real_of
 
 KINDS = "ends", "means", "precisions"  # of changes (core/learn/mixing.hpp)
 
@@ -39,7 +39,7 @@ class Changes:
     """What shards changed weights by, added up."""
 
     keys: npt.NDArray[np.uint64]  # ascending
-    # [kinds + 1, n_keys]: changes of each kind in units of 2^-exponent, then how many shards changed the weight.
+    # [kinds + 1, n_keys]: changes of each kind in units of 2^-exponent of it, then how many shards changed the weight.
     sums: Longs
 
     def __add__(self, other: Changes) -> Changes:
@@ -50,9 +50,12 @@ class Changes:
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
         return Changes(keys[first], np.add.reduceat(sums, first, axis=1) if len(first) else sums)
 
-    def mean(self, exponent: int, n_shards: int | None) -> dict[str, Any]:
+    def mean(self, exponents: Sequence[int], n_shards: int | None) -> dict[str, Any]:
         """The mean over so many shards; None: over those that changed the weight."""
-        amounts = np.ldexp(self.sums[:-1].astype(np.float64), -exponent) / (n_shards or self.sums[-1])
+        amounts = [
+            real_of(sums, exponent) / (n_shards or self.sums[-1])
+            for sums, exponent in zip(self.sums, exponents, strict=False)
+        ]
         return {"keys": self.keys, **dict.fromkeys(KINDS, np.empty(0)), **dict(zip(KINDS, amounts, strict=False))}
 
 
@@ -72,18 +75,23 @@ class ShardsPart:
         problem = problem and replace(problem, **self.shared)
         return replace(self, problem=problem, _about=None, _done=None)
 
-    def largest(self, number: int, start: Any) -> float:
-        """The largest change of any weight by a shard in epoch ``number``, from the weights of ``start`` on."""
-        passes = self._passes(number, start)
-        return max((float(np.abs(one.changes[kind]).max(initial=0.0)) for one in passes for kind in KINDS), default=0.0)
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the changes; only AROW has precisions."""
+        return KINDS if self.options.rule == "AROW" else KINDS[:2]
 
-    def changes(self, number: int, start: Any, exponent: int) -> tuple[Changes, int, int, int]:
+    def largest(self, number: int, start: Any, kind: str) -> float:
+        """The largest change of a kind by a shard in epoch ``number``, from the weights of ``start`` on."""
+        passes = self._passes(number, start)
+        return max((float(np.abs(one.changes[kind]).max(initial=0.0)) for one in passes), default=0.0)
+
+    def changes(self, number: int, start: Any, exponents: Sequence[int]) -> tuple[Changes, int, int, int]:
         """The sums of all changes in that epoch; how many shards, mistakes and updates there were."""
-        passes, n_kinds = self._passes(number, start), 3 if self.options.rule == "AROW" else 2
-        total = Changes(np.empty(0, np.uint64), np.empty((n_kinds + 1, 0), np.int64))
+        passes = self._passes(number, start)
+        total = Changes(np.empty(0, np.uint64), np.empty((len(self.kinds) + 1, 0), np.int64))
         for one in passes:
-            amounts = np.array([one.changes[kind] for kind in KINDS[:n_kinds]])
-            sums = np.rint(np.ldexp(amounts, exponent)).astype(np.int64)
+            amounts = [np.ldexp(one.changes[kind], e) for kind, e in zip(self.kinds, exponents, strict=True)]
+            sums = np.rint(amounts).astype(np.int64)
             total += Changes(one.changes["keys"], np.vstack([sums, np.ones((1, sums.shape[1]), np.int64)]))
         return total, len(passes), sum(one.mistakes for one in passes), sum(one.updates for one in passes)
 
@@ -128,16 +136,17 @@ class Mixing(OnlineRun):
         if self.options.vote:
             raise LearnerError("votes of shards cannot be mixed; omit vote or shards")
         self.mix, part = mix, ShardsPart(problem, self.options, shards, problem.shared)
+        self.kinds = part.kinds
         self.n_shards, self.elsewhere = shards, problem.parts is not None
         self.parts: Parts = OnePart(part) if problem.parts is None else problem.parts(part)
 
     def step(self, number: int) -> Event:
         """One epoch of every shard."""
         start: State | Any = self.native.state() if self.elsewhere else self.native
-        largest = self.parts.most("largest", number, start)
-        if not np.isfinite(largest):
+        largest = [self.parts.most("largest", number, start, kind) for kind in self.kinds]
+        if not np.isfinite(largest).all():
             raise LearnerError("weights grew beyond all bounds; choose a smaller C, or fewer epochs")
-        exponent = exponent_of(int(np.ceil(largest * self.n_shards)) + 1)
-        changes, n_shards, mistakes, updates = self.parts.sum("changes", number, start, exponent)
-        self.native.add_round(changes.mean(exponent, n_shards if self.mix == "uniform" else None))
+        exponents = [exponent_of(int(bound * self.n_shards * UNIT) + 1) for bound in largest]
+        changes, n_shards, mistakes, updates = self.parts.sum("changes", number, start, exponents)
+        self.native.add_round(changes.mean(exponents, n_shards if self.mix == "uniform" else None))
         return self.event(number, mistakes, updates)

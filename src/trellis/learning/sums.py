@@ -27,18 +27,24 @@ def exact_sum(numbers: Doubles) -> float:
     """Their sum in units of 2^-64, an integer; infinity where one is too large or no number."""
     if not (np.abs(numbers) < LARGEST_SUM).all():
         return float("inf")
-    return joined(_core.exact_sum(numbers))
+    return _exact(numbers)
 
 
-def joined(words: tuple[int, int]) -> int:
-    """An integer of two words, the high one first."""
-    high, low = words
+def _exact(numbers: Doubles) -> int:
+    high, low = _core.exact_sum(numbers)
     return (high << 64) + low
 
 
+def bound_of(masses: Doubles, weights: Doubles | None) -> int:
+    """What no entry of the gradient of sum_i weight_i · loss_i exceeds (core/learn/objective.hpp), by 2^-64."""
+    most = masses if weights is None else masses * weights
+    whole = np.floor(most)
+    return (_exact(whole * 2.0**-40) << 40) + _exact(most - whole) + len(most)  # weights and masses are below 2^100
+
+
 def exponent_of(bound: int) -> int:
-    """The exponent for sums that do not exceed a bound."""
-    return 62 - bound.bit_length()
+    """The exponent for sums that do not exceed a bound, which is in units of 2^-64."""
+    return 62 + 64 - bound.bit_length()
 
 
 def real_of(sums: Longs, exponent: int) -> Doubles:
@@ -75,7 +81,7 @@ class Part:
 
     def bound(self) -> int:
         """What no entry of a gradient exceeds."""
-        return joined(self.objective.bound(self.problem.sentence_weights))
+        return bound_of(self.objective.masses, self.problem.sentence_weights)
 
     def log_loss(self, x: Doubles, exponent: int) -> tuple[float, Longs]:
         """sum_i weight_i · loss_i and its gradient."""
@@ -98,7 +104,7 @@ class Part:
     def risk(self, x: Doubles, top: float) -> tuple[float, int]:
         """sum_i weight_i · exp(loss_i - top), and a bound of its gradient."""
         shares = exp(self._log_risks(x) - top)
-        return exact_sum(shares), joined(self.objective.bound(shares))
+        return exact_sum(shares), bound_of(self.objective.masses, shares)
 
     def risk_gradient(self, x: Doubles, value: float, exponent: int) -> Longs:
         """The gradient of sum_i weight_i · exp(loss_i - value)."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, CorpusError, ModelError, TrellisError
+from trellis._support.replacing import remove_leftovers
 from trellis.corpus.stream import matching_files
 from trellis.interfaces.cli.files import check_model
 from trellis.interfaces.cli.pieces import write_groups
@@ -68,8 +69,14 @@ def _run(
         raise ArgumentError("several files are predicted into a folder; name it with --output")
     model = check_model(options, mapped(options.model, options.scheme), options.model)
     pairs = _pairs(dict.fromkeys(path for name in options.source for path in matching_files(name)), options)
-    Path(options.output).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(options.output).mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        why = "a file is there; name a folder" if isinstance(refused, FileExistsError) else str(refused.strerror)
+        raise CorpusError(options.output, None, why) from None
     left = {source: output for source, output in pairs.items() if not Path(output).exists()}
+    for source in pairs.keys() - left.keys():
+        remove_leftovers(Path(pairs[source]))
     if len(left) < len(pairs):
         skipped = f"{len(pairs) - len(left):,} of {len(pairs):,} outputs are in {options.output} already"
         say(f"{skipped}; skipped", options.quiet)
@@ -77,6 +84,7 @@ def _run(
     sizes = {source: Path(source).stat().st_size if Path(source).is_file() else 0 for source in left}
     with _workers(options, bool(left)) as workers, count_files(sizes, options.quiet) as count:
         for job, error in workers.run(_job(model, options, *pair) for pair in left.items()):
+            remove_leftovers(Path(left[job.name]))  # of workers that died
             if error is None:
                 count(job.name)
                 continue

@@ -145,7 +145,10 @@ def training_data(
         n_bytes = BLOCK_BYTES if options.block is None else options.block << 20
         blocks = stream(paths, columns=options.columns, block_bytes=n_bytes, **given_shape(options)._asdict())
         if getattr(options, "workers", None) is not None:  # who read the files themselves
-            named = list(next(iter(blocks)).columns)
+            first = next(iter(blocks), None)
+            if first is None:
+                raise CorpusError(", ".join(paths), None, "no sentences to train on; give at least one")
+            named = list(first.columns)
             held_out = None if dev is None else read_file(dev, given_shape(options).of(dev, shape), ",".join(named))
             return blocks, held_out, {"columns": named, **shape._asdict()}
         with count_bytes(not options.quiet) as progress:

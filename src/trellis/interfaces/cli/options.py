@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
                 return
             if not option.startswith("--") or option in known:
                 continue
-            self.error(f"no option {option}{meant(option, known) or self._owner(option)}")
+            self.error(f"no option {option}{self._owner(option) or meant(option, known)}")
 
     def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""

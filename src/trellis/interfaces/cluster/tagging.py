@@ -62,13 +62,20 @@ def predict_files(
     given = [files] if isinstance(files, str | os.PathLike) else files
     named = {"workers": workers, "ray": ray, "timeout": timeout, **options}
     words = [
-        f"--{name.replace('_', '-')}{'' if value is True else f'={value}'}" for name, value in named.items() if value
+        f"--{name.replace('_', '-')}" + ("" if value is True else f"={_worded(value)}")
+        for name, value in named.items()
+        if value is not None and value is not False
     ]
     paths = [file_path("files", name) for name in given]
     outputs: list[str] = import_module(COMMAND).outputs_of(
         [f"--model={file_path('model', model)}", f"--output={file_path('output', output)}/", *words, "--", *paths]
     )
     return outputs
+
+
+def _worded(value: Any) -> str:
+    """An option as the command line has it."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 class TagBatches:

@@ -349,10 +349,11 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
         attributes = attribute_names(frozen(), range(problem.corpus.n_attributes))
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
-    # Templates may read files: dictionaries, vectors, clusters.
-    entries = [(one.starts, one.symbols) for one in encoding.extraction.vocabulary.dictionaries]
-    fixed = replace(problem, n_threads=1)
-    problem = setup.fit.scheduled(problem, setup.digest, entries, fixed, encoding.filter)
+    # Templates may read files (dictionaries, vectors, clusters) and call functions.
+    vocabulary = encoding.extraction.vocabulary
+    files = [(one.starts, one.symbols) for one in vocabulary.dictionaries], vocabulary.lookups, vocabulary.vectors
+    numbers = encoding.rank, encoding.edge_rank, problem.seen, problem.seen_edges
+    problem = setup.fit.scheduled(problem, setup.digest, files, numbers, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:
         segments = None

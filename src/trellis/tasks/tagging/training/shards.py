@@ -20,15 +20,15 @@ from trellis import _core
 from trellis._support.arrays import NONE, Bools, Ints, Lists, Longs, starts_of
 from trellis._support.disk import Disk
 from trellis._support.errors import LearnerError
-from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
+from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings, columns_named
 from trellis.corpus.on_disk import CHUNK, NO_LINE, DiskCorpus, on_disk
 from trellis.corpus.stream import CorpusStream, Files
 from trellis.features.extraction import Extraction, extract, part_of_plan
 from trellis.features.known import keys_in_order
 from trellis.features.vocabulary import KeyTables
 from trellis.learning.chain_problem import HEAD, ChainProblem
-from trellis.learning.fit import Fit, digest_of_sums, digest_sums
-from trellis.learning.parameters import block_tokens, n_runs, seen_triples
+from trellis.learning.fit import Fit, corpus_of, digest_of_sums, digest_sums
+from trellis.learning.parameters import block_tokens, distinct_triples, n_runs, seen_triples
 from trellis.learning.workers import ActorParts, Actors, Workers
 from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.tagging.train import check
@@ -116,8 +116,8 @@ class Shard:
         self.own, self.most_tokens = files.run(first, last), most_tokens
         self.parts = dict[int, Any]()
 
-    def survey(self) -> Survey:
-        """Read the files."""
+    def survey(self, target: str | None) -> Survey:
+        """Read the files. ``target`` may be two columns as one, ``upos+feats``."""
 
         def blocks() -> Iterator[Corpus]:
             left = self.most_tokens
@@ -125,7 +125,7 @@ class Shard:
                 if left is not None:
                     block = block[: int(np.searchsorted(block.starts[:-1], left))]
                     left -= block.n_tokens
-                if block.n_tokens:
+                if len(block):
                     yield block
                 if left is not None and left <= 0:
                     return
@@ -136,6 +136,9 @@ class Shard:
             if isinstance(column, BagColumn):
                 raise LearnerError(f"column {name!r} has attributes, which workers cannot join; train without workers")
             columns[name] = Values(column.values, column.counts())
+        if columns and target is not None and len(columns_named(target, columns)) > 1:
+            joined = self.corpus.column(target)
+            columns[target] = Values(joined.values, joined.counts())
         return Survey(columns, len(self.corpus), self.corpus.n_tokens)
 
     def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> Found:
@@ -201,7 +204,7 @@ class Shard:
             while token < place.end and (found := next(more, None)) is not None:
                 pieces.append(found[0][: int(np.searchsorted(found[0].starts[:-1], place.end - token))])
                 token += found[0].n_tokens
-        shared = dict[str, Column]()
+        shared, joined = dict[str, Column](), dict[str, Column]()
         for name, (strings, totals) in columns.items():
             codes = disk.writer(np.int32)
             for piece in pieces:
@@ -209,7 +212,8 @@ class Shard:
                 here = strings.find(column.values)
                 for i in range(0, piece.n_tokens, CHUNK):
                     codes.add(here[column.codes[i : i + CHUNK]])
-            shared[name] = SharedColumn(codes.array(), strings, totals)
+            of_two = len(columns_named(name, shared)) > 1
+            (joined if of_two else shared)[name] = SharedColumn(codes.array(), strings, totals)
         sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(piece.starts) for piece in pieces)])
         lines = [np.full(p.n_tokens, NO_LINE) if p.lines is None else p.lines for p in pieces]
         begins, sources = 0, list[tuple[int, str]]()
@@ -225,6 +229,7 @@ class Shard:
             np.concatenate([np.zeros(0, np.int64), *lines]),
             disk=disk,
             sources=tuple(sources),
+            joined=joined,
         )
         return corpus, place.first_token + int(own.starts[skipped])
 
@@ -254,6 +259,8 @@ def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Set
     if not isinstance(stream, CorpusStream) or stream.files is None:
         raise LearnerError("workers read files of their own; train on trellis.stream of files, or omit workers")
     _check_options(fit.settings, fit.learner)
+    if fit.settings.dev is not None:
+        fit.settings.dev = corpus_of(fit.settings.dev, "compare epochs on", fit.settings.target)
     files, n = stream.files, min(workers.n_workers, len(stream.files.paths))
     cuts = files.runs(n)
     actors = workers.actors(Shard, [(files, a, b, stream.folder) for a, b in itertools.pairwise(cuts)])
@@ -265,10 +272,13 @@ def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Set
 
 def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tuple[Setup, Encoding]:
     """The same, with the actors there."""
-    surveys: list[Survey] = actors.prepare("survey", [()] * actors.n)
+    target = fit.settings.target
+    surveys: list[Survey] = actors.prepare("survey", [(target,)] * actors.n)
     columns, n_tokens = joined_columns(surveys), [one.n_tokens for one in surveys]
+    if not sum(n_tokens):
+        raise LearnerError("no sentences to train on; give at least one")
     head = Shard(files, 0, len(files.paths), folder, HEAD)
-    head.survey()
+    head.survey(target)
     options = {name: value for name, value in fit.options.items() if name not in KEPT_HERE and value is not None}
     options = {"n_threads": 1, **options}
     first = head.find(options, columns, Place(0, HEAD, HEAD))
@@ -304,22 +314,24 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
         actors.prepare("build", [(part.at(None),)] * actors.n)
         return ActorParts(part, actors)
 
-    x, y, z = (np.concatenate(labels) for labels in zip(*(one.triples for one in found), strict=True))
     problem = replace(
         head.problem,
         seen=seen,
         seen_edges=edge_seen,
         parts=parts,
         n_tokens=sum(n_tokens),
-        seen_triples=(x, y, z),
+        seen_triples=distinct_triples((one.triples for one in found), len(head.setup.labelling.labels)),
     )
     digests = dict[tuple[str, str, int], int]()
     for one in found:
         for key, number in one.digest.items():
             digests[key] = digests.get(key, 0) + number
     facts = head.setup.facts | {"sentences": sum(one.n_sentences for one in found), "tokens": sum(n_tokens)}
-    setup = replace(head.setup, fit=fit, digest=digest_of_sums(digests), facts=facts)
-    setup.settings.dev = fit.settings.dev
+    settings = head.setup.settings  # which are definite now
+    for name in (*KEPT_HERE, "n_threads"):
+        setattr(settings, name, getattr(fit.settings, name))
+    vars(fit.settings).update(vars(settings))
+    setup = replace(head.setup, fit=fit, settings=fit.settings, digest=digest_of_sums(digests), facts=facts)
     return setup, Encoding(problem, extraction, rank, edge_rank, None)
 
 
