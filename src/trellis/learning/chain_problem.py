@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trellis.learning.learner import Learner, OnlineOptions
     from trellis.learning.parameters import Parameters
 
-HEAD = 2_000_000  # tokens that stochastic passes before a batch method go over
+HEAD = 1_000_000  # tokens that stochastic passes before a batch method go over
 # A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
 LISTED_PAIR = 20
 
