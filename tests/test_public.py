@@ -1,16 +1,22 @@
-"""What ``trellis`` exports: the same for programs and for type checkers, and all that its functions return."""
+"""What ``trellis`` exports: the same for programs and for type checkers, all that its functions return; docstrings."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import doctest
 import functools
+import inspect
+import pkgutil
+import re
+import sys
 import typing
 from pathlib import Path
 
 import pytest
 
 import trellis
+from trellis.learning.options import options_of
 
 SOURCE = Path(trellis.__file__)
 
@@ -80,3 +86,545 @@ def classes_in(annotation: str) -> set[str]:
     """Names in an annotation that are classes of trellis."""
     names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
     return names & our_classes()
+
+
+# ------------------------------------------------------------ docstrings
+
+# Public objects whose docstrings have no sections yet.
+WITHOUT_SECTIONS: frozenset[str] = frozenset(
+    {
+        "trellis._support.arrays.Ragged.full_values",
+        "trellis._support.arrays.Ragged.none",
+        "trellis._support.arrays.Ragged.renumber",
+        "trellis._support.arrays.Ragged.slice",
+        "trellis._support.arrays.Ragged.take",
+        "trellis._support.arrays.Stored.of_tensors",
+        "trellis._support.arrays.Stored.tensors",
+        "trellis.corpus.brackets.Treebank",
+        "trellis.corpus.brackets.parse_trees",
+        "trellis.corpus.brackets.read_trees",
+        "trellis.corpus.brackets.write_trees",
+        "trellis.corpus.columns.Layout",
+        "trellis.corpus.corpus.BagColumn",
+        "trellis.corpus.corpus.BagColumn.followed_by",
+        "trellis.corpus.corpus.BagColumn.tolist",
+        "trellis.corpus.corpus.Column",
+        "trellis.corpus.corpus.Column.after",
+        "trellis.corpus.corpus.Column.counts",
+        "trellis.corpus.corpus.Column.followed_by",
+        "trellis.corpus.corpus.Column.joined",
+        "trellis.corpus.corpus.Column.of",
+        "trellis.corpus.corpus.Column.slice",
+        "trellis.corpus.corpus.Column.split",
+        "trellis.corpus.corpus.Column.take",
+        "trellis.corpus.corpus.Column.tolist",
+        "trellis.corpus.corpus.Corpus",
+        "trellis.corpus.corpus.Corpus.chunks",
+        "trellis.corpus.corpus.Corpus.column",
+        "trellis.corpus.corpus.Corpus.document_numbers",
+        "trellis.corpus.corpus.Corpus.folds",
+        "trellis.corpus.corpus.Corpus.sentences",
+        "trellis.corpus.corpus.Corpus.split",
+        "trellis.corpus.corpus.Corpus.take",
+        "trellis.corpus.corpus.Corpus.with_column",
+        "trellis.corpus.label_parts.LabelParts",
+        "trellis.corpus.label_parts.LabelParts.of",
+        "trellis.corpus.label_parts.LabelParts.of_label",
+        "trellis.corpus.label_parts.LabelParts.with_parts",
+        "trellis.corpus.read.FileShape",
+        "trellis.corpus.read.FileShape.check",
+        "trellis.corpus.read.FileShape.check_format",
+        "trellis.corpus.read.FileShape.layout",
+        "trellis.corpus.read.FileShape.of",
+        "trellis.corpus.read.TrainingFile",
+        "trellis.corpus.read.TrainingFile.names",
+        "trellis.corpus.read.TrainingFile.of",
+        "trellis.corpus.read.read",
+        "trellis.corpus.schemes.Span",
+        "trellis.corpus.schemes.check",
+        "trellis.corpus.schemes.convert",
+        "trellis.corpus.schemes.guess_scheme",
+        "trellis.corpus.schemes.labels_of",
+        "trellis.corpus.schemes.spans",
+        "trellis.corpus.stream.CorpusStream",
+        "trellis.corpus.stream.CorpusStream.corpus",
+        "trellis.corpus.stream.stream",
+        "trellis.corpus.tokens.Token",
+        "trellis.corpus.tokens.tokenize",
+        "trellis.corpus.tree.PhraseTree",
+        "trellis.corpus.tree.PhraseTree.clean",
+        "trellis.corpus.tree.PhraseTree.draw",
+        "trellis.corpus.tree.PhraseTree.nodes",
+        "trellis.corpus.tree.PhraseTree.pieces",
+        "trellis.corpus.tree.PhraseTree.spans",
+        "trellis.corpus.tree.PhraseTree.tags",
+        "trellis.corpus.write.write",
+        "trellis.display.svg.Picture",
+        "trellis.display.svg.Picture.save",
+        "trellis.display.tables.Figure",
+        "trellis.engine.dual.SupportSequence",
+        "trellis.engine.hypergraph.Derivation",
+        "trellis.engine.hypergraph.DerivationMarginals",
+        "trellis.engine.hypergraph.Hypergraph",
+        "trellis.engine.hypergraph.Hypergraph.best",
+        "trellis.engine.hypergraph.Hypergraph.count",
+        "trellis.engine.hypergraph.Hypergraph.draw",
+        "trellis.engine.hypergraph.Hypergraph.entropy",
+        "trellis.engine.hypergraph.Hypergraph.expectation",
+        "trellis.engine.hypergraph.Hypergraph.inside",
+        "trellis.engine.hypergraph.Hypergraph.kbest",
+        "trellis.engine.hypergraph.Hypergraph.log_z",
+        "trellis.engine.hypergraph.Hypergraph.marginals",
+        "trellis.engine.hypergraph.Hypergraph.outside",
+        "trellis.engine.hypergraph.Hypergraph.tails_of",
+        "trellis.engine.hypergraph.Hypergraphs",
+        "trellis.engine.hypergraph.Hypergraphs.best",
+        "trellis.engine.hypergraph.Hypergraphs.flat",
+        "trellis.engine.hypergraph.Hypergraphs.kbest",
+        "trellis.engine.hypergraph.Hypergraphs.log_z",
+        "trellis.engine.hypergraph.Hypergraphs.marginals",
+        "trellis.engine.kernels.Observations",
+        "trellis.engine.kernels.Observations.dense",
+        "trellis.engine.kernels.Observations.dot",
+        "trellis.engine.kernels.Observations.squares",
+        "trellis.engine.weights.ChainWeights",
+        "trellis.engine.weights.ChainWeights.check",
+        "trellis.engine.weights.ChainWeights.is_finite",
+        "trellis.engine.weights.ChainWeights.native",
+        "trellis.engine.weights.ChainWeights.of_tensors",
+        "trellis.engine.weights.ChainWeights.run_at",
+        "trellis.engine.weights.ChainWeights.squares",
+        "trellis.engine.weights.ChainWeights.tensors",
+        "trellis.engine.weights.Ngrams",
+        "trellis.engine.weights.Ngrams.label_runs",
+        "trellis.engine.weights.Ngrams.lengths",
+        "trellis.engine.weights.Ngrams.more_labels",
+        "trellis.engine.weights.Ngrams.native",
+        "trellis.engine.weights.Ngrams.none",
+        "trellis.engine.weights.Ngrams.of_table",
+        "trellis.engine.weights.Ngrams.table",
+        "trellis.engine.weights.Ngrams.weights_in",
+        "trellis.engine.weights.Rows",
+        "trellis.engine.weights.Rows.check",
+        "trellis.engine.weights.Rows.native",
+        "trellis.engine.weights.Rows.of_type",
+        "trellis.engine.weights.Rows.only",
+        "trellis.engine.weights.Rows.without_empty",
+        "trellis.evaluation.attachment.AttachmentReport",
+        "trellis.evaluation.attachment.AttachmentReport.figure",
+        "trellis.evaluation.attachment.AttachmentReport.summary",
+        "trellis.evaluation.attachment.AttachmentScore",
+        "trellis.evaluation.attachment.AttachmentScore.to_dict",
+        "trellis.evaluation.attachment.attachment",
+        "trellis.evaluation.brackets.BracketReport",
+        "trellis.evaluation.brackets.BracketReport.summary",
+        "trellis.evaluation.brackets.evaluate_trees",
+        "trellis.evaluation.error_analysis.Confusion",
+        "trellis.evaluation.error_analysis.ErrorAnalysis",
+        "trellis.evaluation.error_analysis.ErrorAnalysis.plot",
+        "trellis.evaluation.error_analysis.ErrorAnalysis.summary",
+        "trellis.evaluation.error_analysis.ErrorAnalysis.to_dict",
+        "trellis.evaluation.error_analysis.ErrorAnalysis.worst_labels",
+        "trellis.evaluation.error_analysis.PartialScore",
+        "trellis.evaluation.error_analysis.PartialScore.to_dict",
+        "trellis.evaluation.error_analysis.error_analysis",
+        "trellis.evaluation.reliability.Bin",
+        "trellis.evaluation.reliability.Calibration",
+        "trellis.evaluation.reliability.Calibration.to_dict",
+        "trellis.evaluation.reliability.Reliability",
+        "trellis.evaluation.reliability.Reliability.plot",
+        "trellis.evaluation.reliability.Reliability.to_dict",
+        "trellis.evaluation.report.Report.figure",
+        "trellis.evaluation.report.Report.summary",
+        "trellis.evaluation.report.Report.to_dict",
+        "trellis.evaluation.report.Report.to_frame",
+        "trellis.evaluation.report.StructuredReport",
+        "trellis.evaluation.report.StructuredReport.summary",
+        "trellis.evaluation.scores.Score",
+        "trellis.evaluation.scores.Score.to_dict",
+        "trellis.evaluation.scores.ScoreReport.summary",
+        "trellis.evaluation.significance.Comparison",
+        "trellis.evaluation.significance.bootstrap",
+        "trellis.evaluation.significance.mcnemar",
+        "trellis.evaluation.significance.randomisation",
+        "trellis.evaluation.significance.sentence_counts",
+        "trellis.evaluation.tagging.RerankingReport",
+        "trellis.evaluation.tagging.RerankingReport.of",
+        "trellis.evaluation.tagging.RerankingReport.summary",
+        "trellis.evaluation.tagging.TaggingReport",
+        "trellis.evaluation.tagging.TaggingReport.summary",
+        "trellis.evaluation.tagging.evaluate",
+        "trellis.evaluation.words.WordReport",
+        "trellis.features.brown.WordClusters",
+        "trellis.features.brown.WordClusters.save",
+        "trellis.features.brown.brown_clusters",
+        "trellis.features.extraction.Coded",
+        "trellis.features.vocabulary.KeyTables",
+        "trellis.interfaces.cluster.ray_workers.connect",
+        "trellis.interfaces.cluster.tagging.TagBatches",
+        "trellis.interfaces.cluster.tagging.predict_files",
+        "trellis.interfaces.cluster.tagging.tag_batches",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.append",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.fit",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.get",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.get_params",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.help",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.message",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.on_end",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.on_iteration",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.on_optimization_end",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.on_start",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.params",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.select",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.set",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.set_params",
+        "trellis.interfaces.compat.pycrfsuite.BaseTrainer.train",
+        "trellis.interfaces.compat.pycrfsuite.ItemSequence",
+        "trellis.interfaces.compat.pycrfsuite.ItemSequence.items",
+        "trellis.interfaces.compat.pycrfsuite.ParsedDump",
+        "trellis.interfaces.compat.pycrfsuite.Tagger",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.dump",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.info",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.labels",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.marginal",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.open",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.open_inmemory",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.probability",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.set",
+        "trellis.interfaces.compat.pycrfsuite.Tagger.tag",
+        "trellis.interfaces.compat.pycrfsuite.Trainer.message",
+        "trellis.interfaces.compat.pycrfsuite.corpus_of",
+        "trellis.interfaces.compat.pycrfsuite.in_order",
+        "trellis.interfaces.compat.pycrfsuite.parsed",
+        "trellis.interfaces.serve.door.Limits",
+        "trellis.interfaces.serve.models.Models",
+        "trellis.interfaces.serve.models.Models.get",
+        "trellis.interfaces.serve.models.Models.put",
+        "trellis.interfaces.serve.models.Models.reload",
+        "trellis.interfaces.serve.models.Served",
+        "trellis.interfaces.serve.models.Served.facts",
+        "trellis.interfaces.serve.models.Served.work",
+        "trellis.interfaces.sklearn.crf.CRF",
+        "trellis.interfaces.sklearn.crf.CRF.fit",
+        "trellis.interfaces.sklearn.crf.CRF.predict",
+        "trellis.interfaces.sklearn.crf.CRF.predict_marginals",
+        "trellis.interfaces.sklearn.crf.CRF.predict_marginals_single",
+        "trellis.interfaces.sklearn.crf.CRF.predict_single",
+        "trellis.interfaces.sklearn.metrics.flat_accuracy_score",
+        "trellis.interfaces.sklearn.metrics.flat_classification_report",
+        "trellis.interfaces.sklearn.metrics.flat_f1_score",
+        "trellis.interfaces.sklearn.metrics.flat_fbeta_score",
+        "trellis.interfaces.sklearn.metrics.flat_precision_score",
+        "trellis.interfaces.sklearn.metrics.flat_recall_score",
+        "trellis.interfaces.sklearn.metrics.sequence_accuracy_score",
+        "trellis.interfaces.sklearn.metrics.span_f1_score",
+        "trellis.interfaces.sklearn.sequences.SequenceEstimator.score",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger.fit",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger.get_params",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger.predict",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger.predict_proba",
+        "trellis.interfaces.sklearn.tagger.SequenceTagger.set_params",
+        "trellis.interfaces.spacy.component.TrellisTagger",
+        "trellis.interfaces.spacy.component.TrellisTagger.from_bytes",
+        "trellis.interfaces.spacy.component.TrellisTagger.from_disk",
+        "trellis.interfaces.spacy.component.TrellisTagger.initialize",
+        "trellis.interfaces.spacy.component.TrellisTagger.pipe",
+        "trellis.interfaces.spacy.component.TrellisTagger.score",
+        "trellis.interfaces.spacy.component.TrellisTagger.to_bytes",
+        "trellis.interfaces.spacy.component.TrellisTagger.to_disk",
+        "trellis.learners.crf.CRF",
+        "trellis.learners.crf.CRF.begin",
+        "trellis.learners.dual.HMSVM",
+        "trellis.learners.dual.HMSVM.begin",
+        "trellis.learners.dual.KernelPerceptron",
+        "trellis.learners.dual.KernelPerceptron.begin",
+        "trellis.learners.exponential.ExponentialLoss",
+        "trellis.learners.exponential.ExponentialLoss.begin",
+        "trellis.learners.exponential.SequenceBoost",
+        "trellis.learners.exponential.SequenceBoost.begin",
+        "trellis.learners.exponential.SequenceBoost.epoch_parameters",
+        "trellis.learners.hmm.HMM",
+        "trellis.learners.hmm.HMM.begin",
+        "trellis.learners.maxent.MaxEnt",
+        "trellis.learners.maxent.MaxEnt.begin",
+        "trellis.learners.online.AROW",
+        "trellis.learners.online.MIRA",
+        "trellis.learners.online.MiniBatchLearner.begin",
+        "trellis.learners.online.PassiveAggressive",
+        "trellis.learners.online.Perceptron",
+        "trellis.learning.chain_problem.ChainProblem",
+        "trellis.learning.chain_problem.ChainProblem.examples",
+        "trellis.learning.chain_problem.ChainProblem.label_triples",
+        "trellis.learning.chain_problem.ChainProblem.learnt",
+        "trellis.learning.chain_problem.ChainProblem.margins",
+        "trellis.learning.chain_problem.ChainProblem.online",
+        "trellis.learning.chain_problem.ChainProblem.shape",
+        "trellis.learning.chain_problem.ChainProblem.shards",
+        "trellis.learning.chain_problem.ChainProblem.token_weights",
+        "trellis.learning.chain_problem.ChainProblem.vector",
+        "trellis.learning.chain_problem.ChainProblem.weights_of",
+        "trellis.learning.descent.BatchLearner.layout",
+        "trellis.learning.feature_problem.FeatureVotes",
+        "trellis.learning.feature_problem.FeatureWeights",
+        "trellis.learning.feature_problem.FeatureWeights.of_tensors",
+        "trellis.learning.feature_problem.FeatureWeights.squares",
+        "trellis.learning.feature_problem.FeatureWeights.tensors",
+        "trellis.learning.learner.Learner.begin",
+        "trellis.learning.learner.Learner.effective",
+        "trellis.learning.learner.Learner.epoch_parameters",
+        "trellis.learning.learner.Learner.fit",
+        "trellis.learning.learner.Learner.parameters",
+        "trellis.learning.parameters.Parameters",
+        "trellis.learning.parameters.Parameters.booster",
+        "trellis.learning.parameters.Parameters.gold_counts",
+        "trellis.learning.parameters.Parameters.named",
+        "trellis.learning.parameters.Parameters.objective",
+        "trellis.learning.parameters.Parameters.of",
+        "trellis.learning.parameters.Parameters.only",
+        "trellis.learning.parameters.Parameters.start",
+        "trellis.learning.parameters.Parameters.weights",
+        "trellis.learning.problem.FlatVector",
+        "trellis.learning.problem.FlatVector.objective",
+        "trellis.learning.problem.FlatVector.only",
+        "trellis.learning.problem.FlatVector.start",
+        "trellis.learning.problem.MarginWeights",
+        "trellis.learning.problem.NativeWeights",
+        "trellis.learning.problem.Problem",
+        "trellis.learning.problem.Problem.flat_vector",
+        "trellis.learning.problem.Problem.margins",
+        "trellis.learning.problem.Problem.online",
+        "trellis.learning.problem.Problem.shards",
+        "trellis.learning.problem.Problem.vector",
+        "trellis.learning.problem.Problem.weigh",
+        "trellis.learning.problem.Problem.weights_of",
+        "trellis.learning.run.Event",
+        "trellis.learning.run.Event.text",
+        "trellis.learning.run.Event.to_dict",
+        "trellis.learning.run.Work.restore",
+        "trellis.learning.run.Work.restored",
+        "trellis.learning.run.Work.state",
+        "trellis.learning.run.Work.step",
+        "trellis.learning.run.Work.weights",
+        "trellis.tasks.model.Model",
+        "trellis.tasks.parsing.model.Parser",
+        "trellis.tasks.parsing.model.Parser.draw",
+        "trellis.tasks.parsing.model.Parser.evaluate",
+        "trellis.tasks.parsing.model.Parser.explain",
+        "trellis.tasks.parsing.model.Parser.explain_arc",
+        "trellis.tasks.parsing.model.Parser.kbest",
+        "trellis.tasks.parsing.model.Parser.parse",
+        "trellis.tasks.parsing.model.Parser.parse_batch",
+        "trellis.tasks.parsing.model.Parser.parse_corpus",
+        "trellis.tasks.parsing.model.Parser.predict",
+        "trellis.tasks.parsing.model.Parser.predict_batch",
+        "trellis.tasks.parsing.model.Parser.predict_corpus",
+        "trellis.tasks.parsing.model.Parser.probabilities",
+        "trellis.tasks.parsing.model.Parser.table",
+        "trellis.tasks.parsing.model.Parser.top_features",
+        "trellis.tasks.parsing.tree.DependencyTree",
+        "trellis.tasks.parsing.tree.DependencyTree.arcs",
+        "trellis.tasks.parsing.tree.DependencyTree.dependents",
+        "trellis.tasks.parsing.tree.DependencyTree.draw",
+        "trellis.tasks.parsing.tree.DependencyTree.to_dict",
+        "trellis.tasks.reranking.lists.Candidate",
+        "trellis.tasks.reranking.lists.KBestList",
+        "trellis.tasks.reranking.lists.Segment",
+        "trellis.tasks.reranking.model.ListProblem",
+        "trellis.tasks.reranking.model.ListProblem.costs",
+        "trellis.tasks.reranking.model.ListProblem.edges",
+        "trellis.tasks.reranking.model.ListProblem.output",
+        "trellis.tasks.reranking.model.ListProblem.parts",
+        "trellis.tasks.reranking.model.Reranker",
+        "trellis.tasks.reranking.model.Reranker.choose",
+        "trellis.tasks.reranking.model.Reranker.evaluate",
+        "trellis.tasks.reranking.model.Reranker.explain",
+        "trellis.tasks.reranking.model.Reranker.kbest",
+        "trellis.tasks.reranking.model.Reranker.predict_batch",
+        "trellis.tasks.reranking.model.Reranker.predict_corpus",
+        "trellis.tasks.reranking.model.Reranker.tag_batch",
+        "trellis.tasks.reranking.model.Reranker.tag_corpus",
+        "trellis.tasks.reranking.model.Reranker.top_features",
+        "trellis.tasks.reranking.train.held_out_lists",
+        "trellis.tasks.structured.model.StructuredModel",
+        "trellis.tasks.structured.model.StructuredModel.evaluate",
+        "trellis.tasks.structured.model.StructuredModel.explain",
+        "trellis.tasks.structured.model.StructuredModel.kbest",
+        "trellis.tasks.structured.model.StructuredModel.predict",
+        "trellis.tasks.structured.model.StructuredModel.predict_batch",
+        "trellis.tasks.structured.model.StructuredModel.score",
+        "trellis.tasks.structured.model.StructuredModel.tensors",
+        "trellis.tasks.structured.model.StructuredModel.top_features",
+        "trellis.tasks.structured.problem.CandidateProblem.candidates",
+        "trellis.tasks.structured.problem.CandidateProblem.features",
+        "trellis.tasks.structured.problem.Parts",
+        "trellis.tasks.structured.problem.PartsProblem.edges",
+        "trellis.tasks.structured.problem.PartsProblem.output",
+        "trellis.tasks.structured.problem.PartsProblem.parts",
+        "trellis.tasks.structured.problem.SearchProblem.argmax",
+        "trellis.tasks.structured.problem.SearchProblem.features",
+        "trellis.tasks.structured.problem.StepProblem.choices",
+        "trellis.tasks.structured.problem.StepProblem.features",
+        "trellis.tasks.structured.problem.Weights",
+        "trellis.tasks.structured.problem.Weights.score",
+        "trellis.tasks.tagging.chain_model.ChainModel",
+        "trellis.tasks.tagging.chain_model.ChainModel.attribute_names",
+        "trellis.tasks.tagging.chain_model.ChainModel.row_name",
+        "trellis.tasks.tagging.chain_model.Endings",
+        "trellis.tasks.tagging.chain_model.FilterLevel",
+        "trellis.tasks.tagging.chain_model.LabelFilter",
+        "trellis.tasks.tagging.chain_model.LabelFilter.native",
+        "trellis.tasks.tagging.chain_model.LabelFilter.of_tensors",
+        "trellis.tasks.tagging.chain_model.LabelFilter.tensors",
+        "trellis.tasks.tagging.segments.weights.SegmentModel",
+        "trellis.tasks.tagging.segments.weights.SegmentModel.of_tensors",
+        "trellis.tasks.tagging.segments.weights.SegmentModel.tensors",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.column_of",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.columns",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.follows",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.native",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.shapes",
+        "trellis.tasks.tagging.segments.weights.SegmentTypes.type_of_column",
+        "trellis.tasks.trees.decoding.PhraseModel",
+        "trellis.tasks.trees.decoding.PhraseModel.attribute_names",
+        "trellis.tasks.trees.decoding.PhraseModel.best_tags",
+        "trellis.tasks.trees.decoding.PhraseModel.content",
+        "trellis.tasks.trees.decoding.PhraseModel.derived",
+        "trellis.tasks.trees.decoding.PhraseModel.marginals",
+        "trellis.tasks.trees.decoding.PhraseModel.of_content",
+        "trellis.tasks.trees.decoding.PhraseModel.parse",
+        "trellis.tasks.trees.decoding.PhraseModel.words",
+        "trellis.tasks.trees.decoding.TaggedWords",
+        "trellis.tasks.trees.decoding.Words",
+        "trellis.tasks.trees.decoding.Words.given_tags",
+        "trellis.tasks.trees.decoding.Words.strings",
+        "trellis.tasks.trees.grammar.Grammar",
+        "trellis.tasks.trees.grammar.Grammar.coarse_of",
+        "trellis.tasks.trees.grammar.Grammar.content",
+        "trellis.tasks.trees.grammar.Grammar.is_chain",
+        "trellis.tasks.trees.grammar.Grammar.log_probabilities",
+        "trellis.tasks.trees.grammar.Grammar.name",
+        "trellis.tasks.trees.grammar.Grammar.native",
+        "trellis.tasks.trees.grammar.Grammar.of",
+        "trellis.tasks.trees.grammar.Grammar.of_content",
+        "trellis.tasks.trees.grammar.Grammar.steps",
+        "trellis.tasks.trees.grammar.Markov",
+        "trellis.tasks.trees.grammar.Markov.part",
+        "trellis.tasks.trees.grammar.Markov.symbol",
+        "trellis.tasks.trees.lexicon.Lexicon",
+        "trellis.tasks.trees.lexicon.Lexicon.of",
+        "trellis.tasks.trees.lexicon.Lexicon.of_tensors",
+        "trellis.tasks.trees.lexicon.Lexicon.probabilities",
+        "trellis.tasks.trees.lexicon.Lexicon.scores",
+        "trellis.tasks.trees.lexicon.Lexicon.tensors",
+        "trellis.tasks.trees.model.TreeParser",
+        "trellis.tasks.trees.model.TreeParser.draw",
+        "trellis.tasks.trees.model.TreeParser.evaluate",
+        "trellis.tasks.trees.model.TreeParser.explain",
+        "trellis.tasks.trees.model.TreeParser.kbest",
+        "trellis.tasks.trees.model.TreeParser.kbest_batch",
+        "trellis.tasks.trees.model.TreeParser.parse_batch",
+        "trellis.tasks.trees.model.TreeParser.parse_corpus",
+        "trellis.tasks.trees.model.TreeParser.predict_batch",
+        "trellis.tasks.trees.model.TreeParser.predict_corpus",
+        "trellis.tasks.trees.model.TreeParser.probability",
+        "trellis.tasks.trees.model.TreeParser.span_probabilities",
+        "trellis.tasks.trees.model.TreeParser.top_features",
+        "trellis.tasks.words.model.Segmenter",
+        "trellis.tasks.words.model.Segmenter.evaluate",
+        "trellis.tasks.words.model.Segmenter.explain",
+        "trellis.tasks.words.model.Segmenter.kbest",
+        "trellis.tasks.words.model.Segmenter.predict_batch",
+        "trellis.tasks.words.model.Segmenter.predict_corpus",
+        "trellis.tasks.words.model.Segmenter.segment_batch",
+        "trellis.tasks.words.model.Segmenter.segment_bytes",
+        "trellis.tasks.words.model.Segmenter.segment_corpus",
+        "trellis.tasks.words.model.Segmenter.segment_text",
+        "trellis.tasks.words.model.Segmenter.top_features",
+    }
+)
+
+
+def documented() -> dict[str, typing.Any]:
+    """Every public function, class and property by its name: what ``trellis`` exports and the API pages list."""
+    names = {f"trellis.{name}" for name in trellis._MODULES}
+    for page in (Path(__file__).parent.parent / "docs").rglob("*.md"):
+        for name, options in re.findall(r"^::: (trellis\.\S+)((?:\n    .*)*)", page.read_text(encoding="utf-8"), re.M):
+            members = re.search(r"members: \[(.+)\]", options)
+            names |= {f"{name}.{member}" for member in members[1].split(", ")} if members else {name}
+    objects = dict[str, typing.Any]()
+    for name in names:
+        thing = pkgutil.resolve_name(name)
+        if not inspect.ismodule(thing):
+            objects[f"{thing.__module__}.{thing.__qualname__}"] = thing
+            continue
+        for part in vars(thing).values():
+            if getattr(part, "__module__", None) == thing.__name__ and not part.__name__.startswith("_"):
+                objects[f"{thing.__name__}.{part.__qualname__}"] = part
+    for kind in [thing for thing in objects.values() if inspect.isclass(thing)]:
+        for base in kind.__mro__:
+            for name, member in vars(base).items() if base.__module__.startswith("trellis") else ():
+                function = getattr(member, "__func__", member)
+                if not name.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
+                    objects[f"{base.__module__}.{base.__qualname__}.{name}"] = function
+    return objects
+
+
+DOCUMENTED = documented()
+CALLABLE = {name: thing for name, thing in DOCUMENTED.items() if not isinstance(thing, property)}
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of a numpydoc docstring."""
+    parts = re.split(r"^(\w+)\n-{3,}\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def wanted_parameters(thing: typing.Any) -> tuple[set[str], set[str]]:
+    """Names of parameters that must be described, and of those that may be."""
+    if inspect.isclass(thing) and (
+        issubclass(thing, Exception) or (thing.__init__ is object.__init__ and thing.__new__ is object.__new__)
+    ):
+        return set(), set()
+    must, may = set[str](), set[str]()
+    for name, parameter in inspect.signature(thing).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            may |= {"*" * (1 + (parameter.kind == parameter.VAR_KEYWORD)) + name}
+            options = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
+            if options is not None:
+                must |= set(options_of(getattr(sys.modules[thing.__module__], options[1])))
+        elif name not in ("self", "cls") and not name.startswith("_"):
+            must.add(name)
+    return must, may
+
+
+def names_in(section: str) -> set[str]:
+    """The names that a section describes."""
+    return {name for line in re.findall(r"^(\S.*?)(?: :.*)?$", section, re.M) for name in line.split(", ")}
+
+
+def faults(thing: typing.Any) -> list[str]:
+    """What a docstring lacks, and what it describes that does not exist."""
+    found = sections(inspect.getdoc(thing) or "")
+    names, fields = (names_in(found.get(title, "")) for title in ("Parameters", "Attributes"))
+    must, may = wanted_parameters(thing)
+    texts = [f"{name}: not described" for name in sorted(must - names - fields)]
+    texts += [f"{name}: no parameter" for name in sorted(names - must - may)]
+    answer = "" if inspect.isclass(thing) else str(inspect.signature(thing).return_annotation)
+    if answer not in ("", "None", "NoReturn") and not {"Returns", "Yields"} & set(found):
+        texts.append("no section Returns")
+    return texts
+
+
+def test_docstrings_describe_every_parameter_and_the_result() -> None:
+    lacking = {name: found for name, thing in CALLABLE.items() if (found := faults(thing))}
+    assert {name: found for name, found in lacking.items() if name not in WITHOUT_SECTIONS} == {}
+    assert set(lacking) >= WITHOUT_SECTIONS
+
+
+@pytest.mark.parametrize("name", sorted(name for name, thing in DOCUMENTED.items() if ">>>" in (thing.__doc__ or "")))
+def test_examples_of_docstrings(name: str) -> None:
+    output, runner = list[str](), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    examples = doctest.DocTestParser().get_doctest(inspect.getdoc(DOCUMENTED[name]) or "", {}, name, None, None)
+    assert runner.run(examples, out=output.append).failed == 0, "".join(output)
