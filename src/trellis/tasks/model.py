@@ -84,12 +84,12 @@ class KBest(list[tuple[Any, float]]):
 class Model:
     """Base class of trained models. Each task has a subclass; a method that a task lacks raises ArgumentError.
 
-    Parameters
+    Attributes
     ----------
     info
-        Dict: the user's notes, never read by the library.
+        The user's notes, a dict.
     training
-        Dict: the record that training keeps: version, date, learner, sizes, digest of the data, history.
+        The record of training: version, date, learner, sizes, digest of the data, history.
     """
 
     __slots__ = ()
