@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import doctest
 import functools
+import importlib
 import inspect
 import pkgutil
 import re
@@ -17,6 +18,7 @@ import pytest
 
 import trellis
 from trellis.learning.options import options_of
+from trellis.tasks.model import TASKS
 
 SOURCE = Path(trellis.__file__)
 
@@ -93,73 +95,6 @@ def classes_in(annotation: str) -> set[str]:
 # Public objects whose docstrings have no sections yet.
 WITHOUT_SECTIONS: frozenset[str] = frozenset(
     {
-        "trellis._support.arrays.Ragged.full_values",
-        "trellis._support.arrays.Ragged.none",
-        "trellis._support.arrays.Ragged.renumber",
-        "trellis._support.arrays.Ragged.slice",
-        "trellis._support.arrays.Ragged.take",
-        "trellis._support.arrays.Stored.of_tensors",
-        "trellis._support.arrays.Stored.tensors",
-        "trellis._support.errors.CorpusError",
-        "trellis.corpus.brackets.Treebank",
-        "trellis.corpus.brackets.parse_trees",
-        "trellis.corpus.brackets.read_trees",
-        "trellis.corpus.brackets.write_trees",
-        "trellis.corpus.columns.Layout",
-        "trellis.corpus.corpus.BagColumn",
-        "trellis.corpus.corpus.BagColumn.followed_by",
-        "trellis.corpus.corpus.BagColumn.tolist",
-        "trellis.corpus.corpus.Column",
-        "trellis.corpus.corpus.Column.after",
-        "trellis.corpus.corpus.Column.counts",
-        "trellis.corpus.corpus.Column.followed_by",
-        "trellis.corpus.corpus.Column.joined",
-        "trellis.corpus.corpus.Column.of",
-        "trellis.corpus.corpus.Column.slice",
-        "trellis.corpus.corpus.Column.split",
-        "trellis.corpus.corpus.Column.take",
-        "trellis.corpus.corpus.Column.tolist",
-        "trellis.corpus.corpus.Corpus",
-        "trellis.corpus.corpus.Corpus.chunks",
-        "trellis.corpus.corpus.Corpus.column",
-        "trellis.corpus.corpus.Corpus.document_numbers",
-        "trellis.corpus.corpus.Corpus.folds",
-        "trellis.corpus.corpus.Corpus.sentences",
-        "trellis.corpus.corpus.Corpus.split",
-        "trellis.corpus.corpus.Corpus.take",
-        "trellis.corpus.corpus.Corpus.with_column",
-        "trellis.corpus.label_parts.LabelParts",
-        "trellis.corpus.label_parts.LabelParts.of",
-        "trellis.corpus.label_parts.LabelParts.of_label",
-        "trellis.corpus.label_parts.LabelParts.with_parts",
-        "trellis.corpus.read.FileShape",
-        "trellis.corpus.read.FileShape.check",
-        "trellis.corpus.read.FileShape.check_format",
-        "trellis.corpus.read.FileShape.layout",
-        "trellis.corpus.read.FileShape.of",
-        "trellis.corpus.read.TrainingFile",
-        "trellis.corpus.read.TrainingFile.names",
-        "trellis.corpus.read.TrainingFile.of",
-        "trellis.corpus.read.read",
-        "trellis.corpus.schemes.Span",
-        "trellis.corpus.schemes.check",
-        "trellis.corpus.schemes.convert",
-        "trellis.corpus.schemes.guess_scheme",
-        "trellis.corpus.schemes.labels_of",
-        "trellis.corpus.schemes.spans",
-        "trellis.corpus.stream.CorpusStream",
-        "trellis.corpus.stream.CorpusStream.corpus",
-        "trellis.corpus.stream.stream",
-        "trellis.corpus.tokens.Token",
-        "trellis.corpus.tokens.tokenize",
-        "trellis.corpus.tree.PhraseTree",
-        "trellis.corpus.tree.PhraseTree.clean",
-        "trellis.corpus.tree.PhraseTree.draw",
-        "trellis.corpus.tree.PhraseTree.nodes",
-        "trellis.corpus.tree.PhraseTree.pieces",
-        "trellis.corpus.tree.PhraseTree.spans",
-        "trellis.corpus.tree.PhraseTree.tags",
-        "trellis.corpus.write.write",
         "trellis.display.svg.Picture",
         "trellis.display.svg.Picture.save",
         "trellis.display.tables.Figure",
@@ -256,9 +191,6 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.evaluation.tagging.TaggingReport.summary",
         "trellis.evaluation.tagging.evaluate",
         "trellis.evaluation.words.WordReport",
-        "trellis.features.brown.WordClusters",
-        "trellis.features.brown.WordClusters.save",
-        "trellis.features.brown.brown_clusters",
         "trellis.features.extraction.Coded",
         "trellis.features.vocabulary.KeyTables",
         "trellis.interfaces.cluster.ray_workers.connect",
@@ -373,6 +305,7 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.learning.problem.Problem.vector",
         "trellis.learning.problem.Problem.weigh",
         "trellis.learning.problem.Problem.weights_of",
+        "trellis.tasks.model.KBest",
         "trellis.tasks.parsing.model.Parser",
         "trellis.tasks.parsing.model.Parser.draw",
         "trellis.tasks.parsing.model.Parser.evaluate",
@@ -388,6 +321,7 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.tasks.parsing.model.Parser.probabilities",
         "trellis.tasks.parsing.model.Parser.table",
         "trellis.tasks.parsing.model.Parser.top_features",
+        "trellis.tasks.parsing.train.train",
         "trellis.tasks.parsing.tree.DependencyTree",
         "trellis.tasks.parsing.tree.DependencyTree.arcs",
         "trellis.tasks.parsing.tree.DependencyTree.dependents",
@@ -412,6 +346,7 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.tasks.reranking.model.Reranker.tag_corpus",
         "trellis.tasks.reranking.model.Reranker.top_features",
         "trellis.tasks.reranking.train.held_out_lists",
+        "trellis.tasks.reranking.train.train",
         "trellis.tasks.structured.model.StructuredModel",
         "trellis.tasks.structured.model.StructuredModel.evaluate",
         "trellis.tasks.structured.model.StructuredModel.explain",
@@ -433,6 +368,7 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.tasks.structured.problem.StepProblem.features",
         "trellis.tasks.structured.problem.Weights",
         "trellis.tasks.structured.problem.Weights.score",
+        "trellis.tasks.structured.train.train",
         "trellis.tasks.tagging.chain_model.ChainModel",
         "trellis.tasks.tagging.chain_model.ChainModel.attribute_names",
         "trellis.tasks.tagging.chain_model.ChainModel.row_name",
@@ -497,6 +433,7 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.tasks.trees.model.TreeParser.probability",
         "trellis.tasks.trees.model.TreeParser.span_probabilities",
         "trellis.tasks.trees.model.TreeParser.top_features",
+        "trellis.tasks.trees.train.train",
         "trellis.tasks.words.model.Segmenter",
         "trellis.tasks.words.model.Segmenter.evaluate",
         "trellis.tasks.words.model.Segmenter.explain",
@@ -508,8 +445,14 @@ WITHOUT_SECTIONS: frozenset[str] = frozenset(
         "trellis.tasks.words.model.Segmenter.segment_corpus",
         "trellis.tasks.words.model.Segmenter.segment_text",
         "trellis.tasks.words.model.Segmenter.top_features",
+        "trellis.tasks.words.train.train",
     }
 )
+
+
+def train_of(task: str) -> typing.Any:
+    """The function that trains models of a task."""
+    return importlib.import_module(f"{TASKS[task].module}.train").train
 
 
 def documented() -> dict[str, typing.Any]:
@@ -519,7 +462,8 @@ def documented() -> dict[str, typing.Any]:
         for name, options in re.findall(r"^::: (trellis\.\S+)((?:\n    .*)*)", page.read_text(encoding="utf-8"), re.M):
             members = re.search(r"members: \[(.+)\]", options)
             names |= {f"{name}.{member}" for member in members[1].split(", ")} if members else {name}
-    objects = dict[str, typing.Any]()
+    # What ``Parser.train`` and the like take is described in the function that they call.
+    objects: dict[str, typing.Any] = {f"{train.__module__}.train": train for train in map(train_of, sorted(TASKS))}
     for name in names:
         thing = pkgutil.resolve_name(name)
         if not inspect.ismodule(thing):
@@ -551,9 +495,9 @@ def sections(text: str) -> dict[str, str]:
 
 def wanted_parameters(thing: typing.Any) -> tuple[set[str], set[str]]:
     """Names of parameters that must be described, and of those that may be."""
-    if inspect.isclass(thing) and (
-        issubclass(thing, Exception) or (thing.__init__ is object.__init__ and thing.__new__ is object.__new__)
-    ):
+    kinds = [kind for kind in thing.__mro__ if kind.__module__ != "builtins"] if inspect.isclass(thing) else []
+    own = [vars(kind) for kind in kinds]
+    if own and not any({"__init__", "__new__"} & set(names) for names in own):
         return set(), set()
     must, may = set[str](), set[str]()
     for name, parameter in inspect.signature(thing).parameters.items():
