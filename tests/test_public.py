@@ -93,11 +93,7 @@ def classes_in(annotation: str) -> set[str]:
 # ------------------------------------------------------------ docstrings
 
 # Public objects whose docstrings have no sections yet.
-WITHOUT_SECTIONS: frozenset[str] = frozenset(
-    {
-        "trellis.tasks.model.KBest",
-    }
-)
+WITHOUT_SECTIONS: frozenset[str] = frozenset()
 
 
 def train_of(task: str) -> typing.Any:

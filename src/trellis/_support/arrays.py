@@ -112,7 +112,7 @@ class Ragged:
 
     @property
     def arrays(self) -> Lists:
-        """The three arrays as native code takes them."""
+        """The three arrays, for native code."""
         return Lists(self.starts, self.ids, self.values)
 
     def full_values(self) -> Floats:

@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What a token is, as native code takes it."""
+        """Rules for tokens, for native code."""
         return {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
 
 

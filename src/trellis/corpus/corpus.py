@@ -365,7 +365,7 @@ class Corpus:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens all sentences have together."""
+        """Number of tokens."""
         return int(self.starts[-1] - self.starts[0])
 
     def column(self, name: str) -> Column:

@@ -71,12 +71,12 @@ class LabelParts:
 
     @property
     def arrays(self) -> tuple[Longs, Ints]:
-        """As native code takes them."""
+        """Arrays for native code."""
         return self.starts, self.columns
 
     @property
     def n_columns(self) -> int:
-        """How many columns rows have: labels and parts."""
+        """Number of columns of rows: labels and parts."""
         return len(self.starts) - 1 + len(self.names)
 
     def of_label(self, z: int) -> list[int]:

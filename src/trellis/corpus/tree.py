@@ -38,7 +38,7 @@ class PhraseTree:
 
     @property
     def is_tag(self) -> bool:
-        """Whether it stands over a single word and nothing else."""
+        """Whether this node is a part-of-speech tag over a word."""
         return self.word is not None
 
     def nodes(self) -> Iterator[PhraseTree]:
@@ -67,12 +67,12 @@ class PhraseTree:
 
     @property
     def words(self) -> list[str]:
-        """The words, from the first to the last."""
+        """The words, from left to right."""
         return [tag.word for tag in self.tags() if tag.word is not None]
 
     @property
     def pos(self) -> list[str]:
-        """The tags of the words."""
+        """Part-of-speech tags of the words."""
         return [tag.label for tag in self.tags()]
 
     def spans(self) -> list[tuple[str, int, int]]:

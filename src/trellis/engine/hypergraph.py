@@ -141,7 +141,7 @@ class Hypergraph:
 
     @property
     def n_edges(self) -> int:
-        """How many edges there are."""
+        """Number of edges."""
         return len(self.heads)
 
     @property

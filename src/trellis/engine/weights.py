@@ -124,7 +124,7 @@ class Rows(Stored):
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes have a row."""
+        """Number of attributes."""
         return len(self.starts) - 1
 
     def check(self, n_attributes: int) -> None:
@@ -483,12 +483,12 @@ class ChainWeights:
 
     @property
     def expansion(self) -> Expansion | None:
-        """What scores labels in place of rows, of a kernel model."""
+        """Kernel expansion that scores labels instead of rows."""
         return None if self.dual is None else self.dual.expansion
 
     @property
     def n_nonzero(self) -> int:
-        """How many weights are not zero; what is forbidden has none."""
+        """Number of non-zero weights."""
         arrays: list[Any] = [*self._arrays, *([] if self.expansion is None else [self.expansion.coefs])]
         return sum(int(np.count_nonzero(array) - np.isneginf(array).sum()) for array in arrays)
 

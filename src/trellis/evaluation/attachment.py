@@ -96,22 +96,22 @@ class AttachmentReport(Report):
 
     @property
     def n_sentences(self) -> int:
-        """The number of sentences."""
+        """Number of sentences."""
         return self.sentences.support
 
     @property
     def n_words(self) -> int:
-        """The number of words, punctuation included."""
+        """Number of words, including punctuation."""
         return self.all.support
 
     @property
     def uas(self) -> float:
-        """The share of words with the right head."""
+        """Unlabelled attachment score."""
         return self.all.uas
 
     @property
     def las(self) -> float:
-        """The share of words with the right head and label; UAS where arcs have no labels."""
+        """Labelled attachment score; UAS if arcs have no labels."""
         return self.all.las
 
     def figure(self, metric: str) -> float:

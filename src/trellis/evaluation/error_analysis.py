@@ -112,12 +112,12 @@ class ErrorAnalysis(Report):
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens."""
+        """Number of tokens."""
         return sum(score.gold for score in self.rows.values())
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of all labels: rare ones count as much as frequent ones."""
+        """Mean F1 of all labels."""
         return macro_average(self.rows.values())["f1"]
 
     def summary(self) -> Mapping[str, Row]:

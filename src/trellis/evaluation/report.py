@@ -44,7 +44,7 @@ class Report(ShownAsTables):
 
     @property
     def headline(self) -> float:
-        """The figure by which models are compared, from 0 to 1."""
+        """Value of the headline figure, from 0 to 1."""
         return self.figure("auto")
 
     def figure(self, metric: str) -> float:
@@ -133,12 +133,12 @@ class StructuredReport(Report):
 
     @property
     def accuracy(self) -> float:
-        """The share of outputs that are right."""
+        """Fraction of correct outputs."""
         return self.n_correct / self.n_examples if self.n_examples else 0.0
 
     @property
     def mean_cost(self) -> float | None:
-        """The mean cost of an output; None without a cost function."""
+        """Mean cost of an output; None without a cost function."""
         return None if self.cost is None else self.cost / max(1, self.n_examples)
 
     def summary(self) -> Mapping[str, Row]:

@@ -35,17 +35,17 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of the predicted that is correct."""
+        """Fraction of predicted items that are correct."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of gold that was found."""
+        """Fraction of gold items that were predicted."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         both = self.gold + self.predicted
         return 2 * self.correct / both if both else 0.0
 
@@ -83,17 +83,17 @@ class ScoreReport(Report):
 
     @property
     def precision(self) -> float:
-        """The share of the predicted that is correct."""
+        """Fraction of predicted items that are correct."""
         return self.micro.precision
 
     @property
     def recall(self) -> float:
-        """The share of gold that was found."""
+        """Fraction of gold items that were predicted."""
         return self.micro.recall
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         return self.micro.f1
 
     def summary(self) -> Mapping[str, Row]:

@@ -125,17 +125,17 @@ class TaggingReport(ScoreReport):
 
     @property
     def name(self) -> str:
-        """Name of the headline figure: span F1 where there are spans, else token accuracy."""
+        """Name of the headline figure: span F1 if labels encode spans, else token accuracy."""
         return "F1" if self.has_spans else "accuracy"
 
     @property
     def accuracy(self) -> float:
-        """The share of tokens with the right label."""
+        """Token accuracy."""
         return self.token_accuracy
 
     @property
     def span_f1(self) -> float:
-        """F1 of spans; LearnerError where labels mark none."""
+        """F1 of spans; raises LearnerError if labels encode none."""
         if not self.has_spans:
             raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
         return self.f1

@@ -37,7 +37,7 @@ class WordReport(ScoreReport):
 
     @property
     def n_words(self) -> int:
-        """The number of gold words."""
+        """Number of gold words."""
         return self.micro.gold
 
     @property

@@ -93,7 +93,7 @@ class CRF(BatchLearner):
 
     @property
     def on_workers(self) -> bool:
-        """L-BFGS asks for sums alone."""
+        """Whether workers can train it: with L-BFGS."""
         return self.solver == "lbfgs"
 
     def begin(self, problem: Problem) -> Descent:

@@ -104,7 +104,7 @@ class HMSVM(Learner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Working sets are kept by labels alone, in triples at most; kernels compare tokens; gaps need exact search."""
+        """Abilities, by solver: the dual solver is limited to orders 0 to 2 and exact search."""
         return ALL_ABILITIES - {"beam", "trees"} if self.solver == "frank-wolfe" else frozenset()
 
     def begin(self, problem: Problem) -> Work:

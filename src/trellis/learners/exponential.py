@@ -74,7 +74,7 @@ class ExponentialLoss(BatchLearner):
 
     @property
     def on_workers(self) -> bool:
-        """All it asks for are sums."""
+        """Whether workers can train it."""
         return True
 
     def begin(self, problem: Problem) -> Descent:

@@ -73,7 +73,7 @@ class MaxEnt(BatchLearner):
 
     @property
     def on_workers(self) -> bool:
-        """L-BFGS asks for sums alone."""
+        """Whether workers can train it: with L-BFGS."""
         return self.solver == "lbfgs"
 
     @property

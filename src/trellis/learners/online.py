@@ -63,7 +63,7 @@ class MiniBatchLearner(OnlineLearner):
 
     @property
     def on_workers(self) -> bool:
-        """On shards."""
+        """Whether workers can train it: on shards."""
         return self.shards > 1
 
     def begin(self, problem: Problem) -> OnlineRun:
@@ -126,7 +126,7 @@ class Perceptron(MiniBatchLearner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Votes are kept by labels alone."""
+        """Abilities; fewer with votes, which support labels only."""
         return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
 
 

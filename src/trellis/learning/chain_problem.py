@@ -141,13 +141,13 @@ class ChainProblem(Problem):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        """Whether only label n-grams of three labels and more that occur in training have weights."""
         pruned = self.corpus.sets is not None and self.corpus.sets.lattice is not None
         return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
 
     @property
     def has_few_labels(self) -> bool:
-        """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
+        """Whether pruning makes sums over lists of allowed labels faster than over all pairs."""
         if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
             return False
         set_of, starts, *_ = self.corpus.sets
@@ -159,13 +159,13 @@ class ChainProblem(Problem):
 
     @property
     def head(self) -> tuple[int, float]:
-        """The first sentences, of `HEAD` tokens, and their share of all tokens."""
+        """The first sentences, up to `HEAD` tokens, and their fraction of all tokens."""
         n, n_tokens = int(np.searchsorted(self.starts[:-1], HEAD)), self.n_tokens or int(self.starts[-1])
         return n, float(self.starts[n]) / max(1, n_tokens)
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What processes with parts of its sentences need to know of all of them."""
+        """Facts about all sentences that processes with parts of them need."""
         return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
@@ -189,12 +189,12 @@ class ChainProblem(Problem):
 
     @property
     def n_columns(self) -> int:
-        """How many columns rows of weights have: labels, and their parts."""
+        """Number of columns of weights: labels and parts."""
         return self.n_labels if self.label_parts is None else self.label_parts.n_columns
 
     @property
     def end(self) -> Floats | None:
-        """[stride] what last labels give and no learner changes: minus infinity, or what a warm start brings."""
+        """[stride] constant scores of last labels: minus infinity if forbidden, or those of a warm start."""
         given: Floats | None = None if self.initial is None else self.initial.end
         if self.end_base is None or given is None:
             return self.end_base if given is None else given
@@ -235,7 +235,7 @@ class ChainProblem(Problem):
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether attributes see labels further back, which only a beam can search."""
+        """Whether attributes depend on labels further back, which needs beam search."""
         return self.corpus.has_far
 
     def examples(self) -> _core.ChainExamples:

@@ -184,12 +184,12 @@ class Learner:
 
     @property
     def on_workers(self) -> bool:
-        """Whether workers can train it: all it asks of the examples are sums over them, and passes over the first."""
+        """Whether workers can train it: it only needs sums over examples, and passes over the first examples."""
         return False
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can do beside chains up to order 2."""
+        """Abilities beside chains up to order 2."""
         return frozenset()
 
     def begin(self, problem: Problem) -> Work:

@@ -51,7 +51,7 @@ class OnlineLearner(Learner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All there are."""
+        """All abilities."""
         return ALL_ABILITIES
 
 

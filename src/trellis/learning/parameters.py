@@ -56,7 +56,7 @@ class Parameters:
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return self.problem.n_labels
 
     @classmethod
@@ -121,7 +121,7 @@ class Parameters:
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
         return len(self.rows.labels) + edge_rows + len(self.edge_places) + len(self.tri_places)
 

@@ -105,7 +105,7 @@ class FlatVector:
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         return len(self.first)
 
     def start(self) -> Doubles:
@@ -194,7 +194,7 @@ class Problem:
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether outputs are searched from left to right by a beam, so that updates may be early."""
+        """Whether outputs are found by a beam search from left to right, which allows early updates."""
         return False
 
     def online(self, options: OnlineOptions) -> NativeWeights:
@@ -284,12 +284,12 @@ class Problem:
 
     @property
     def head(self) -> tuple[int, float]:
-        """The first examples, of `HEAD` tokens, and their share of all tokens."""
+        """The first examples, up to `HEAD` tokens, and their fraction of all tokens."""
         return self.n_sentences, 1.0
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What processes with parts of the examples need to know of all of them."""
+        """Facts about all examples that processes with parts of them need."""
         return {}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:

@@ -69,12 +69,12 @@ class Explanation:
 
     @property
     def gap(self) -> float:
-        """By how much the best output beats the second; infinite if there is only one."""
+        """Score of the best output less that of the second; infinite if there is only one."""
         return float("inf") if self.second is None else self.score - self.second.score
 
     @property
     def difference(self) -> list[Term]:
-        """The terms that only one of both outputs has, those of the second negated; the heaviest first."""
+        """Terms of only one of both outputs, those of the second negated; largest first."""
         return [] if self.second is None else difference(self.terms, self.second.terms)
 
     def to_dict(self, *, n_terms: int | None = None) -> dict[str, Any]:

@@ -65,13 +65,7 @@ WHAT = "a trellis model"
 
 
 class KBest(list[tuple[Any, float]]):
-    """Outputs with their scores, best first: a list that notebooks show as a table.
-
-    Parameters
-    ----------
-    iterable
-        Pairs (output, score).
-    """
+    """Outputs with their scores, best first: a list that notebooks show as a table."""
 
     __slots__ = ()
 

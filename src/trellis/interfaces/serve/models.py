@@ -36,7 +36,7 @@ class Served:
 
     @property
     def tagger(self) -> Tagger:
-        """The model where it is a tagger; TurnedAwayError (422) otherwise."""
+        """The model if it is a tagger; otherwise raises TurnedAwayError (422)."""
         if isinstance(self.model, Tagger):
             return self.model
         what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
@@ -44,13 +44,13 @@ class Served:
 
     @property
     def reader(self) -> Any:
-        """What reads its sentences: the model; of a reranker its tagger."""
+        """The model that reads sentences: for a reranker its tagger."""
         model: Any = self.model
         return model.tagger if model.task == "rerank" else model
 
     @property
     def columns(self) -> list[str]:
-        """What a token has."""
+        """Columns of a token."""
         return list(getattr(self.reader, "columns", ("word",)))
 
     @property
@@ -60,7 +60,7 @@ class Served:
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether the sentences of a request are one document, and are labelled together."""
+        """Whether the sentences of a request are labelled together, as one document."""
         return isinstance(self.reader, Tagger) and self.reader.model.first is not None
 
     def facts(self) -> dict[str, Any]:

@@ -181,40 +181,40 @@ class CRF(SequenceEstimator):
 
     @property
     def tagger_(self) -> pycrfsuite.Tagger | None:
-        """The model behind python-crfsuite's interface; None before ``fit``."""
+        """The model with the interface of python-crfsuite; None before ``fit``."""
         model = self._known()
         return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:
-        """The labels, in the order in which training had them; None before ``fit``."""
+        """Labels in the order of training; None before ``fit``."""
         model = self._known()
         return None if model is None else list(getattr(self, "_labels", model.labels))
 
     @property
     def size_(self) -> int | None:
-        """How many bytes the model takes as a file of CRFsuite."""
+        """Size of the model in bytes, in CRFsuite's format."""
         model = self._known()
         return None if model is None else len(write_crfsuite(model.model, self.classes_))
 
     @property
     def attributes_(self) -> list[str] | None:
-        """The attributes that have a weight."""
+        """Attributes that have a weight."""
         return None if (known := self._parsed()) is None else list(known.attributes)
 
     @property
     def num_attributes_(self) -> int | None:
-        """How many they are."""
+        """Number of attributes."""
         return None if (known := self._parsed()) is None else len(known.attributes)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
-        """The weights by attribute and label."""
+        """Weights by attribute and label."""
         return None if (known := self._parsed()) is None else known.state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
-        """The weights of label pairs."""
+        """Weights of label pairs."""
         return None if (known := self._parsed()) is None else known.transitions
 
     def _parsed(self) -> pycrfsuite.ParsedDump | None:

@@ -94,14 +94,14 @@ class TrellisTagger:
 
     @property
     def annotate(self) -> str:
-        """What it sets: entities where its labels mark spans, else tags."""
+        """``"ents"`` if labels encode spans, else ``"tag"``."""
         if self._annotate is not None:
             return self._annotate
         return "tag" if guess_scheme(self._known().labels) is None else "ents"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Types of entities, or tags; none before it is trained."""
+        """Types of entities, or tags; empty before training."""
         if self.tagger is None:
             return ()
         if self.annotate == "tag":

@@ -102,12 +102,12 @@ class Parser(Model):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of a sentence that it reads."""
+        """Columns that the model reads."""
         return self.vocabulary.templates.columns
 
     @property
     def order(self) -> int:
-        """1: scores of arcs; 2: of siblings too."""
+        """1: scores of arcs; 2: also of pairs of siblings."""
         return 2 if self.vocabulary.templates.siblings else 1
 
     def table(self, kind: str) -> KeyTables:
@@ -127,7 +127,7 @@ class Parser(Model):
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return TrainingFile.of(self.training.get("corpus", {}), (HEAD, LABEL), self.columns)
 
     # ------------------------------------------------------------ trees

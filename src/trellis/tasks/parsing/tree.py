@@ -39,7 +39,7 @@ class DependencyTree:
 
     @property
     def root(self) -> int:
-        """The number of the root's word, counted from 1; 0 of an empty sentence."""
+        """Number of the root word, counted from 1; 0 for an empty sentence."""
         return next((i for i, head in enumerate(self.heads, 1) if head == 0), 0)
 
     def arcs(self) -> Iterator[tuple[int, int, str]]:

@@ -167,7 +167,7 @@ class Reranker(Model):
 
     @property
     def problem(self) -> ListProblem:
-        """Lists, their features and costs."""
+        """K-best lists, their features and costs."""
         assert isinstance(self.model.problem, ListProblem)
         return self.model.problem
 
@@ -208,7 +208,7 @@ class Reranker(Model):
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return self.tagger.training_file
 
     tag, tag_batch, tag_corpus = Model.predict, predict_batch, predict_corpus

@@ -120,7 +120,7 @@ class LabelFilter:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What is no array."""
+        """Values that are not arrays, for files."""
         out = {name: getattr(self, name) for name in ("margin", "most", "survival", "n_candidates")}
         return {**out, "levels": [level._asdict() for level in self.levels]} if self.levels else out
 
@@ -235,7 +235,7 @@ class ChainModel:
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """What the columns of rows stand for: labels, then parts of labels."""
+        """Names of the columns of weights: labels, then parts of labels."""
         return (*self.labels, *(() if self.weights.parts is None else self.weights.parts.names))
 
     def row_name(self, attribute: int, column: int) -> str:
@@ -259,7 +259,7 @@ class ChainModel:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What it reads; free-form attributes are the last of them."""
+        """Columns that the model reads; free-form attributes are the last one."""
         if self.first is not None:
             return self.first.columns
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
@@ -298,7 +298,7 @@ class ChainModel:
 
     @property
     def training_file(self) -> TrainingFile:
-        """The file that it was trained on; a model of CRF++ or Wapiti reads some fields of rows that may have more."""
+        """Description of the file that the model was trained on; models of CRF++ and Wapiti read rows of any length."""
         record = self.training.get("corpus", {})
         targets = columns_named(self.target, record.get("columns", (self.target,)))
         imported = self.training.get("imported") in ("CRF++", "Wapiti")

@@ -80,7 +80,7 @@ class Tagger(Model):
 
     @property
     def target(self) -> str:
-        """The column it predicts."""
+        """Column that the model predicts."""
         return self._model.target
 
     @property
@@ -95,22 +95,22 @@ class Tagger(Model):
 
     @property
     def training(self) -> dict[str, Any]:
-        """The record of its training: version, learner, sizes, history."""
+        """The record of training: version, learner, sizes, history."""
         return self._model.training
 
     @property
     def model(self) -> ChainModel:
-        """The model as data."""
+        """The model as data: labels, vocabulary and weights."""
         return self._model
 
     @property
     def probability_kind(self) -> ProbabilityKind:
-        """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
+        """``"probability"``, or ``"confidence"`` (softmax of scores) for learners without probabilities."""
         return "confidence" if self._model.family == "scores" else "probability"
 
     @property
     def temperature(self) -> float:
-        """By which scores are divided before they become probabilities or confidences; see ``calibrated``."""
+        """Divisor of scores before they become probabilities or confidences; see ``calibrated``."""
         return self._model.temperature
 
     def tag(self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None) -> list[str]:
@@ -811,7 +811,7 @@ class Tagger(Model):
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return self._model.training_file
 
     def top_features(self, n: int | None = 20) -> list[Term]:

@@ -99,7 +99,7 @@ class TaggedText:
 
     @property
     def spans(self) -> list[TextSpan]:
-        """The spans of all sentences."""
+        """Spans of all sentences."""
         return [span for sentence in self.sentences for span in sentence.spans or ()]
 
     def inline(self, sentence: TaggedSentence) -> str:

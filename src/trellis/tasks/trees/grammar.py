@@ -250,12 +250,12 @@ class Grammar:
 
     @property
     def n_rules(self) -> int:
-        """How many there are, those of tags too."""
+        """Number of rules, including those of tags."""
         return len(self.binary) + len(self.unary) + len(self.tags)
 
     @property
     def symbols(self) -> list[str]:
-        """All of them, tags last."""
+        """All symbols, tags last."""
         return [*self.phrases, *(TAG + tag for tag in self.tags)]
 
     def native(self) -> _core.PhraseGrammar:

@@ -260,7 +260,7 @@ class Segmenter(Model):
 
     @property
     def training(self) -> dict[str, Any]:
-        """The record of its training."""
+        """The record of training."""
         return self.tagger.training
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:

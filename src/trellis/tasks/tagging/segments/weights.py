@@ -43,7 +43,7 @@ class SegmentTypes:
 
     @property
     def most(self) -> int:
-        """How long any segment may be."""
+        """Maximum number of tokens of a segment."""
         return max([1, *self.longest.values()])
 
     def columns(self) -> Ints:
@@ -171,7 +171,7 @@ class SegmentModel:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What is no array."""
+        """Values that are not arrays, for files."""
         types = {"scheme": self.types.scheme, "longest": self.types.longest}
         return {**types, "first": self.first, "templates": list(map(str, self.vocabulary.plan.templates))}
 
