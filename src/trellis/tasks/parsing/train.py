@@ -37,6 +37,14 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the trees.
     y : list, optional
         Tree of every sentence: a `DependencyTree`, its heads, or its heads and labels.
+
+    Returns
+    -------
+    Parser
+        The trained model.
+
+    Other Parameters
+    ----------------
     features : str, path or list of str, optional
         Preset, template file or list of templates of arcs (default: the templates of ``"ud"`` whose columns exist).
     learner : Learner or str, optional
@@ -52,7 +60,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         direction"``; None: all arcs).
     lenient : bool, default False
         Skip sentences without a valid tree.
-    dev : optional
+    dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
     metric : str or callable, default "auto"
         Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
@@ -74,11 +82,6 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    Parser
-        The trained model.
 
     Raises
     ------

@@ -37,9 +37,17 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         ``held_out_lists``.
     y : list of list of str, optional
         Labels of every sentence, if ``corpus`` has sentences alone; their column is ``label``.
+
+    Returns
+    -------
+    Reranker
+        The trained model.
+
+    Other Parameters
+    ----------------
     tagger : callable or Tagger
-        Function that trains a tagger on a corpus, called for each fold and for the whole corpus, such as ``lambda part:
-        trellis.train(part, target="chunk")``; or a trained tagger. Required.
+        Required. Function that trains a tagger on a corpus, called for each fold and for the whole corpus, such as
+        ``lambda part: trellis.train(part, target="chunk")``; or a trained tagger.
     learner : Learner or str, optional
         Online learner, `CRF`, `ExponentialLoss` or ``HMSVM(solver="frank-wolfe")`` (default: ``Perceptron()``).
     k : int, default 20
@@ -50,7 +58,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         Cost of a candidate: wrong tokens or spans; ``"auto"``: spans if the labels encode them.
     folds : int, default 5
         Number of folds of the cross-validation that makes the lists.
-    dev : optional
+    dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
     metric : str or callable, default "auto"
         Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
@@ -72,11 +80,6 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    Reranker
-        The trained model.
 
     Raises
     ------

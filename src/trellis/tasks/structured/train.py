@@ -29,14 +29,22 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         Pairs (input, gold output); inputs alone if ``y`` is given.
     y : list, optional
         Gold outputs.
-    problem
-        Object that defines the outputs of an input and their features: a `CandidateProblem`, `SearchProblem`,
-        `PartsProblem` or `StepProblem`. Required.
+
+    Returns
+    -------
+    StructuredModel
+        The trained model.
+
+    Other Parameters
+    ----------------
+    problem : object
+        Required. Defines the outputs of an input and their features: a `CandidateProblem`, `SearchProblem`,
+        `PartsProblem` or `StepProblem`.
     learner : Learner or str, optional
         Online learner, `CRF`, `ExponentialLoss` or ``HMSVM(solver="frank-wolfe")`` (default: ``Perceptron()``).
     beam : int, optional
         Beam width for a problem with ``choices``.
-    dev : optional
+    dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
     metric : callable, optional
         Function of predicted and gold outputs that returns a score from 0 on (default: accuracy).
@@ -58,11 +66,6 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         Model for a warm start, or weights by the names of features.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    StructuredModel
-        The trained model.
 
     Raises
     ------

@@ -69,6 +69,14 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the labels.
     y : list of list of str, optional
         Labels of every sentence.
+
+    Returns
+    -------
+    Tagger
+        The trained model.
+
+    Other Parameters
+    ----------------
     target : str, optional
         Column to predict (default: ``label``, ``upos`` or the last column).
     features : str, path, list of str or Features, optional
@@ -89,7 +97,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Number of trainings, each without a random tenth of the features; the model is their mean.
     workers : int or workers, optional
         Number of Ray processes, or workers of ``trellis.cluster.connect``; needs a ``trellis.stream``.
-    dev : optional
+    dev : data, optional
         Held-out data, in any form of ``corpus``; the epoch with the best score on it is returned.
     metric : str or callable, default "auto"
         Score on ``dev``: a figure of `TaggingReport`, or a function of gold and predicted label sequences.
@@ -111,11 +119,6 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    Tagger
-        The trained model.
 
     Raises
     ------

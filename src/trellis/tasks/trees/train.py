@@ -45,6 +45,14 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         List of `PhraseTree`, or name of a file in brackets; sentences if ``y`` has their trees.
     y : list of PhraseTree, optional
         Trees of the sentences.
+
+    Returns
+    -------
+    TreeParser
+        The trained model.
+
+    Other Parameters
+    ----------------
     features : str, path or list of str, default "spans"
         Preset (``"spans"``, ``"rules"``), template file or list of templates.
     learner : Learner or str, optional
@@ -60,7 +68,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         Tagger of words, stored in the parser, for sentences without tags.
     lenient : bool, default False
         Skip invalid trees in a file.
-    dev : optional
+    dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
     metric : str or callable, default "auto"
         Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
@@ -82,11 +90,6 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    TreeParser
-        The trained model.
 
     Raises
     ------

@@ -32,6 +32,14 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         likewise.
     y : list of list of str, optional
         Words of every text, if ``text`` has texts without spaces.
+
+    Returns
+    -------
+    Segmenter
+        The trained model.
+
+    Other Parameters
+    ----------------
     features : str, path, list of str or Features, optional
         Preset, template file or list of templates of characters, or a `Features` (default: preset ``"segmentation"``).
     learner : Learner or str, optional
@@ -46,7 +54,7 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         Train a semi-Markov model, with features of whole words.
     bagging : int, default 1
         Number of trainings, each without a random tenth of the features; the model is their mean.
-    dev : optional
+    dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
     metric : str or callable, default "auto"
         Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
@@ -68,11 +76,6 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
-
-    Returns
-    -------
-    Segmenter
-        The trained model.
 
     Raises
     ------
