@@ -92,9 +92,6 @@ def classes_in(annotation: str) -> set[str]:
 
 # ------------------------------------------------------------ docstrings
 
-# Public objects whose docstrings have no sections yet.
-WITHOUT_SECTIONS: frozenset[str] = frozenset()
-
 
 def train_of(task: str) -> typing.Any:
     """The function that trains models of a task."""
@@ -111,7 +108,11 @@ def documented() -> dict[str, typing.Any]:
     # What ``Parser.train`` and the like take is described in the function that they call.
     objects: dict[str, typing.Any] = {f"{train.__module__}.train": train for train in map(train_of, sorted(TASKS))}
     for name in names:
-        thing = pkgutil.resolve_name(name)
+        try:
+            thing = pkgutil.resolve_name(name)
+        except ImportError:
+            assert name.startswith("trellis.interfaces.")  # an optional package is not installed
+            continue
         if not inspect.ismodule(thing):
             objects[f"{thing.__module__}.{thing.__qualname__}"] = thing
             continue
@@ -180,9 +181,7 @@ def faults(thing: typing.Any) -> list[str]:
 
 
 def test_docstrings_describe_every_parameter_and_the_result() -> None:
-    lacking = {name: found for name, thing in CALLABLE.items() if (found := faults(thing))}
-    assert {name: found for name, found in lacking.items() if name not in WITHOUT_SECTIONS} == {}
-    assert set(lacking) >= WITHOUT_SECTIONS
+    assert {name: found for name, thing in CALLABLE.items() if (found := faults(thing))} == {}
 
 
 @pytest.mark.parametrize("name", sorted(name for name, thing in DOCUMENTED.items() if ">>>" in (thing.__doc__ or "")))

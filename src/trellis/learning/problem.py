@@ -124,9 +124,9 @@ class FlatVector:
         Parameters
         ----------
         local
-            For chains only.
+            Ignored; for chains.
         single
-            For chains only.
+            Ignored; for chains.
 
         Returns
         -------

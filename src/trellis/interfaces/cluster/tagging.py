@@ -58,6 +58,17 @@ def predict_files(
     ------
     TrellisError
         The first error, after all other files are done; further errors are its notes.
+
+    Examples
+    --------
+    >>> import tempfile, trellis
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]).save(folder / "pos.trellis")
+    >>> trellis.write(trellis.read([["a", "dog"]]), folder / "words.txt")
+    >>> [path] = trellis.cluster.predict_files(folder / "pos.trellis", folder / "words.txt", folder / "out")
+    >>> trellis.read(path).sentences("label")
+    [['D', 'N']]
     """
     given = [files] if isinstance(files, str | os.PathLike) else files
     named = {"workers": workers, "ray": ray, "timeout": timeout, **options}
@@ -125,6 +136,16 @@ def tag_batches(model: str | os.PathLike[str]) -> TagBatches:
     -------
     TagBatches
         The function.
+
+    Examples
+    --------
+    >>> import pyarrow, tempfile, trellis
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "pos.trellis"
+    >>> trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]).save(path)
+    >>> tag = trellis.cluster.tag_batches(path)
+    >>> tag(pyarrow.table({"word": [["a", "dog"]]})).column("label").to_pylist()
+    [['D', 'N']]
     """
     path = os.path.abspath(file_path("model", model))  # noqa: PTH100 (resolve would follow links)
     mapped(path)  # an error now rather than on all workers

@@ -204,7 +204,7 @@ class TrellisTagger:
         examples
             Predicted and gold documents.
         **more
-            Ignored.
+            Options of the scorer.
 
         Returns
         -------

@@ -62,8 +62,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Skip sentences without a valid tree.
     dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
-    metric : str or callable, default "auto"
-        Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
+    metric : str, default "auto"
+        Score on ``dev``: ``"las"``, ``"uas"`` or ``"auto"`` (LAS, or UAS without labels).
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which training stops.
     checkpoint : path, optional

@@ -60,8 +60,8 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         Number of folds of the cross-validation that makes the lists.
     dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
-    metric : str or callable, default "auto"
-        Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
+    metric : str, default "auto"
+        Score on ``dev``: ``"token"`` or ``"sentence"`` accuracy, F1 of ``"span"``, or ``"auto"`` (F1).
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which training stops.
     checkpoint : path, optional

@@ -99,8 +99,9 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Number of Ray processes, or workers of ``trellis.cluster.connect``; needs a ``trellis.stream``.
     dev : data, optional
         Held-out data, in any form of ``corpus``; the epoch with the best score on it is returned.
-    metric : str or callable, default "auto"
-        Score on ``dev``: a figure of `TaggingReport`, or a function of gold and predicted label sequences.
+    metric : str, default "auto"
+        Score on ``dev``: ``"token"`` or ``"sentence"`` accuracy, F1 of ``"span"``, or ``"auto"`` (F1 of spans, or token
+        accuracy without spans).
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which training stops.
     checkpoint : path, optional

@@ -70,8 +70,8 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         Skip invalid trees in a file.
     dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
-    metric : str or callable, default "auto"
-        Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
+    metric : str, default "auto"
+        Score on ``dev``: ``"f1"`` or ``"auto"``, the same.
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which training stops.
     checkpoint : path, optional

@@ -56,8 +56,8 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         Number of trainings, each without a random tenth of the features; the model is their mean.
     dev : data, optional
         Held-out data, in the form of the training data; the epoch with the best score on it is returned.
-    metric : str or callable, default "auto"
-        Score on ``dev``: a figure of the task's report, or a function of gold and predicted outputs.
+    metric : str, default "auto"
+        Score on ``dev``: ``"f1"`` or ``"auto"``, the same.
     patience : int, optional
         Number of epochs without a better score on ``dev`` after which training stops.
     checkpoint : path, optional
