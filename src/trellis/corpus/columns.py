@@ -48,13 +48,10 @@ class Layout:
     """
 
     names: tuple[str, ...] | None = None
-    # Fields end at single tabs (and may hold blanks or nothing), not at runs of blanks and tabs.
     tabs: bool = False
     comments: bool = False
     ids: bool = False
     naming: Naming = default_names
-    # Rows may have any number of fields: the first so many are read, and where all rows have more, the last one as the
-    # label; where all have the same number, those between are kept. 0: all rows have as many as the first.
     n_inputs: int = 0
     sentence: str | None = None
 

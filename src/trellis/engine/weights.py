@@ -84,8 +84,6 @@ class Rows(Stored):
     """
 
     starts: npt.NDArray[np.uint32]
-    # [n_slots]; of edge rows: previous * stride + label, or (n_labels + 1) * stride + the number of an n-gram. Where
-    # labels have parts, columns of labels and of parts.
     labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
     weights: Floats
 
@@ -418,12 +416,9 @@ class ChainWeights:
     edge: Floats
     tri: Floats | None
     end: Floats | None = None
-    # Where given, tagging is by these; all else (scores, k best) by the weights above.
     votes: Votes | None = None
-    # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
     dual: Dual | None = None
     parts: LabelParts | None = None
-    # Of three labels and more, in a chain of any order; tri is None then.
     ngrams: Ngrams | None = None
     beam: int = 0
 

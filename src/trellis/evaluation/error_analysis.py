@@ -102,8 +102,6 @@ class ErrorAnalysis(Report):
 
     rows: Mapping[str, Score]
     confusions: list[Confusion]
-    # strict: the same span of the same type; exact: the same span; partial: at least overlapping; type: overlapping and
-    # of the same type. None where labels mark no spans.
     partial: dict[str, PartialScore] | None
     known_words: Figure | None = None
     unknown_words: Figure | None = None

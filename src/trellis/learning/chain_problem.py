@@ -118,17 +118,13 @@ class ChainProblem(Problem):
     starts: Longs
     n_labels: int
     order: int
-    # Where other processes have the rest of the corpus: tokens before these, all tokens, label triples of all.
     first_token: int = 0
     block: int | None = None
     n_tokens: int | None = None
     seen_triples: tuple[Longs, Longs, Longs] | None = None
-    # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
     seen: Rows | None = None
-    # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
     seen_edges: Rows | None = None
     ngrams: Ngrams | None = None
-    # The labels of some sentences, given by their numbers, by the tagger that weights make.
     tag: Callable[[ChainWeights, Longs], Ints] | None = None
     partial: LabelSets | None = None
     label_costs: Floats | None = None

@@ -51,8 +51,6 @@ class NativeWeights:
     """
 
     make: Callable[[], Any]
-    # One pass over the examples in that order: (wrong parts, examples that made a step); with dual variables also the
-    # gaps as they were met.
     pass_over: Callable[[Any, Longs], Any]
     learnt: Callable[[Any, bool], Any]
     examples: tuple[Any, ...] = ()
@@ -189,7 +187,6 @@ class Problem:
     checkpoint: Checkpoint | None = None
     initial: Any = None
     unit: str = "tokens"
-    # Where other processes have the examples, and this one only the first: the parts of all.
     parts: Callable[[Any], Parts] | None = None
 
     @property

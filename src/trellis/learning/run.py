@@ -73,8 +73,6 @@ class Event:
     tokens: int = 0
     seconds: float | None = None
     mistakes: int | None = None
-    # The same of the best path by score plus cost, for learners that look at no other: more than the mistakes. Zero
-    # where every wrong path scores less than the gold path by at least its cost.
     violations: int | None = None
     updates: int | None = None
     objective: float | None = None

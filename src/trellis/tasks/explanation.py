@@ -30,8 +30,6 @@ class Term:
 
     feature: str
     weight: float
-    # (token,); of an arc (head, dependent), counted from 1 with 0 for the root; of a phrase (first word, word after the
-    # last); () of a whole output.
     where: tuple[int, ...] = ()
     label: str = ""
 

@@ -49,8 +49,6 @@ class FilterLevel(NamedTuple):
     """
 
     margin: float
-    # In training, by weights that were not trained on a sentence: the share of gold runs that are kept, and how many
-    # runs a token has on average.
     survival: float
     n_runs: float
 
@@ -85,8 +83,6 @@ class LabelFilter:
     rows: Rows
     margin: float
     most: int
-    # In training, by filters that were not trained on a sentence: the share of gold labels that they keep, and how many
-    # candidates a token has on average.
     survival: float
     n_candidates: float
     levels: tuple[FilterLevel, ...] = ()
@@ -207,7 +203,7 @@ class ChainModel:
     filter
         Pruning of labels.
     endings
-        Allowed labels by ending, for words that are not in the dictionary.
+        Allowed labels by the longest known ending, for words that are not in the dictionary.
     segments
         Types of segments of a semi-Markov model.
     first
@@ -221,13 +217,11 @@ class ChainModel:
     order: int
     vocabulary: Vocabulary
     weights: ChainWeights
-    # Of every value of the first column; the first set is that of other words.
     dictionary: LabelSets | None = None
     info: dict[str, Any] = field(default_factory=dict)
     family: str = "scores"
     temperature: float = 1.0
     filter: LabelFilter | None = None
-    # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
     endings: Endings | None = None
     segments: SegmentModel | None = None
     first: ChainModel | None = None
