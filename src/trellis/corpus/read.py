@@ -244,14 +244,15 @@ def read(
         - a list of sentences: each a list of strings, a list of tuples (named by ``columns``), a tuple of lists such as
           (words, labels), or a dict of lists. One tagged sentence is a list of its own: ``[[("Ann", "PER"), ("slept",
           "O")]]``.
-        - In dicts and lists a token may also have attributes: a list of strings, or a dict; a string value makes the
-          attribute ``name:value``, a number its weight, True means 1, False omits it.
+
+        In dicts and lists a token may also have attributes: a list of strings, or a dict; a string value makes the
+        attribute ``name:value``, a number is the weight of ``name``, True means 1, False omits it.
     columns : str or list of str, optional
         Names of the columns of a source without names, ``"word,pos,label"`` or a list (default: word; word, label;
         word, pos, label; word, pos, column3, ..., label). With names in the source: the columns to read, possibly
         renamed, ``"word=form,label=upos"``.
     format : str, optional
-        Conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by the extension; conll for open files).
+        One of conll, conllu, jsonl, csv, crfsuite, parquet, feather (default: by the extension, conll for open files).
     comments
         Whether to skip the lines of a column file that begin with ``#``.
     tabs

@@ -221,7 +221,7 @@ class Hypergraph:
         Returns
         -------
         float
-            Log Z; minus infinity if all are forbidden.
+            log Z; minus infinity if all are forbidden.
         """
         return float(self._alone.log_z([scores])[0])
 

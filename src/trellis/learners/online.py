@@ -146,7 +146,7 @@ class MIRA(MiniBatchLearner):
     k
         Number of best paths that the gold path must beat.
     C
-        Largest weight of one step; larger values fit the training data more closely.
+        Maximum size of a step; larger values fit the training data more closely.
     epochs
         Number of passes over the corpus.
     average

@@ -419,7 +419,7 @@ class PhraseModel:
         Returns
         -------
         tuple[float, Ints, Doubles, Doubles]
-            Log Z; rules over spans, their scores and expected numbers.
+            log Z; rules over spans, their scores and expected numbers.
         """
         log_z, rules, scores, shares = self.native.marginals(words.tagged, words.columns)
         return log_z, rules.reshape(-1, 4), scores, shares
