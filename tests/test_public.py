@@ -136,7 +136,7 @@ CALLABLE = {name: thing for name, thing in DOCUMENTED.items() if not isinstance(
 
 def sections(text: str) -> dict[str, str]:
     """The sections of a numpydoc docstring."""
-    parts = re.split(r"^([A-Z]\w+(?: \w+)?)\n-{3,}\n", text, flags=re.M)
+    parts = re.split(r"^([A-Z]\w+)\n-{3,}\n", text, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -167,10 +167,7 @@ def names_in(section: str) -> set[str]:
 def faults(thing: typing.Any) -> list[str]:
     """What a docstring lacks, and what it describes that does not exist."""
     found = sections(inspect.getdoc(thing) or "")
-    names, options, fields = (
-        names_in(found.get(title, "")) for title in ("Parameters", "Other Parameters", "Attributes")
-    )
-    names |= options
+    names, fields = (names_in(found.get(title, "")) for title in ("Parameters", "Attributes"))
     must, may = wanted_parameters(thing)
     texts = [f"{name}: not described" for name in sorted(must - names - fields)]
     texts += [f"{name}: no parameter" for name in sorted(names - must - may)]

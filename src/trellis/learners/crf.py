@@ -1,7 +1,6 @@
 """Conditional random fields (Altun, section 2.3): the log loss of whole paths, with L2 and L1 penalties.
 
-Advantages: probabilities, the best accuracy of the chain learners on most data. Disadvantage: slower to train than the
-perceptron.
+Advantages: probabilities; with an L1 penalty, small models. Disadvantage: slower to train than online learners.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Learners in the dual, with kernels over what is observed: hidden Markov support vector machines, and the perceptron.
+"""Dual learners, with kernels over observations: hidden Markov support vector machines, and the kernel perceptron.
 
-Altun, section 4 (the largest margin between gold and other sequences: a convex problem with a certificate, a model made
-of few sequences) and algorithm 1 (as slow, without the margin, and with less to tune). With a kernel, time and memory
-grow with the square of the number of tokens.
+Altun, section 4 (maximum margin between gold and other sequences: a convex problem with a duality gap, a model of few
+support sequences) and algorithm 1 (no margin, less to tune). With a kernel, time and memory grow with the square of the
+number of tokens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The exponential loss of whole sequences (Altun, section 3): all weights at once, or one feature a round by AdaBoost.
 
-Both give probabilities and work hardest on the sentences they do worst, so that one mislabelled sentence can outweigh
-all others: prefer the CRF on noisy data. Boosting gives sparse models in which the order of features says what matters.
+Both have probabilities. Sentences of low probability weigh most, so that one mislabelled sentence can outweigh all
+others: prefer the CRF on noisy data. Boosting makes sparse models; the order of features shows their importance.
 """
 
 from __future__ import annotations

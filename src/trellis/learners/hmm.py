@@ -1,7 +1,7 @@
 """Hidden Markov models by counts (Collins 2002, section 2.1; Grover and Ngo Ho, section 2.1): one pass, no search.
 
-Advantages: trained in the time it takes to read the corpus; sound with little data. Disadvantage: what it looks at is
-taken to be independent given the label; the perceptron and the CRF need not.
+Advantages: one pass over the corpus; good with little data. Disadvantage: features are assumed to be independent given
+the label; the perceptron and the CRF do not assume this.
 """
 
 from __future__ import annotations

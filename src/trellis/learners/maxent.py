@@ -1,7 +1,7 @@
 """Maximum entropy taggers (Ratnaparkhi 1996; Collins 2002, section 2.3), also called MEMM: one decision per token.
 
-Advantages: probabilities; quick to train, as no sum over paths is needed. Disadvantage: a label with few successors
-ignores what is observed after it (label bias); the CRF is better and no slower to tag with.
+Advantages: probabilities; training needs no sum over paths. Disadvantage: a label with few successors ignores later
+observations (label bias); the CRF does not, and tags as fast.
 """
 
 from __future__ import annotations

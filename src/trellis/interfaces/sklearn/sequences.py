@@ -53,9 +53,9 @@ def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
 
 
 class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose X is a list of sentences, and y a list of lists of labels.
+    """Base class of estimators whose X is a list of sentences, and y a list of lists of labels.
 
-    It is no ``ClassifierMixin``: cross-validation would then refuse lists of lists of labels.
+    It is not a ``ClassifierMixin``, because cross-validation would then reject lists of lists of labels.
     """
 
     def __sklearn_tags__(self) -> Any:

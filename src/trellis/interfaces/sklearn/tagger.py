@@ -43,7 +43,8 @@ class SequenceTagger(SequenceEstimator):
     learner : Learner or str, default=None
         Learner or its name; None: ``MIRA()``.
     features : str, path, list of str or Features, default=None
-        Preset, template file, list of templates, or a `Features`; None: preset ``"default"``.
+        Preset, template file, list of templates, or a `Features`; None: preset ``"default"``, or the
+        attributes if tokens have attributes.
     order : int, default=None
         Markov order: number of preceding labels; None: that of the templates.
     labels : Labels, default=None

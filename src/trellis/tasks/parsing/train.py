@@ -37,14 +37,6 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the trees.
     y : list, optional
         Tree of every sentence: a `DependencyTree`, its heads, or its heads and labels.
-
-    Returns
-    -------
-    Parser
-        The trained model.
-
-    Other Parameters
-    ----------------
     features : str, path or list of str, optional
         Preset, template file or list of templates of arcs (default: the templates of ``"ud"`` whose columns exist).
     learner : Learner or str, optional
@@ -82,6 +74,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Parser
+        The trained model.
 
     Raises
     ------

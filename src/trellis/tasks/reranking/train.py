@@ -37,14 +37,6 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         ``held_out_lists``.
     y : list of list of str, optional
         Labels of every sentence, if ``corpus`` has sentences alone; their column is ``label``.
-
-    Returns
-    -------
-    Reranker
-        The trained model.
-
-    Other Parameters
-    ----------------
     tagger : callable or Tagger
         Required. Function that trains a tagger on a corpus, called for each fold and for the whole corpus, such as
         ``lambda part: trellis.train(part, target="chunk")``; or a trained tagger.
@@ -80,6 +72,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Reranker
+        The trained model.
 
     Raises
     ------

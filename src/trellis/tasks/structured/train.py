@@ -29,14 +29,6 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         Pairs (input, gold output); inputs alone if ``y`` is given.
     y : list, optional
         Gold outputs.
-
-    Returns
-    -------
-    StructuredModel
-        The trained model.
-
-    Other Parameters
-    ----------------
     problem : object
         Required. Defines the outputs of an input and their features: a `CandidateProblem`, `SearchProblem`,
         `PartsProblem` or `StepProblem`.
@@ -66,6 +58,11 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
         Model for a warm start, or weights by the names of features.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    StructuredModel
+        The trained model.
 
     Raises
     ------

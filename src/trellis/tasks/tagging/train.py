@@ -69,18 +69,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the labels.
     y : list of list of str, optional
         Labels of every sentence.
-
-    Returns
-    -------
-    Tagger
-        The trained model.
-
-    Other Parameters
-    ----------------
     target : str, optional
         Column to predict (default: ``label``, ``upos`` or the last column).
     features : str, path, list of str or Features, optional
-        Preset, template file, list of templates, or a `Features` (default: preset ``"default"``).
+        Preset, template file, list of templates, or a `Features` (default: preset ``"default"``, or the attributes if
+        tokens have attributes).
     learner : Learner or str, optional
         Learner or its name (default: ``MIRA()``).
     order : int, optional
@@ -120,6 +113,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Tagger
+        The trained model.
 
     Raises
     ------

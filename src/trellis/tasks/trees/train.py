@@ -45,14 +45,6 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         List of `PhraseTree`, or name of a file in brackets; sentences if ``y`` has their trees.
     y : list of PhraseTree, optional
         Trees of the sentences.
-
-    Returns
-    -------
-    TreeParser
-        The trained model.
-
-    Other Parameters
-    ----------------
     features : str, path or list of str, default "spans"
         Preset (``"spans"``, ``"rules"``), template file or list of templates.
     learner : Learner or str, optional
@@ -90,6 +82,11 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    TreeParser
+        The trained model.
 
     Raises
     ------

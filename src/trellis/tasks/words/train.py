@@ -32,14 +32,6 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         likewise.
     y : list of list of str, optional
         Words of every text, if ``text`` has texts without spaces.
-
-    Returns
-    -------
-    Segmenter
-        The trained model.
-
-    Other Parameters
-    ----------------
     features : str, path, list of str or Features, optional
         Preset, template file or list of templates of characters, or a `Features` (default: preset ``"segmentation"``).
     learner : Learner or str, optional
@@ -76,6 +68,11 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         Model for a warm start.
     info : dict, optional
         Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Segmenter
+        The trained model.
 
     Raises
     ------
