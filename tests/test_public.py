@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import trellis
+from trellis.learners import LEARNERS, learner_named
 from trellis.learning.options import options_of
 from trellis.tasks.model import TASKS
 
@@ -179,6 +180,16 @@ def faults(thing: typing.Any) -> list[str]:
 
 def test_docstrings_describe_every_parameter_and_the_result() -> None:
     assert {name: found for name, thing in CALLABLE.items() if (found := faults(thing))} == {}
+
+
+def test_entry_points_have_examples() -> None:
+    names = "train partial_fit load read stream tokenize evaluate brown_clusters register_function parse_trees"
+    kinds = "Tagger Parser TreeParser Segmenter Reranker StructuredModel Hypergraph Corpus"
+    methods = "tag tag_batch tag_text kbest marginals explain evaluate"
+    things = [getattr(trellis, name) for name in f"{names} {kinds}".split()]
+    things += [getattr(trellis.Tagger, name) for name in methods.split()]
+    things += [learner_named(name) for name in LEARNERS]
+    assert [thing.__qualname__ for thing in things if ">>>" not in (thing.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("name", sorted(name for name, thing in DOCUMENTED.items() if ">>>" in (thing.__doc__ or "")))
