@@ -35,12 +35,36 @@ class Stored:
     __slots__ = ()
 
     def tensors(self, name: str) -> Arrays:
-        """Its arrays as ``name.field``."""
+        """Convert to named arrays, for files.
+
+        Parameters
+        ----------
+        name
+            Prefix of the names.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
     def of_tensors(cls, name: str, tensors: Mapping[str, Any]) -> Self:
-        """From such arrays; LookupError if one is missing."""
+        """Make the object from named arrays.
+
+        Parameters
+        ----------
+        name
+            Prefix of the names.
+        tensors
+            Arrays by name.
+
+        Returns
+        -------
+        Stored
+            The object.
+        """
         return cls(*(tensors[f"{name}.{part.name}"] for part in fields(cls)))  # type: ignore[arg-type]
 
 
@@ -74,7 +98,13 @@ class Ragged:
 
     @classmethod
     def none(cls) -> Ragged:
-        """Of no token."""
+        """Make one without tokens.
+
+        Returns
+        -------
+        Ragged
+            No vectors.
+        """
         return Ragged(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 
     def __len__(self) -> int:
@@ -82,27 +112,68 @@ class Ragged:
 
     @property
     def arrays(self) -> Lists:
-        """The three arrays as native code takes them."""
+        """The three arrays, for native code."""
         return Lists(self.starts, self.ids, self.values)
 
     def full_values(self) -> Floats:
-        """The value of every item, also where all are one."""
+        """Get the values, also if they were omitted because all are 1.
+
+        Returns
+        -------
+        Floats
+            One value per item.
+        """
         return self.values if len(self.values) else np.ones(len(self.ids), np.float32)
 
     def slice(self, begin: int, end: int) -> Self:
-        """The tokens begin..end."""
+        """Select a range of tokens.
+
+        Parameters
+        ----------
+        begin
+            First token.
+        end
+            Token after the last one.
+
+        Returns
+        -------
+        Ragged
+            The part.
+        """
         first, last = int(self.starts[begin]), int(self.starts[end])
         starts = self.starts[begin : end + 1] - first
         return replace(self, starts=starts, ids=self.ids[first:last], values=self.values[first:last])
 
     def take(self, tokens: npt.ArrayLike) -> Self:
-        """The given tokens in the given order."""
+        """Select tokens.
+
+        Parameters
+        ----------
+        tokens
+            Indices of tokens, in the order of the result.
+
+        Returns
+        -------
+        Ragged
+            The selected tokens.
+        """
         starts, items = runs_of(self.starts, np.asarray(tokens, np.int64))
         values = self.values[items] if len(self.values) else self.values
         return replace(self, starts=starts, ids=self.ids[items], values=values)
 
     def renumber(self, rank: Ints) -> Ragged:
-        """The same under new ids; items of rank -1 are dropped."""
+        """Change the ids.
+
+        Parameters
+        ----------
+        rank
+            New id of each id; items with rank -1 are dropped.
+
+        Returns
+        -------
+        Ragged
+            The vectors with new ids.
+        """
         return Ragged(**_core.renumber(self, rank))
 
 

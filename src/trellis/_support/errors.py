@@ -12,11 +12,21 @@ SHOWN = 60  # characters shown of a text that was passed as a path
 
 
 class TrellisError(Exception):
-    """What all errors of trellis have in common."""
+    """Base class of all trellis exceptions."""
 
 
 class CorpusError(TrellisError):
-    """Input data that cannot be used: where it is, and what to do about it."""
+    """Invalid input data; the message names the file and the line.
+
+    Parameters
+    ----------
+    path
+        Name of the file, or an empty string.
+    line
+        Number of the line, if known.
+    why
+        What is wrong, and what to do.
+    """
 
     def __init__(self, path: str, line: int | None, why: str) -> None:
         self.path, self.line, self.why = path, line, why
@@ -41,23 +51,23 @@ def file_reason(path: object, error: OSError) -> tuple[str, str]:
 
 
 class TemplateError(TrellisError):
-    """A feature template that cannot be understood or does not fit the corpus."""
+    """A feature template that is invalid or does not fit the corpus."""
 
 
 class ModelError(TrellisError):
-    """A model file that is damaged, foreign, or does not fit what is asked of it."""
+    """A model file that is damaged or not a model, or a model that does not support the request."""
 
 
 class LearnerError(TrellisError):
-    """A learner's parameter or training set that makes no sense."""
+    """An invalid parameter of a learner, or training data that it cannot use."""
 
 
 class ConstraintError(TrellisError):
-    """Labels or transitions asked for that cannot be."""
+    """Constraints that no label sequence satisfies."""
 
 
 class ArgumentError(TrellisError, ValueError):
-    """An argument of a call that makes no sense: which, what it was, and what it may be."""
+    """An invalid argument; the message has its name, its value and the valid values."""
 
 
 class UnknownFunctionError(TemplateError):
@@ -69,7 +79,7 @@ class UnknownFunctionError(TemplateError):
 
 
 class TrellisWarning(UserWarning):
-    """What all warnings of trellis are: something goes on otherwise than one might expect."""
+    """Base class of all trellis warnings."""
 
 
 def warn(message: str) -> None:

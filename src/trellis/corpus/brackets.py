@@ -18,10 +18,18 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True, slots=True)
 class Treebank(Sequence[PhraseTree]):
-    """Trees, and what was skipped on the way to them."""
+    """A sequence of trees, with the errors that lenient reading skipped.
+
+    Attributes
+    ----------
+    trees
+        The trees.
+    skipped
+        Errors of skipped trees.
+    """
 
     trees: list[PhraseTree]
-    skipped: list[CorpusError] = field(default_factory=list)  # by lenient reading
+    skipped: list[CorpusError] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -31,10 +39,26 @@ class Treebank(Sequence[PhraseTree]):
 
 
 def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treebank:
-    """The trees of a file, as they stand there: traces and function tags too (``PhraseTree.clean`` takes them out).
+    """Read trees in brackets from a file, with traces and function tags (``PhraseTree.clean`` removes them).
 
-    A tree may go over several lines; empty lines stand between trees only. ``-`` is standard input, ``.gz`` is
-    unpacked. What is not a tree is a CorpusError that names the line; with ``lenient`` it is skipped and noted.
+    A tree may span several lines; empty lines may only stand between trees.
+
+    Parameters
+    ----------
+    path
+        Name of the file; ``-`` is standard input, ``.gz`` is decompressed.
+    lenient
+        Whether to skip invalid trees instead of raising CorpusError.
+
+    Returns
+    -------
+    Treebank
+        The trees.
+
+    Raises
+    ------
+    CorpusError
+        If a tree is invalid; the message names the line.
     """
     path = file_path("path", path)
     text = decoded(read_bytes(path), message_name(path))
@@ -42,13 +66,48 @@ def read_trees(path: str | os.PathLike[str], *, lenient: bool = False) -> Treeba
 
 
 def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Treebank:
-    """The trees in a text; ``name`` is what errors call it."""
+    """Parse trees in brackets.
+
+    Parameters
+    ----------
+    text
+        The text.
+    name
+        Name of the text in error messages.
+    lenient
+        Whether to skip invalid trees instead of raising CorpusError.
+
+    Returns
+    -------
+    Treebank
+        The trees.
+
+    Raises
+    ------
+    CorpusError
+        If the text is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> tree = trellis.parse_trees("(S (NP (D the) (N dog)) (VP (V barks)))")[0]
+    >>> tree.spans()
+    [('S', 0, 3), ('NP', 0, 2), ('VP', 2, 3)]
+    """
     text = instance("text", text, str, "a string of trees in brackets")
     return Treebank(*kept(_read(text if text.strip() else "", name), lenient))
 
 
 def write_trees(trees: Iterable[PhraseTree], path: str | os.PathLike[str]) -> None:
-    """Write trees, one per line; the file is there whole or not at all."""
+    """Write trees to a file, one per line, atomically.
+
+    Parameters
+    ----------
+    trees
+        The trees.
+    path
+        Name of the file.
+    """
     listed = items(trees)
     if listed is None or not all(isinstance(tree, PhraseTree) for tree in listed):
         raise ArgumentError(f"trees must be a list of trees, not {type(trees).__name__}")

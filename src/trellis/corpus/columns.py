@@ -26,22 +26,38 @@ Naming = Callable[..., tuple[str, ...]]  # the names of so many columns (of a so
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a file of columns is laid out."""
+    """Layout of a file of columns.
 
-    names: tuple[str, ...] | None = None  # None: by their number, see naming
-    # Fields end at single tabs (and may hold blanks or nothing), not at runs of blanks and tabs.
+    Attributes
+    ----------
+    names
+        Names of the columns; None: by their number, see ``naming``.
+    tabs
+        Whether fields end at single tabs, and may contain spaces or be empty, instead of at whitespace.
+    comments
+        Whether lines that begin with ``#`` are skipped.
+    ids
+        Whether rows with ``-`` or ``.`` in the first field are skipped, as in CoNLL-U.
+    naming
+        Function from a number of columns to their names.
+    n_inputs
+        If above 0, rows may have any number of fields: this many are inputs; further fields are columns if all rows
+        have the same number; the last one is the label if all rows have more.
+    sentence
+        For CSV: the column that identifies sentences.
+    """
+
+    names: tuple[str, ...] | None = None
     tabs: bool = False
-    comments: bool = False  # lines that begin with # are not tokens
-    ids: bool = False  # CoNLL-U: rows whose first field has a - or . are not tokens
+    comments: bool = False
+    ids: bool = False
     naming: Naming = default_names
-    # Rows may have any number of fields: the first so many are read, and where all rows have more, the last one as the
-    # label; where all have the same number, those between are kept. 0: all rows have as many as the first.
     n_inputs: int = 0
-    sentence: str | None = None  # of CSV: the column that tells sentences apart
+    sentence: str | None = None
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What a token is, as native code takes it."""
+        """Rules for tokens, for native code."""
         return {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
 
 

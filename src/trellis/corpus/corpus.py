@@ -86,48 +86,136 @@ class Strings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One string per token: ``values[codes[t]]`` is what stands at token t."""
+    """One string per token: ``values[codes[t]]`` is the string of token t.
 
-    codes: Ints  # [n_tokens]
+    Attributes
+    ----------
+    codes
+        [n_tokens] index into ``values``.
+    values
+        The different strings.
+    """
+
+    codes: Ints
     values: Strings
 
     @classmethod
     def of(cls, strings: list[str]) -> Column:
-        """The column of one string per token."""
+        """Make a column from strings.
+
+        Parameters
+        ----------
+        strings
+            One string per token.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         (codes, data, ends), _ = _core.intern_sentences([strings])
         return cls(codes, Strings(data, ends))
 
     def slice(self, begin: int, end: int) -> Column:
-        """The tokens begin..end, values shared."""
+        """Select a range of tokens; values are shared.
+
+        Parameters
+        ----------
+        begin
+            First token.
+        end
+            Token after the last one.
+
+        Returns
+        -------
+        Column
+            The part.
+        """
         return Column(self.codes[begin:end], self.values)
 
     def take(self, tokens: Longs) -> Column:
-        """The given tokens in the given order, values shared."""
+        """Select tokens; values are shared.
+
+        Parameters
+        ----------
+        tokens
+            Indices of tokens, in the order of the result.
+
+        Returns
+        -------
+        Column
+            The selected tokens.
+        """
         return Column(self.codes[tokens], self.values)
 
     def followed_by(self, other: Column) -> Column:
-        """The tokens of both, one after the other."""
+        """Concatenate two columns.
+
+        Parameters
+        ----------
+        other
+            The column to append.
+
+        Returns
+        -------
+        Column
+            The tokens of both.
+        """
         values, numbers = self.values.united(other.values)
         return Column(np.concatenate([self.codes, numbers[other.codes]]), values)
 
     def after(self, known: Strings) -> Column:
-        """The column over the known values, then those that are new."""
+        """Recode the column so that known values come first, then new ones.
+
+        Parameters
+        ----------
+        known
+            Known values.
+
+        Returns
+        -------
+        Column
+            The column with other codes.
+        """
         values, numbers = known.united(self.values)
         return Column(numbers[self.codes], values)
 
     def counts(self) -> Longs:
-        """How often each value occurs."""
+        """Count each value.
+
+        Returns
+        -------
+        Longs
+            [n_values] number of tokens.
+        """
         counts = np.zeros(len(self.values), np.int64)
         for i in range(0, len(self.codes), CHUNK):  # which is copied to count it
             counts += np.bincount(self.codes[i : i + CHUNK], minlength=len(self.values))
         return counts
 
     def tolist(self) -> list[str]:
-        """The string of every token."""
+        """Convert to a list.
+
+        Returns
+        -------
+        list[str]
+            One string per token.
+        """
         return self.values.at(self.codes)
 
     def joined(self, other: Column) -> Column:
-        """Both as one, ``NOUN|Number=Sing``; where the other one has nothing (``_``), this one alone."""
+        """Join two columns with ``|``, as in ``NOUN|Number=Sing``; if the other has ``_``, its part is omitted.
+
+        Parameters
+        ----------
+        other
+            The second column.
+
+        Returns
+        -------
+        Column
+            The joined column.
+        """
         keys = self.codes * np.int64(len(other.values)) + other.codes
         _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)  # by first appearance, as all columns are numbered
@@ -136,7 +224,13 @@ class Column:
         return Column(np.argsort(order).astype(np.int32)[codes.reshape(-1)], Strings.of(values))
 
     def split(self) -> tuple[Column, Column]:
-        """What ``joined`` joined: up to the first ``|``, and what follows it."""
+        """Split the joined column at the first ``|``; the inverse of ``joined``.
+
+        Returns
+        -------
+        tuple[Column, Column]
+            Both columns.
+        """
         halves = [value.partition(JOINT) for value in self.values]
         return self._renamed([a for a, _, _ in halves]), self._renamed([b or NOTHING for _, _, b in halves])
 
@@ -148,12 +242,35 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BagColumn(Ragged):
-    """Any number of attributes per token, each a string with a value: the features of CRFsuite."""
+    """Any number of attributes per token, each a string with a value: the features of CRFsuite.
 
-    names: Strings  # of the ids
+    Attributes
+    ----------
+    names
+        The different attributes.
+    starts
+        [n_tokens + 1]; the attributes of token t are at starts[t] to starts[t + 1], exclusive.
+    ids
+        Index of each attribute into ``names``.
+    values
+        Value of each attribute; empty if all are 1.
+    """
+
+    names: Strings
 
     def followed_by(self, other: BagColumn) -> BagColumn:
-        """The tokens of both, one after the other."""
+        """Concatenate two columns.
+
+        Parameters
+        ----------
+        other
+            The column to append.
+
+        Returns
+        -------
+        BagColumn
+            The tokens of both.
+        """
         names, numbers = self.names.united(other.names)
         plain = not len(self.values) and not len(other.values)
         values = np.empty(0, np.float32) if plain else np.concatenate([self.full_values(), other.full_values()])
@@ -161,7 +278,13 @@ class BagColumn(Ragged):
         return BagColumn(starts, np.concatenate([self.ids, numbers[other.ids]]), values, names)
 
     def tolist(self) -> list[dict[str, float]]:
-        """The attributes of every token with their values."""
+        """Convert to a list.
+
+        Returns
+        -------
+        list[dict[str, float]]
+            The attributes of each token with their values.
+        """
         items = list(zip(self.names.at(self.ids), self.full_values().tolist(), strict=True))
         return [dict(items[a:b]) for a, b in itertools.pairwise(self.starts.tolist())]
 
@@ -193,14 +316,40 @@ Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Corpus:
-    """Sentences over named columns. Get one from ``trellis.read``."""
+    """Sentences over named columns, made by ``trellis.read``.
+
+    Attributes
+    ----------
+    columns
+        Columns by name.
+    starts
+        [n_sentences + 1]; sentence i is tokens starts[i] to starts[i + 1], exclusive.
+    source
+        Name of the file, for messages.
+    lines
+        [n_tokens] line of the file of each token.
+    extras
+        Comments and other lines of the file that are not tokens.
+    documents
+        [n_sentences] document numbers of sentences that were selected from a corpus.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> corpus = trellis.read({"word": [["Ann", "ran"], ["it", "rained"]], "pos": [["NP", "V"], ["PRP", "V"]]})
+    >>> corpus.sentences("word")
+    [['Ann', 'ran'], ['it', 'rained']]
+    >>> train, test = corpus.split(0.5)
+    >>> len(train), len(test)
+    (1, 1)
+    """
 
     columns: Mapping[str, Column | BagColumn]
-    starts: Longs  # [n_sentences + 1]; sentence i is tokens starts[i]..starts[i + 1]
-    source: str = ""  # the file's name, for messages
-    lines: Longs | None = None  # [n_tokens] the line of the file each token came from
+    starts: Longs
+    source: str = ""
+    lines: Longs | None = None
     extras: Extras | None = field(default=None, repr=False)
-    documents: Longs | None = None  # [n_sentences] of sentences that were taken out of their file: document numbers
+    documents: Longs | None = None
 
     def __post_init__(self) -> None:
         if name := next((name for name in self.columns if isinstance(name, str) and not is_text(name)), None):
@@ -216,11 +365,27 @@ class Corpus:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens all sentences have together."""
+        """Number of tokens."""
         return int(self.starts[-1] - self.starts[0])
 
     def column(self, name: str) -> Column:
-        """The column of that name, one string per token; ``upos+feats`` is both columns as one."""
+        """Get one column; ``upos+feats`` joins two columns.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+
+        Returns
+        -------
+        Column
+            One string per token.
+
+        Raises
+        ------
+        CorpusError
+            If there is no such column.
+        """
         first, *more = columns_named(name, self.columns)
         if more:
             one = self.column(first)
@@ -240,7 +405,20 @@ class Corpus:
         raise CorpusError(self.source, None, why)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
-        """The same sentences with one column added or replaced; of ``upos+feats`` both columns."""
+        """Make a corpus with one column added or replaced; ``upos+feats`` stands for both columns.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+        column
+            The column.
+
+        Returns
+        -------
+        Corpus
+            A new corpus.
+        """
         instance("name", name, str, "a string")
         instance("column", column, (Column, BagColumn), "a column of a corpus, such as corpus.column(name) gives")
         n = len(column.codes) if isinstance(column, Column) else len(column)
@@ -307,12 +485,34 @@ class Corpus:
             yield {name: values[a:b] for name, values in lists.items()}
 
     def sentences(self, name: str) -> list[list[str]]:
-        """One column as a list of sentences, each a list of strings."""
+        """Get one column as lists.
+
+        Parameters
+        ----------
+        name
+            Name of the column.
+
+        Returns
+        -------
+        list[list[str]]
+            One list of strings per sentence.
+        """
         values, ends = self.column(name).tolist(), self.starts.tolist()
         return [values[a:b] for a, b in itertools.pairwise(ends)]
 
     def take(self, indices: npt.ArrayLike) -> Corpus:
-        """The given sentences in the given order. What is not a token is left behind."""
+        """Select sentences; comments and other lines that are not tokens are dropped.
+
+        Parameters
+        ----------
+        indices
+            Numbers of sentences, in the order of the result.
+
+        Returns
+        -------
+        Corpus
+            A new corpus.
+        """
         numbers = self._numbers(indices)
         starts, tokens = runs_of(self.starts, numbers)
         return replace(
@@ -325,7 +525,13 @@ class Corpus:
         )
 
     def document_numbers(self) -> Longs:
-        """[n_sentences] the number of each sentence's document, which -DOCSTART- lines and # newdoc comments begin."""
+        """Number the documents; ``-DOCSTART-`` lines and ``# newdoc`` comments begin a document.
+
+        Returns
+        -------
+        Longs
+            [n_sentences] the document of each sentence.
+        """
         if self.documents is not None or self.extras is None:
             return np.zeros(len(self), np.int64) if self.documents is None else self.documents
         begins = np.zeros(len(self) + 1, np.int64)
@@ -347,11 +553,30 @@ class Corpus:
         return found.astype(np.int64)
 
     def chunks(self) -> Iterator[Corpus]:
-        """The sentences in runs that are worked on at a time: all of them, as they are in memory."""
+        """Iterate over the sentences in runs that fit into memory; here the whole corpus.
+
+        Yields
+        ------
+        Corpus
+            Parts of the corpus.
+        """
         yield self
 
     def split(self, fraction: float, *, seed: int | None = None) -> tuple[Corpus, Corpus]:
-        """Two corpora: that fraction of the sentences and the rest, shuffled first if a seed is given."""
+        """Split into two corpora.
+
+        Parameters
+        ----------
+        fraction
+            Fraction of sentences in the first corpus.
+        seed
+            Seed for shuffling first (default: no shuffling).
+
+        Returns
+        -------
+        tuple[Corpus, Corpus]
+            The two corpora.
+        """
         cut = round(real_number("fraction", fraction, 0, 1) * len(self))
         if seed is None:
             return self[:cut], self[cut:]
@@ -359,7 +584,20 @@ class Corpus:
         return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
 
     def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
-        """K-fold cross-validation: k pairs of (train, test) whose tests cover every sentence once."""
+        """Split for k-fold cross-validation.
+
+        Parameters
+        ----------
+        k
+            Number of folds.
+        seed
+            Seed for shuffling first (default: no shuffling).
+
+        Yields
+        ------
+        tuple[Corpus, Corpus]
+            Training and test corpus of a fold; the test corpora together have every sentence once.
+        """
         return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), k, seed))
 
 

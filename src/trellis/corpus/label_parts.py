@@ -24,20 +24,44 @@ def check_separator(label_parts: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelParts:
-    """The parts that labels share. Rows of weights have a column per label and, after those, one per part:
+    """The parts that labels share, such as ``Case=Nom``. Weights have a column per label, then one per part.
 
-    the score of a label is that of its own column and of the columns of its parts. A part that one label alone has
-    would be that label once more; it has no column.
+    The score of a label is the sum over its own column and the columns of its parts. A part of one label only has no
+    column.
+
+    Attributes
+    ----------
+    separator
+        Separator of parts, such as ``|``.
+    names
+        The parts.
+    starts
+        [n_labels + 1]; the parts of label z are at starts[z] to starts[z + 1], exclusive.
+    columns
+        Columns of the parts of each label, ascending, all from n_labels on.
     """
 
     separator: str
-    names: tuple[str, ...]  # of the parts
-    starts: Longs  # [n_labels + 1]
-    columns: Ints  # of label z columns[starts[z]:starts[z + 1]], ascending, all from n_labels on
+    names: tuple[str, ...]
+    starts: Longs
+    columns: Ints
 
     @classmethod
     def of(cls, labels: Sequence[str], separator: str) -> LabelParts | None:
-        """The parts of these labels; None if no two labels share one."""
+        """Find the parts of labels.
+
+        Parameters
+        ----------
+        labels
+            The labels.
+        separator
+            Separator of parts.
+
+        Returns
+        -------
+        LabelParts | None
+            The parts; None if no two labels share one.
+        """
         parts = [dict.fromkeys(label.split(separator)) for label in labels]  # each once
         counts = Counter(name for names in parts for name in names)
         number = {name: i for i, name in enumerate((name for name, n in counts.items() if n > 1), len(labels))}
@@ -47,21 +71,43 @@ class LabelParts:
 
     @property
     def arrays(self) -> tuple[Longs, Ints]:
-        """As native code takes them."""
+        """Arrays for native code."""
         return self.starts, self.columns
 
     @property
     def n_columns(self) -> int:
-        """How many columns rows have: labels and parts."""
+        """Number of columns of rows: labels and parts."""
         return len(self.starts) - 1 + len(self.names)
 
     def of_label(self, z: int) -> list[int]:
-        """The columns of label z's parts."""
+        """List the columns of the parts of one label.
+
+        Parameters
+        ----------
+        z
+            Index of the label.
+
+        Returns
+        -------
+        list[int]
+            The columns.
+        """
         columns: list[int] = self.columns[self.starts[z] : self.starts[z + 1]].tolist()
         return columns
 
     def with_parts(self, labels: Ints) -> tuple[Longs, Ints]:
-        """For each label given its own column and those of its parts: the index of the label, and the column."""
+        """List for each label its own column and those of its parts.
+
+        Parameters
+        ----------
+        labels
+            Indices of labels.
+
+        Returns
+        -------
+        tuple[Longs, Ints]
+            Position in ``labels``, and column.
+        """
         starts, items = runs_of(self.starts, labels)
         index = np.repeat(np.arange(len(labels)), np.diff(starts))
         return np.concatenate([np.arange(len(labels)), index]), np.concatenate([labels, self.columns[items]])

@@ -28,15 +28,35 @@ FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("
 
 
 class FileShape(NamedTuple):
-    """How a file is laid out, beside its columns; where it is not said (None), its name or another file tells."""
+    """Format of a file, apart from its columns; None: determined by its name, or by another file.
+
+    Attributes
+    ----------
+    format
+        Name of the format.
+    tabs
+        Whether single tabs are the only separators.
+    comments
+        Whether lines that begin with ``#`` are skipped.
+    sentence
+        Column that identifies the sentence of each row, in tables with one row per token.
+    """
 
     format: str | None = None
     tabs: bool | None = None
     comments: bool | None = None
-    sentence: str | None = None  # in tables with a row per token: the column that tells sentences apart
+    sentence: str | None = None
 
     def check(self, source: str, effective: Sequence[str]) -> None:
-        """ArgumentError where an option has another type, or no effect on such a source."""
+        """Raise ArgumentError if an option is invalid, or has no effect on this kind of source.
+
+        Parameters
+        ----------
+        source
+            Name of the source, for the message.
+        effective
+            Names of the options that have an effect.
+        """
         instance("comments", self.comments, (bool, type(None)), "True or False")
         instance("tabs", self.tabs, (bool, type(None)), "True, False or None")
         instance("sentence", self.sentence, (str, type(None)), "the name of a column")
@@ -45,14 +65,37 @@ class FileShape(NamedTuple):
                 raise ArgumentError(f"{name}={value!r} has no effect on {source}; omit it")
 
     def check_format(self, source: str, format: str, *others: str) -> None:
-        """The same for a file of that format, and files of others; CorpusError where there is no such format."""
+        """Raise ArgumentError if an option has no effect on this format, CorpusError for an unknown format.
+
+        Parameters
+        ----------
+        source
+            Name of the source, for the message.
+        format
+            Name of the format.
+        *others
+            Formats of other files that the options are for.
+        """
         if format not in FORMATS:
             raise CorpusError(source, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
         effective = [name for name, suited in FORMATS_OF_OPTIONS.items() if {format, *others} & {*suited}]
         self.check(f"{source}, a file in the format {format}", ("format", *effective))
 
     def of(self, path: str, like: FileShape | None = None) -> FileShape:
-        """The whole shape of a file: what this says of it, else its name, else the shape of a file that it is like."""
+        """Complete the shape: missing options follow from the file's name, else from a similar file.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        like
+            Shape of a similar file.
+
+        Returns
+        -------
+        FileShape
+            The shape without None for the format.
+        """
         like = like or FileShape()
         format, tabs, comments = self.format, self.tabs, self.comments
         if format is None:
@@ -63,7 +106,20 @@ class FileShape(NamedTuple):
         return FileShape(format, tabs, comments, self.sentence or like.sentence)
 
     def layout(self, columns: str | Sequence[str] | None = None, like: TrainingFile | None = None) -> Layout:
-        """The same with the columns: their names, or how a model names them by their number."""
+        """Make the layout of the columns.
+
+        Parameters
+        ----------
+        columns
+            Names of the columns.
+        like
+            Training file of a model, which names columns by their number.
+
+        Returns
+        -------
+        Layout
+            The layout.
+        """
         names = source_names(columns)
         if self.format == "conllu":
             return CONLLU
@@ -73,24 +129,73 @@ class FileShape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrainingFile:
-    """What a model knows of the file that it was trained on; files are read as that one."""
+    """Description of the file that a model was trained on; other files are read in the same way.
+
+    Attributes
+    ----------
+    columns
+        Names of its columns.
+    targets
+        Columns that the model predicts.
+    inputs
+        Columns that the model reads.
+    shape
+        Its format.
+    n_inputs
+        Number of input columns, as in `Layout`.
+    """
 
     columns: tuple[str, ...]
-    targets: tuple[str, ...]  # the columns that it predicts
-    inputs: tuple[str, ...]  # the columns that it reads
+    targets: tuple[str, ...]
+    inputs: tuple[str, ...]
     shape: FileShape
-    n_inputs: int  # of Layout
+    n_inputs: int
 
     @classmethod
     def of(
         cls, record: Mapping[str, Any], targets: Sequence[str], inputs: Sequence[str], n_inputs: int = 0
     ) -> TrainingFile:
-        """From what a record of training says of the file; without one, it had inputs and targets."""
+        """Make the description from a record of training; without a record the file had inputs and targets.
+
+        Parameters
+        ----------
+        record
+            The record of training.
+        targets
+            Columns that the model predicts.
+        inputs
+            Columns that the model reads.
+        n_inputs
+            Number of input columns, as in `Layout`.
+
+        Returns
+        -------
+        TrainingFile
+            The description.
+        """
         shape = FileShape(**{name: record[name] for name in FileShape._fields if name in record})
         return cls(tuple(record.get("columns", (*inputs, *targets))), tuple(targets), tuple(inputs), shape, n_inputs)
 
     def names(self, n_columns: int, source: str = "") -> tuple[str, ...]:
-        """Names of that many columns: all of training; all but the targets; those that the model reads."""
+        """Name the columns of a file by their number: all columns of training, all but the targets, or the inputs.
+
+        Parameters
+        ----------
+        n_columns
+            Number of columns in the file.
+        source
+            Name of the file, for the message.
+
+        Returns
+        -------
+        tuple[str, ...]
+            The names.
+
+        Raises
+        ------
+        CorpusError
+            If the number of columns does not fit the model.
+        """
         if 0 < self.n_inputs < n_columns - 1:
             return (*self.inputs, *(f"column{i}" for i in range(self.n_inputs + 1, n_columns)), *self.targets)
         without = tuple(name for name in self.columns if name not in self.targets)
@@ -120,33 +225,63 @@ def read(
     tabs: bool | None = None,
     sentence: str | None = None,
 ) -> Corpus:
-    """Read a corpus from a file, standard input (``-``), an open binary file, a table, or Python's own lists.
+    """Read a corpus from a file, standard input (``-``), an open binary file, a table, or Python lists.
 
-    ``source`` is one of
+    An option that has no effect on the source is an error.
 
-    - the name of a file. Its extension tells the format, or ``format`` does (conll, conllu, jsonl, csv, crfsuite,
-      parquet, feather): ``.conllu`` is CoNLL-U; ``.jsonl`` and ``.ndjson`` are one JSON object per sentence, column
-      name to list of strings; ``.csv`` has a row per token; ``.parquet``, ``.feather``, ``.arrow`` and ``.ipc`` are
-      tables; everything else is CoNLL columns; data files of CRFsuite are read with ``format="crfsuite"``. Text
-      formats may be compressed, with ``.gz`` at the end of the name;
-    - ``-`` or an open binary file: columns, unless ``format`` says otherwise;
-    - a pandas, polars or pyarrow table, or a ``datasets.Dataset``: one row per sentence with lists of strings in its
-      cells, or one row per token with the column that tells sentences apart named by ``sentence``;
-    - a dict from column name to sentences, each a list of strings;
-    - a list of sentences, each a list of strings or of tuples (named by ``columns``), a tuple of lists such as
-      (words, labels), or a dict of lists. A tuple of strings is a sentence of words: one tagged sentence,
-      [("Ann", "PER"), ("slept", "O")], goes into a list of its own.
+    Parameters
+    ----------
+    source
+        One of
 
-    ``columns`` ("word,pos,label" or a list) names the columns of files and tuples that carry no names:
-    without it they are called word; word, label; word, pos, label; word, pos, column3, ..., label. Where the
-    source has names, ``columns`` chooses among them (of files also under other names, "word=form,label=upos").
-    ``comments`` skips the lines of a column file that begin with #; ``tabs`` makes single tabs the only separators, so
-    that fields may hold spaces (the rule for ``.tsv``). In a CSV file ``sentence`` is by default a column called
-    sentence, Sentence # or the like; it may be filled on the first row of a sentence only. An option that has no effect
-    on the source is an error.
+        - a file name; compressed text (``.gz``) is decompressed. The format follows from the extension: ``.conllu``
+          (CoNLL-U); ``.jsonl``, ``.ndjson`` (one JSON object per sentence: column name to list of strings); ``.csv``
+          (one row per token); ``.parquet``, ``.feather``, ``.arrow``, ``.ipc`` (tables); otherwise CoNLL columns;
+        - ``-`` or an open binary file: CoNLL columns, unless ``format`` says otherwise;
+        - a pandas, polars or pyarrow table, or a ``datasets.Dataset``: one row per sentence with lists of strings, or
+          one row per token and the column ``sentence``;
+        - a dict of column name to sentences, each a list of strings;
+        - a list of sentences: each a list of strings, a list of tuples (named by ``columns``), a tuple of lists such as
+          (words, labels), or a dict of lists. One tagged sentence is a list of its own: ``[[("Ann", "PER"), ("slept",
+          "O")]]``.
 
-    In dicts and lists a token may also be a bag of attributes: a list of strings, or a dict in which a string
-    value gives "name:value", a number gives "name" that weight, True means 1 and False leaves it out.
+        In dicts and lists a token may also have attributes: a list of strings, or a dict; a string value makes the
+        attribute ``name:value``, a number is the weight of ``name``, True means 1, False omits it.
+    columns : str or list of str, optional
+        Names of the columns of a source without names, ``"word,pos,label"`` or a list (default: word; word, label;
+        word, pos, label; word, pos, column3, ..., label). With names in the source: the columns to read, possibly
+        renamed, ``"word=form,label=upos"``.
+    format : str, optional
+        One of conll, conllu, jsonl, csv, crfsuite, parquet, feather (default: by the extension, conll for open files).
+    comments
+        Whether to skip the lines of a column file that begin with ``#``.
+    tabs
+        Whether single tabs are the only separators of a column file, so that fields may contain spaces (default: for
+        ``.tsv``).
+    sentence
+        Column that identifies the sentence of each row, in CSV files and tables with one row per token (default for
+        CSV: a column with a name such as ``sentence``; it may be filled only in the first row of a sentence).
+
+    Returns
+    -------
+    Corpus
+        The corpus.
+
+    Raises
+    ------
+    CorpusError
+        If the data is invalid; the message names the file and the line.
+    ArgumentError
+        If an option is invalid or has no effect on the source.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> corpus = trellis.read({"word": [["Ann", "ran"], ["it", "rained"]], "pos": [["NP", "V"], ["PRP", "V"]]})
+    >>> len(corpus), corpus.n_tokens, list(corpus.columns)
+    (2, 4, ['word', 'pos'])
+    >>> trellis.read([[("Ann", "NP"), ("ran", "V")]]).sentences("label")
+    [['NP', 'V']]
     """
     shape = FileShape(format, tabs, comments, sentence)
     if isinstance(source, Corpus):

@@ -30,7 +30,17 @@ OUTSIDE = "O"
 
 
 class Span(NamedTuple):
-    """A labelled span of one sentence: its tokens ``start_token`` to ``end_token``, the end not included."""
+    """A labelled span of a sentence: tokens ``start_token`` to ``end_token``, exclusive.
+
+    Attributes
+    ----------
+    label
+        Type of the span.
+    start_token
+        First token.
+    end_token
+        Token after the last one.
+    """
 
     label: str
     start_token: int
@@ -78,7 +88,31 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
-    """The spans of one sentence, read leniently; a scheme, if given, must know every letter."""
+    """Find the spans of one sentence; illegal sequences are read leniently, as by conlleval.
+
+    Parameters
+    ----------
+    labels
+        One label per token.
+    scheme
+        Scheme whose letters the labels must have (default: any).
+
+    Returns
+    -------
+    list[Span]
+        The spans in order.
+
+    Raises
+    ------
+    CorpusError
+        If a label is not of the scheme.
+
+    Examples
+    --------
+    >>> from trellis.corpus import schemes
+    >>> schemes.spans(["B-NP", "I-NP", "O", "B-VP"])
+    [Span(label='NP', start_token=0, end_token=2), Span(label='VP', start_token=3, end_token=4)]
+    """
     if scheme is not None:
         known = _letters(scheme_named(scheme))
         if foreign := next((label for label in labels if label.partition("-")[0] not in known), None):
@@ -101,7 +135,28 @@ def starts_anew(before: str, kind: str, letter: str, here: str) -> bool:
 
 
 def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
-    """The labels of a sentence of n_tokens with these spans, which must not overlap."""
+    """Encode spans as labels.
+
+    Parameters
+    ----------
+    spans
+        Spans of one sentence, without overlap.
+    n_tokens
+        Number of tokens of the sentence.
+    scheme
+        Name of the scheme: iob1, iob2, ioe1, ioe2, iobes, ...
+
+    Returns
+    -------
+    list[str]
+        One label per token.
+
+    Examples
+    --------
+    >>> from trellis.corpus import schemes
+    >>> schemes.labels_of([schemes.Span("NP", 0, 2)], 3, "iobes")
+    ['B-NP', 'E-NP', 'O']
+    """
     scheme = scheme_named(scheme)
     letters = SCHEMES[scheme]
     ordered = sorted(spans, key=lambda span: span.start_token)
@@ -124,14 +179,51 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
 
 
 def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
-    """The same spans in another scheme."""
+    """Convert labels to another scheme with the same spans.
+
+    Parameters
+    ----------
+    labels
+        One label per token.
+    source
+        Scheme of the labels.
+    target
+        Scheme of the result.
+
+    Returns
+    -------
+    list[str]
+        One label per token.
+
+    Examples
+    --------
+    >>> from trellis.corpus import schemes
+    >>> schemes.convert(["B-NP", "I-NP", "O"], "iob2", "iobes")
+    ['B-NP', 'E-NP', 'O']
+    """
     return labels_of(spans(labels, source), len(labels), target)
 
 
 def check(labels: Sequence[str], scheme: str) -> int | None:
-    """The index of the first label that cannot stand where it stands, or None.
+    """Find the first label that is illegal at its position.
 
-    That is one past the last if the labels are fine but stop within a span.
+    Parameters
+    ----------
+    labels
+        One label per token.
+    scheme
+        Name of the scheme: iob1, iob2, ioe1, ioe2, iobes, ...
+
+    Returns
+    -------
+    int | None
+        Its index; the number of labels if the sequence ends within a span; None if all is legal.
+
+    Examples
+    --------
+    >>> from trellis.corpus import schemes
+    >>> schemes.check(["O", "I-NP"], "iob2")
+    1
     """
     line: list[str | None] = [None, *labels, None]
     for t, (before, label) in enumerate(pairwise(line)):
@@ -171,9 +263,25 @@ def belongs(label: str, scheme: str) -> bool:
 
 
 def guess_scheme(labels: Iterable[str]) -> str | None:
-    """The scheme that a set of labels is of, None if they mark no spans.
+    """Guess the scheme of a set of labels.
 
-    IOB1 and IOE1 show by a type that is never seen with B or E.
+    IOB1 and IOE1 are recognised by a type that never occurs with B or E.
+
+    Parameters
+    ----------
+    labels
+        Labels.
+
+    Returns
+    -------
+    str | None
+        Name of the scheme; None if the labels encode no spans.
+
+    Examples
+    --------
+    >>> from trellis.corpus import schemes
+    >>> schemes.guess_scheme(["B-NP", "I-NP", "O"])
+    'iob2'
     """
     pairs = {(letter, kind) for letter, _, kind in (label.partition("-") for label in labels)}
     letters = {letter for letter, _ in pairs}

@@ -216,7 +216,19 @@ class Files:
 
 
 class CorpusStream:
-    """Sentences block by block. Get one from ``trellis.stream``; every iteration reads its source again."""
+    """A corpus that is read block by block, made by ``trellis.stream``. Every iteration reads its source again.
+
+    Parameters
+    ----------
+    open
+        Function that opens the source and returns its blocks.
+    source
+        Name of the source, for messages.
+    folder
+        Folder of temporary files (default: that of the system).
+    files
+        The files that are read, if the source is files.
+    """
 
     __slots__ = ("_open", "files", "folder", "source")
 
@@ -233,9 +245,17 @@ class CorpusStream:
         self.files = files
 
     def corpus(self, progress: Callable[[int, int], None] | None = None) -> Corpus:
-        """All blocks as one corpus whose tokens are on disk.
+        """Read all blocks into one corpus whose tokens are on disk.
 
-        After every block of files ``progress(done, total)`` is called with their bytes.
+        Parameters
+        ----------
+        progress
+            Function that gets the bytes read so far and in total, after every block of files.
+
+        Returns
+        -------
+        Corpus
+            The corpus.
         """
         from trellis.corpus.on_disk import on_disk
 
@@ -275,18 +295,44 @@ def stream(
     sentence: str | None = None,
     tabs: bool | None = None,
 ) -> CorpusStream:
-    """A corpus that is read block by block, for training on more than memory holds.
+    """Open a corpus that is read block by block, for training on more data than fits into memory.
 
-    Training reads it once, and keeps its tokens and their attributes in temporary files below ``folder`` (default:
-    the system's folder for them, which TMPDIR names): about 150 bytes per token.
+    Training reads it once and stores tokens and attributes in temporary files, about 150 bytes per token.
 
-    ``source`` is
+    Parameters
+    ----------
+    source
+        File name, pattern such as ``"parts/*.parquet"``, or a list of these; or a function without arguments that
+        returns an iterable of corpora, or of anything that ``trellis.read`` accepts.
+    block_bytes
+        Size of a block in bytes of text, for column files, CoNLL-U and Parquet; other files are read whole.
+    columns
+        Names of the columns, as for ``trellis.read``.
+    comments
+        Whether to skip lines that begin with ``#``, as for ``trellis.read``.
+    folder
+        Folder of the temporary files (default: that of the system, see TMPDIR).
+    format
+        Format of the files, as for ``trellis.read``.
+    sentence
+        Column that identifies sentences, as for ``trellis.read``.
+    tabs
+        Whether single tabs are the only separators, as for ``trellis.read``.
 
-    - the name of a file, or a pattern such as ``"parts/*.parquet"``, or a list of these: files of columns, CoNLL-U and
-      Parquet are read in blocks of about ``block_bytes`` of text (default: 4 MB), others one file at a time;
-    - a function without arguments that returns corpora, or what ``trellis.read`` takes, one after the other.
+    Returns
+    -------
+    CorpusStream
+        The corpus; every iteration reads the source again and yields blocks.
 
-    The other parameters are those of ``trellis.read``.
+    Examples
+    --------
+    >>> import trellis
+    >>> blocks = [{"word": [["the", "dog"]], "pos": [["D", "N"]]}, {"word": [["a", "cat"]], "pos": [["D", "N"]]}]
+    >>> stream = trellis.stream(lambda: blocks)
+    >>> sum(block.n_tokens for block in stream)
+    4
+    >>> trellis.train(stream, target="pos").predict(["a", "dog"])
+    ['D', 'N']
     """
     size = whole_number("block_bytes", block_bytes, 1, 1 << 40)
     temporary = None if folder is None else file_path("folder", folder)

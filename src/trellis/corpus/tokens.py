@@ -16,7 +16,17 @@ from trellis._support.errors import ArgumentError
 
 
 class Token(NamedTuple):
-    """A word, and the characters start..end (end not included) of the text that it is."""
+    """A word with its offsets in the text.
+
+    Attributes
+    ----------
+    text
+        The word.
+    start
+        Offset of its first character.
+    end
+        Offset after its last character.
+    """
 
     text: str
     start: int
@@ -24,9 +34,27 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, *, lines: bool = False) -> list[list[Token]]:
-    """The sentences of a text, each a list of words with their places.
+    """Split text into sentences and words. An empty line ends a sentence; otherwise punctuation does.
 
-    A blank line ends a sentence; so does every line if ``lines``. Else sentences are found by their punctuation.
+    Parameters
+    ----------
+    text
+        The text.
+    lines
+        Whether every line is a sentence.
+
+    Returns
+    -------
+    list[list[Token]]
+        Sentences, each a list of tokens with offsets.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> [[token.text for token in sentence] for sentence in trellis.tokenize("Ann ran. It rained.")]
+    [['Ann', 'ran', '.'], ['It', 'rained', '.']]
+    >>> trellis.tokenize("Ann ran.")[0][1]
+    Token(text='ran', start=4, end=7)
     """
     if not isinstance(text, str):
         raise ArgumentError(f"text must be a string, not {type(text).__name__}")

@@ -20,19 +20,35 @@ _TAGS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PhraseTree:
-    """A label over its children, which are trees; over a word it is the word's tag."""
+    """A constituency tree: a label over children, or a part-of-speech tag over a word.
+
+    Attributes
+    ----------
+    label
+        Label of the phrase, or the tag.
+    children
+        Subtrees.
+    word
+        The word of a tag; None for a phrase.
+    """
 
     label: str
     children: tuple[PhraseTree, ...] = ()
-    word: str | None = None  # of a tag; of a phrase None
+    word: str | None = None
 
     @property
     def is_tag(self) -> bool:
-        """Whether it stands over a single word and nothing else."""
+        """Whether this node is a part-of-speech tag over a word."""
         return self.word is not None
 
     def nodes(self) -> Iterator[PhraseTree]:
-        """Itself and all below it, each before its children, from the first word to the last."""
+        """Iterate over all nodes, parents before children, from left to right.
+
+        Yields
+        ------
+        PhraseTree
+            A subtree.
+        """
         open_ = [self]
         while open_:
             node = open_.pop()
@@ -40,21 +56,33 @@ class PhraseTree:
             open_.extend(reversed(node.children))
 
     def tags(self) -> list[PhraseTree]:
-        """The tags with their words."""
+        """List the part-of-speech nodes.
+
+        Returns
+        -------
+        list[PhraseTree]
+            The nodes above the words, from left to right.
+        """
         return [node for node in self.nodes() if node.is_tag]
 
     @property
     def words(self) -> list[str]:
-        """The words, from the first to the last."""
+        """The words, from left to right."""
         return [tag.word for tag in self.tags() if tag.word is not None]
 
     @property
     def pos(self) -> list[str]:
-        """The tags of the words."""
+        """Part-of-speech tags of the words."""
         return [tag.label for tag in self.tags()]
 
     def spans(self) -> list[tuple[str, int, int]]:
-        """The phrases: label, first word, and the word after the last one; a phrase before those within it."""
+        """List the phrases, parents before children.
+
+        Returns
+        -------
+        list[tuple[str, int, int]]
+            Label, first word, and the word after the last one.
+        """
         found, at, open_ = list[tuple[str, int, int]](), 0, list[PhraseTree | int]([self])
         while open_:
             node = open_.pop()
@@ -68,7 +96,13 @@ class PhraseTree:
         return found
 
     def pieces(self) -> list[str]:
-        """The brackets as columns of the CoNLL tasks have them, a piece per word: ``(S(NP*``, ``*)``."""
+        """Format the brackets as one string per word, as in the columns of the CoNLL tasks: ``(S(NP*``, ``*)``.
+
+        Returns
+        -------
+        list[str]
+            One string per word.
+        """
         opened, closed = [""] * len(self.words), [""] * len(self.words)
         for label, begin, end in self.spans():
             if begin < end:
@@ -77,9 +111,12 @@ class PhraseTree:
         return [f"{left}*{right}" for left, right in zip(opened, closed, strict=True)]
 
     def clean(self) -> PhraseTree | None:
-        """The tree as parsers learn it: no traces, no function tags (NP for NP-SBJ-1), TOP above all.
+        """Normalise the tree for training: no traces, no function tags (NP for NP-SBJ-1), TOP as root.
 
-        None where nothing but traces is left.
+        Returns
+        -------
+        PhraseTree | None
+            The tree; None if it has only traces.
         """
         kept = _without_traces(self)
         if kept is None:
@@ -95,7 +132,13 @@ class PhraseTree:
         return f"({' '.join((self.label, *map(str, self.children)))})"
 
     def draw(self) -> Picture:
-        """The tree as a picture, from the top down, words below; printed, it is drawn in characters."""
+        """Draw the tree, root at the top, words below.
+
+        Returns
+        -------
+        Picture
+            SVG; printed, it is drawn in characters.
+        """
         from trellis.display.phrase_trees import draw_phrases
 
         return draw_phrases(self)

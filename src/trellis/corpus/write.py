@@ -26,13 +26,25 @@ def write(
     tabs: bool | None = None,
     sentence: str | None = None,
 ) -> None:
-    """Write a corpus to a file, in the format its extension tells (see ``trellis.read``) or ``format`` does.
+    """Write a corpus to a file.
 
-    ``columns`` chooses columns and their order. CoNLL columns are separated by blanks, by tabs if ``tabs`` is
-    true or the file is a ``.tsv``. CoNLL-U gets back the comments, word ranges and empty nodes it was read
-    with; columns that it needs and the corpus has not are filled with numbers (id) and ``_``. CSV gets a column
-    that numbers the sentences, unless the corpus has the column ``sentence`` to tell them apart, or one called so.
-    Lines end in LF; ``.gz`` compresses text.
+    CoNLL-U keeps the comments, word ranges and empty nodes that were read with the corpus; missing columns are filled
+    with numbers (id) and ``_``. Lines end in LF. The name may end in ``.gz``, which compresses text.
+
+    Parameters
+    ----------
+    corpus
+        The corpus.
+    path
+        Name of the file.
+    format
+        Format (default: by the extension, as for ``trellis.read``).
+    columns
+        Columns to write, in this order (default: all).
+    tabs
+        Whether columns are separated by tabs instead of spaces (default: for ``.tsv``).
+    sentence
+        For CSV: column that identifies the sentence of each row; it is added with numbers if the corpus has none.
     """
     path = file_path("path", path)
     chosen = choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))

@@ -13,16 +13,30 @@ from trellis.display.html import Html, element
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that a notebook shows and a file holds."""
+    """A picture: notebooks show it, ``save`` writes it.
+
+    Attributes
+    ----------
+    svg
+        The SVG.
+    text
+        The picture in characters, if available; printed.
+    """
 
     svg: Html
-    text: str = ""  # the same picture in characters, where there is one; printed
+    text: str = ""
 
     def _repr_svg_(self) -> str:
         return self.svg
 
     def save(self, path: str | Path) -> None:
-        """Write it as an SVG file."""
+        """Write an SVG file.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        """
         place = Path(path)
         if place.suffix.lower() != ".svg":
             raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")

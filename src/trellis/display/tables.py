@@ -26,7 +26,15 @@ class Mean(float):
 
 
 class Figure(NamedTuple):
-    """One figure, and the number of items that it is computed over."""
+    """One figure with its support.
+
+    Attributes
+    ----------
+    value
+        The figure.
+    support
+        Number of items it is computed over.
+    """
 
     value: float
     support: int

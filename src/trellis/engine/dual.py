@@ -19,13 +19,27 @@ _OBSERVATIONS = ("starts", "ids", "values")
 
 @dataclass(frozen=True, slots=True)
 class SupportSequence:
-    """A label sequence of a training sentence that the model is made of: where it differs from the gold one."""
+    """A label sequence of a training sentence that a dual model consists of.
 
-    sentence: int  # its number in the training corpus
-    alpha: float  # how much it counts
-    positions: tuple[int, ...]  # where it differs
-    gold: tuple[str, ...]  # the gold labels there
-    labels: tuple[str, ...]  # its own
+    Attributes
+    ----------
+    sentence
+        Number of the sentence in the training corpus.
+    alpha
+        Its coefficient.
+    positions
+        Tokens where it differs from the gold labels.
+    gold
+        Gold labels of these tokens.
+    labels
+        Its own labels of these tokens.
+    """
+
+    sentence: int
+    alpha: float
+    positions: tuple[int, ...]
+    gold: tuple[str, ...]
+    labels: tuple[str, ...]
 
     def __str__(self) -> str:
         parts = zip(self.positions, self.gold, self.labels, strict=True)

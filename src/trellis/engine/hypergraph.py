@@ -37,29 +37,67 @@ _EXACT = 2.0**53  # beyond it a double does not hold every whole number
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A way to derive the goal."""
+    """One derivation of the goal.
 
-    score: float  # the sum of the scores of its edges
-    edges: tuple[int, ...]  # from the goal down, the tails of an edge from the first to the last
+    Attributes
+    ----------
+    score
+        Sum of the scores of its edges.
+    edges
+        Its edges, from the goal down, the tails of an edge from left to right.
+    """
+
+    score: float
+    edges: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DerivationMarginals:
-    """How often edges and nodes are in a derivation, on average, when derivations are drawn by exp(score) / Z."""
+    """Expected number of occurrences of edges and nodes in a derivation drawn with probability exp(score) / Z.
 
-    edges: Doubles  # [n_edges]; a probability where no derivation has an edge more than once
-    nodes: Doubles  # [n_nodes]
+    Attributes
+    ----------
+    edges
+        [n_edges]; a probability if no derivation has an edge more than once.
+    nodes
+        [n_nodes].
+    log_z
+        Logarithm of Z.
+    """
+
+    edges: Doubles
+    nodes: Doubles
     log_z: float
 
 
 class Hypergraph:
-    """Nodes 0, 1, ... in an order in which tails come before heads, and hyperedges with a head and tails.
+    """A directed acyclic hypergraph: nodes 0, 1, ..., tails before heads; an edge has a head and any number of tails.
 
-    ``heads`` has the head of each edge. ``tails`` has the tails of each edge: a list of lists, or an array [n_edges]
-    of a lattice, or an array [n_edges, n] where all edges have n tails; with ``tail_starts`` [n_edges + 1] one flat
-    array, the tails of edge e being ``tails[tail_starts[e]:tail_starts[e + 1]]``. The last node is the goal unless
-    ``goal`` says otherwise. Edges may come in any order; among equally good derivations the one whose edges come first
-    wins, decided from the goal down.
+    Edges may come in any order. Among equally good derivations the one whose edges come first wins, decided from the
+    goal down.
+
+    Parameters
+    ----------
+    heads
+        [n_edges] head of each edge.
+    tails
+        Tails of each edge: a list of lists; for a lattice an array [n_edges]; an array [n_edges, n] if all edges have n
+        tails; with ``tail_starts`` one flat array.
+    tail_starts
+        [n_edges + 1]; the tails of edge e are ``tails[tail_starts[e]:tail_starts[e + 1]]``.
+    n_nodes
+        Number of nodes (default: by the largest number in use).
+    goal
+        Node to derive (default: the last one).
+
+    Examples
+    --------
+    >>> import trellis
+    >>> graph = trellis.Hypergraph(heads=[0, 1, 2, 2], tails=[[], [], [0, 1], [1]])
+    >>> graph.best([1.0, 2.0, 0.5, 1.0])
+    Derivation(score=3.5, edges=(2, 0, 1))
+    >>> graph.count()
+    2
     """
 
     def __init__(
@@ -103,7 +141,7 @@ class Hypergraph:
 
     @property
     def n_edges(self) -> int:
-        """How many edges there are."""
+        """Number of edges."""
         return len(self.heads)
 
     @property
@@ -112,7 +150,18 @@ class Hypergraph:
         return bool((np.diff(self.tail_starts) == 1).all())
 
     def tails_of(self, edge: int) -> tuple[int, ...]:
-        """The tails of an edge."""
+        """Get the tails of one edge.
+
+        Parameters
+        ----------
+        edge
+            The edge.
+
+        Returns
+        -------
+        tuple[int, ...]
+            Nodes.
+        """
         edge = whole_number("edge", edge, 0, self.n_edges - 1)
         first, last = self.tail_starts[edge], self.tail_starts[edge + 1]
         return tuple(self.tails[first:last].tolist())
@@ -122,37 +171,121 @@ class Hypergraph:
         return Hypergraphs([self])
 
     def best(self, scores: npt.ArrayLike) -> Derivation:
-        """The best derivation by ``scores`` [n_edges]; ArgumentError where every derivation is forbidden."""
+        """Find the best derivation.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        Derivation
+            The derivation.
+
+        Raises
+        ------
+        ArgumentError
+            If every derivation is forbidden.
+        """
         (found,) = self._alone.best([scores])
         if found is None:
             raise ArgumentError("scores forbid every derivation; leave minus infinity out of some edges")
         return found
 
     def kbest(self, scores: npt.ArrayLike, k: int) -> list[Derivation]:
-        """The ``k`` best derivations, best first; fewer where there are no more."""
+        """Find the k best derivations.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+        k
+            Number of derivations.
+
+        Returns
+        -------
+        list[Derivation]
+            Derivations, best first; fewer than ``k`` if there are not as many.
+        """
         return self._alone.kbest([scores], k)[0]
 
     def log_z(self, scores: npt.ArrayLike) -> float:
-        """log of the sum of exp(score) over all derivations; minus infinity where all are forbidden."""
+        """Compute the log partition function: log of the sum of exp(score) over all derivations.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        float
+            log Z; minus infinity if all are forbidden.
+        """
         return float(self._alone.log_z([scores])[0])
 
     def inside(self, scores: npt.ArrayLike) -> Doubles:
-        """The log of the sum of exp(score) over the derivations of each node, [n_nodes]."""
+        """Compute inside scores: log of the sum of exp(score) over the derivations of each node.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        Doubles
+            [n_nodes].
+        """
         return self._alone.native.inside(*self._alone.flat([scores]), 1)[1]
 
     def outside(self, scores: npt.ArrayLike) -> Doubles:
-        """The same over what is left of derivations of the goal when a node is taken out, [n_nodes]."""
+        """Compute outside scores: the same over what remains of derivations of the goal without the node.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        Doubles
+            [n_nodes].
+        """
         inside, m = self.inside(scores), self.marginals(scores)
         with np.errstate(divide="ignore", invalid="ignore"):
             outside: Doubles = np.where(m.nodes > 0, np.log(m.nodes) + (m.log_z - inside), -np.inf)
         return outside
 
     def marginals(self, scores: npt.ArrayLike) -> DerivationMarginals:
-        """How often edges and nodes are in a derivation."""
+        """Compute the marginals of edges and nodes.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        DerivationMarginals
+            Expected numbers of occurrences, and log Z.
+        """
         return self._alone.marginals([scores])[0]
 
     def count(self, scores: npt.ArrayLike | None = None) -> int:
-        """How many derivations there are, without those that ``scores`` forbid."""
+        """Count the derivations.
+
+        Parameters
+        ----------
+        scores
+            [n_edges]; minus infinity forbids an edge (default: no edge is forbidden).
+
+        Returns
+        -------
+        int
+            The number of derivations.
+        """
         given = np.zeros(self.n_edges) if scores is None else scores
         count = float(self._alone.native.counts(*self._alone.flat([given]), 1)[0])
         return int(count) if count < _EXACT else self._exact_count(np.asarray(given))
@@ -166,11 +299,35 @@ class Hypergraph:
         return counts[self.goal]
 
     def expectation(self, scores: npt.ArrayLike, values: npt.ArrayLike) -> float:
-        """The mean over derivations of the sum of ``values`` [n_edges] of their edges."""
+        """Compute the expectation over derivations of the sum of the values of their edges.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+        values
+            [n_edges] value of each edge.
+
+        Returns
+        -------
+        float
+            The expectation.
+        """
         return _core.dot(self.marginals(scores).edges, _numbers("values", values, self.n_edges))
 
     def entropy(self, scores: npt.ArrayLike) -> float:
-        """How uncertain derivations are, in nats: log Z less the mean score."""
+        """Compute the entropy of the distribution over derivations, in nats.
+
+        Parameters
+        ----------
+        scores
+            [n_edges] score of each edge; minus infinity forbids an edge.
+
+        Returns
+        -------
+        float
+            The entropy.
+        """
         numbers = _numbers("scores", scores, self.n_edges)
         mean = self.expectation(scores, np.where(numbers == -np.inf, 0.0, numbers))
         return max(0.0, self.log_z(scores) - mean)
@@ -182,7 +339,22 @@ class Hypergraph:
         node_names: Sequence[str] | None = None,
         edge_names: Sequence[str] | None = None,
     ) -> Picture:
-        """A picture, for small ones: the best derivation by ``scores`` is marked."""
+        """Draw a small hypergraph.
+
+        Parameters
+        ----------
+        scores
+            Scores by which the best derivation is marked (default: none).
+        node_names
+            Name of each node (default: empty).
+        edge_names
+            Name of each edge (default: empty).
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         from trellis.display.hypergraphs import MOST_EDGES, MOST_NODES, draw_hypergraph
 
         if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
@@ -204,7 +376,13 @@ class Hypergraph:
 
 
 class Hypergraphs:
-    """Many hypergraphs at a time, on threads; results do not depend on how many threads there are."""
+    """Many hypergraphs, processed in parallel; results do not depend on the number of threads.
+
+    Parameters
+    ----------
+    graphs
+        The hypergraphs.
+    """
 
     def __init__(self, graphs: Sequence[Hypergraph]) -> None:
         given = items(graphs)
@@ -229,25 +407,79 @@ class Hypergraphs:
         return len(self.graphs)
 
     def best(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[Derivation | None]:
-        """The best derivation of each; None where every derivation is forbidden."""
+        """Find the best derivation of each.
+
+        Parameters
+        ----------
+        scores
+            Scores of the edges of each hypergraph.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[Derivation | None]
+            One derivation per hypergraph; None if every derivation is forbidden.
+        """
         starts, scored, runs, edges = self.native.best(*self.flat(scores), 1, thread_count(n_threads))
         sizes = np.diff(starts)
         derivations = iter(self._derivations(np.flatnonzero(sizes), scored, runs, edges))
         return [next(derivations) if n else None for n in sizes.tolist()]
 
     def kbest(self, scores: Sequence[npt.ArrayLike], k: int, n_threads: int | None = None) -> list[list[Derivation]]:
-        """The ``k`` best derivations of each, best first."""
+        """Find the k best derivations of each.
+
+        Parameters
+        ----------
+        scores
+            Scores of the edges of each hypergraph.
+        k
+            Number of derivations.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[Derivation]]
+            For each hypergraph derivations, best first.
+        """
         k = whole_number("k", k, 1, 2**31 - 1)
         starts, scored, runs, edges = self.native.best(*self.flat(scores), k, thread_count(n_threads))
         derivations = self._derivations(np.repeat(np.arange(len(self)), np.diff(starts)), scored, runs, edges)
         return [derivations[begin:end] for begin, end in itertools.pairwise(starts.tolist())]
 
     def log_z(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> Doubles:
-        """log Z of each."""
+        """Compute the log partition function of each.
+
+        Parameters
+        ----------
+        scores
+            Scores of the edges of each hypergraph.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Doubles
+            [n_graphs].
+        """
         return self.native.inside(*self.flat(scores), thread_count(n_threads))[0]
 
     def marginals(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[DerivationMarginals]:
-        """How often edges and nodes of each are in a derivation."""
+        """Compute the marginals of each.
+
+        Parameters
+        ----------
+        scores
+            Scores of the edges of each hypergraph.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[DerivationMarginals]
+            One result per hypergraph.
+        """
         log_z, sorted_edges, nodes = self.native.marginals(*self.flat(scores), thread_count(n_threads))
         edges = np.empty_like(sorted_edges)
         edges[self._order] = sorted_edges
@@ -255,7 +487,25 @@ class Hypergraphs:
         return [DerivationMarginals(*one) for one in zip(by_edge, by_node, log_z.tolist(), strict=True)]
 
     def flat(self, scores: Sequence[npt.ArrayLike], name: str = "scores") -> tuple[Doubles]:
-        """What belongs to the edges of each hypergraph, as the core has them; ArgumentError if it does not fit."""
+        """Concatenate arrays over the edges of each hypergraph, for native code.
+
+        Parameters
+        ----------
+        scores
+            One array per hypergraph.
+        name
+            Name of the argument, for messages.
+
+        Returns
+        -------
+        tuple[Doubles]
+            One array.
+
+        Raises
+        ------
+        ArgumentError
+            If sizes do not fit.
+        """
         lists = items(scores)
         if lists is None or len(lists) != len(self.graphs):
             raise ArgumentError(f"{name} must have one list of numbers per hypergraph, {len(self.graphs)}")

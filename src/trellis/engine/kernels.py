@@ -24,16 +24,47 @@ PIECE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Observations(Ragged):
-    """Sparse vectors of attributes, one per token: what a kernel that is a function gets two of."""
+    """Sparse vectors of attributes, one per token: the arguments of a kernel function.
+
+    Attributes
+    ----------
+    n_attributes
+        Number of attributes.
+    starts
+        [n_tokens + 1]; the items of token t are at starts[t] to starts[t + 1], exclusive.
+    ids
+        [n_items] attribute of each item.
+    values
+        [n_items] value of each item; empty if all are 1.
+    """
 
     n_attributes: int
 
     def dot(self, other: Observations, n_threads: int = 1) -> Doubles:
-        """The inner product of each of these with each of the others, [len(self), len(other)]."""
+        """Compute the inner products with other vectors.
+
+        Parameters
+        ----------
+        other
+            The other vectors.
+        n_threads
+            Number of threads.
+
+        Returns
+        -------
+        Doubles
+            [len(self), len(other)].
+        """
         return _core.sparse_products(self, other, self.n_attributes, n_threads)
 
     def squares(self) -> Doubles:
-        """|x|² of each, [len(self)]."""
+        """Compute the squared norms.
+
+        Returns
+        -------
+        Doubles
+            [len(self)].
+        """
         token = np.repeat(np.arange(len(self)), np.diff(self.starts))
         keys, place = np.unique(token * self.n_attributes + self.ids, return_inverse=True)
         once = np.bincount(place, weights=self.full_values(), minlength=len(keys))
@@ -41,7 +72,13 @@ class Observations(Ragged):
         return out.astype(np.float64)
 
     def dense(self) -> Doubles:
-        """As one array [len(self), n_attributes]."""
+        """Convert to a dense array.
+
+        Returns
+        -------
+        Doubles
+            [len(self), n_attributes].
+        """
         out = np.zeros((len(self), self.n_attributes))
         rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
         np.add.at(out, (rows, self.ids), self.full_values())

@@ -70,30 +70,69 @@ def dense_cells(n_labels: int, order: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(Stored):
-    """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]."""
+    """Sparse weights: attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1].
 
-    starts: npt.NDArray[np.uint32]  # [n_attributes + 1]
-    # [n_slots]; of edge rows: previous * stride + label, or (n_labels + 1) * stride + the number of an n-gram. Where
-    # labels have parts, columns of labels and of parts.
+    Attributes
+    ----------
+    starts
+        [n_attributes + 1].
+    labels
+        [n_slots] label; of edge rows previous * stride + label, or (n_labels + 1) * stride + number of an n-gram. If
+        labels have parts, columns of labels and parts.
+    weights
+        [n_slots].
+    """
+
+    starts: npt.NDArray[np.uint32]
     labels: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-    weights: Floats  # [n_slots]
+    weights: Floats
 
     @classmethod
     def native(cls, arrays: Mapping[str, Any], kind: type[np.unsignedinteger]) -> Rows:
-        """As native code gives them, with labels of another type."""
+        """Make rows from native arrays.
+
+        Parameters
+        ----------
+        arrays
+            Arrays by name.
+        kind
+            Type of the labels.
+
+        Returns
+        -------
+        Rows
+            The rows.
+        """
         return cls(**arrays).of_type(kind)
 
     def of_type(self, kind: type[np.unsignedinteger]) -> Rows:
-        """With labels of that type."""
+        """Convert the labels to a type.
+
+        Parameters
+        ----------
+        kind
+            The type.
+
+        Returns
+        -------
+        Rows
+            The rows.
+        """
         return self if self.labels.dtype == kind else replace(self, labels=self.labels.astype(kind))
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes have a row."""
+        """Number of attributes."""
         return len(self.starts) - 1
 
     def check(self, n_attributes: int) -> None:
-        """ValueError unless the arrays fit together and have a row for each of so many attributes."""
+        """Raise ValueError unless the arrays are consistent and have this many rows.
+
+        Parameters
+        ----------
+        n_attributes
+            Number of attributes.
+        """
         shapes = (self.starts.ndim, self.labels.ndim, self.weights.ndim) == (1, 1, 1) and len(self.labels) == len(
             self.weights
         )
@@ -104,7 +143,18 @@ class Rows(Stored):
             raise ValueError("weights whose rows do not follow one another")
 
     def without_empty(self, beside: Rows | None = None) -> tuple[Rows, Ints]:
-        """Only the attributes that have a weight here or ``beside``, and the new number of each (-1: it has none)."""
+        """Drop attributes without weights.
+
+        Parameters
+        ----------
+        beside
+            Other rows; attributes with a weight there stay.
+
+        Returns
+        -------
+        tuple[Rows, Ints]
+            The rows, and the new number of each attribute (-1: dropped).
+        """
         alive = np.diff(self.starts) > 0
         if beside is not None:
             alive |= np.diff(beside.starts) > 0
@@ -112,7 +162,18 @@ class Rows(Stored):
         return self.only(alive), rank
 
     def only(self, alive: Bools) -> Rows:
-        """The rows of these attributes; the others have no weights."""
+        """Drop the weights of some attributes; their rows become empty.
+
+        Parameters
+        ----------
+        alive
+            For each attribute whether its weights stay.
+
+        Returns
+        -------
+        Rows
+            The rows.
+        """
         return Rows(np.concatenate([[0], self.starts[1:][alive]]).astype(np.uint32), self.labels, self.weights)
 
 
@@ -123,23 +184,49 @@ def is_finite(table: Floats | None) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ngrams(Stored):
-    """Weights of label n-grams, of which only some exist: those of three labels and more count, pairs have a table.
+    """Weights of label n-grams of three labels and more, sparse; pairs have a table.
 
-    N-grams are numbered: the empty one, every label alone, START alone, then those of two labels and more in the order
-    of these arrays. One stands after its parent (without its last label) and the one without its first label.
+    N-grams are numbered: the empty one, single labels, START, then those of two labels and more in the order of these
+    arrays. An n-gram comes after its prefix and its suffix.
+
+    Attributes
+    ----------
+    parents
+        [n] number of the n-gram without the last label.
+    labels
+        [n] last label.
+    weights
+        [n].
     """
 
-    parents: npt.NDArray[np.uint32]  # [n]
-    labels: npt.NDArray[np.uint16]  # [n] the last label
-    weights: Floats  # [n]
+    parents: npt.NDArray[np.uint32]
+    labels: npt.NDArray[np.uint16]
+    weights: Floats
 
     @classmethod
     def none(cls) -> Ngrams:
-        """No n-gram but single labels."""
+        """Make one without n-grams of two labels and more.
+
+        Returns
+        -------
+        Ngrams
+            The n-grams.
+        """
         return cls(np.empty(0, np.uint32), np.empty(0, np.uint16), np.empty(0, np.float32))
 
     def lengths(self, n_labels: int) -> Longs:
-        """How many labels each has."""
+        """Compute the number of labels of each n-gram.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        Longs
+            [n].
+        """
         parents = self.parents.astype(np.int64) - (n_labels + 2)  # negative: one label
         lengths, at = np.full(len(parents), 2, np.int64), parents
         while (at >= 0).any():
@@ -148,7 +235,20 @@ class Ngrams(Stored):
         return lengths
 
     def label_runs(self, which: Sequence[int], n_labels: int) -> list[tuple[int, ...]]:
-        """The labels of some of them, START as label n_labels."""
+        """List the labels of n-grams; START is label n_labels.
+
+        Parameters
+        ----------
+        which
+            Numbers of n-grams.
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        list[tuple[int, ...]]
+            The labels of each.
+        """
         runs = list[tuple[int, ...]]()
         for i in which:
             run: tuple[int, ...] = (int(self.labels[i]),)
@@ -159,7 +259,20 @@ class Ngrams(Stored):
         return runs
 
     def weights_in(self, others: Ngrams, n_labels: int) -> Floats:
-        """The weights that these have, for the n-grams of ``others``; 0 for those that are not here."""
+        """Look up the weights of other n-grams; 0 for unknown ones.
+
+        Parameters
+        ----------
+        others
+            The n-grams to look up.
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        Floats
+            [n] weights.
+        """
         first, out = n_labels + 2, np.zeros(len(others.weights), np.float32)
         keys = others.parents.astype(np.int64) << 16 | others.labels
         if len(keys) == 0:
@@ -178,14 +291,40 @@ class Ngrams(Stored):
         return out
 
     def more_labels(self, n_old: int, n_labels: int) -> Ngrams:
-        """The same n-grams where there are more labels: START and all n-grams of two labels and more move up."""
+        """Renumber the n-grams for more labels.
+
+        Parameters
+        ----------
+        n_old
+            Number of labels so far.
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        Ngrams
+            The same n-grams.
+        """
         parents = self.parents.astype(np.int64)
         parents[parents > n_old] += n_labels - n_old
         return replace(self, parents=parents.astype(np.uint32))
 
     @classmethod
     def of_table(cls, tri: Floats, n_labels: int) -> tuple[Ngrams, Floats]:
-        """The triples of a table that have a weight, and what a first label has after START and START: [n_labels]."""
+        """Extract the triples with a weight from a table.
+
+        Parameters
+        ----------
+        tri
+            [n_labels + 1, n_labels + 1, stride].
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        tuple[Ngrams, Floats]
+            The n-grams, and [n_labels] weights of first labels after START and START.
+        """
         n = n_labels
         x, y, z = np.nonzero(tri[:, :n, :n])  # START as the middle label stands for the first token alone
         pairs = np.unique(np.concatenate([x * n + y, y * n + z]))
@@ -198,7 +337,18 @@ class Ngrams(Stored):
         return cls(parents, labels, weights), tri[n, n, :n]
 
     def table(self, n_labels: int) -> Floats:
-        """[L + 1, L + 1, stride] with the weights of all n-grams of three labels; there are no longer ones."""
+        """Make a table of n-grams of three labels, if there are no longer ones.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        Floats
+            [n_labels + 1, n_labels + 1, stride].
+        """
         tri = np.zeros((n_labels + 1, n_labels + 1, padded(n_labels)), np.float32)
         long = np.flatnonzero(self.lengths(n_labels) == 3)
         pairs = self.parents[long].astype(np.int64) - (n_labels + 2)
@@ -206,28 +356,71 @@ class Ngrams(Stored):
         return tri
 
     def native(self, n_labels: int, order: int, beam: int = 0) -> _core.Ngrams:
-        """Checked for native code; ValueError if they make no sense."""
+        """Convert to checked native n-grams.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels.
+        order
+            Markov order.
+        beam
+            Beam width; 0: exact search.
+
+        Returns
+        -------
+        _core.Ngrams
+            Native n-grams.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are inconsistent.
+        """
         return _core.Ngrams(n_labels, order, self, self.weights, beam)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainWeights:
-    """All weights of a chain: of attributes with labels, with label pairs, of label pairs, triples and n-grams."""
+    """All weights of a chain: of attributes with labels or label pairs, and of label pairs, triples and n-grams.
+
+    Attributes
+    ----------
+    n_labels
+        Number of labels.
+    rows
+        Weights of attributes with labels.
+    edge_rows
+        Weights of attributes with label pairs.
+    edge
+        [n_labels + 1, stride] weights of label pairs; row n_labels is NULL, the label before the sentence.
+    tri
+        [n_labels + 1, n_labels + 1, stride] weights of label triples at order 2.
+    end
+        [stride] weights of last labels; minus infinity forbids a label.
+    votes
+        Updates of a voted perceptron; prediction uses them, scores and k-best lists the weights above.
+    dual
+        Support sequences of a dual model; with a kernel, its expansion scores the labels.
+    parts
+        Parts of labels; rows then have columns for parts too.
+    ngrams
+        Weights of n-grams of three labels and more, in a chain of any order; ``tri`` is None then.
+    beam
+        Beam width in states per token; 0: exact search.
+    """
 
     n_labels: int
     rows: Rows
     edge_rows: Rows | None
-    edge: Floats  # [n_labels + 1, stride]; row n_labels is NULL, the label before the sentence
-    tri: Floats | None  # [n_labels + 1, n_labels + 1, stride] at order 2
-    end: Floats | None = None  # [stride] what a last label gives; minus infinity forbids it
-    # Where given, tagging is by these; all else (scores, k best) by the weights above.
+    edge: Floats
+    tri: Floats | None
+    end: Floats | None = None
     votes: Votes | None = None
-    # Of a model learnt in the dual; with a kernel, labels are scored by its expansion.
     dual: Dual | None = None
-    parts: LabelParts | None = None  # of labels; then rows have columns for parts too
-    # Of three labels and more, in a chain of any order; tri is None then.
+    parts: LabelParts | None = None
     ngrams: Ngrams | None = None
-    beam: int = 0  # states per token that best paths are looked for in; 0: all
+    beam: int = 0
 
     @property
     def _arrays(self) -> list[Floats]:
@@ -236,11 +429,27 @@ class ChainWeights:
         return [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri]), *sparse]
 
     def is_finite(self) -> bool:
-        """Whether no weight is NaN or infinity; minus infinity forbids."""
+        """Check that no weight is NaN or infinity; minus infinity is allowed and forbids.
+
+        Returns
+        -------
+        bool
+            Whether all are finite.
+        """
         return all(is_finite(table) for table in (*self._arrays, self.end))
 
     def check(self, n_labels: int, n_attributes: int, n_edge_attributes: int) -> None:
-        """ValueError unless the weights are those of so many labels and attributes."""
+        """Raise ValueError unless the weights have these sizes.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels.
+        n_attributes
+            Number of attributes.
+        n_edge_attributes
+            Number of attributes of label pairs.
+        """
         if self.n_labels != n_labels or (self.edge_rows is None) != (n_edge_attributes == 0):
             raise ValueError("weights of other labels or label pairs")
         self.rows.check(n_attributes)
@@ -250,7 +459,18 @@ class ChainWeights:
             self.edge_rows.check(n_edge_attributes)
 
     def run_at(self, column: int) -> tuple[int, ...]:
-        """The labels that a column of edge rows stands for: a pair, or a longer n-gram."""
+        """Get the labels of a column of edge rows: a pair, or a longer n-gram.
+
+        Parameters
+        ----------
+        column
+            The column.
+
+        Returns
+        -------
+        tuple[int, ...]
+            Labels.
+        """
         n, stride = self.n_labels, padded(self.n_labels)
         if column < (n + 1) * stride or self.ngrams is None:
             return divmod(column, stride)
@@ -258,21 +478,33 @@ class ChainWeights:
 
     @property
     def expansion(self) -> Expansion | None:
-        """What scores labels in place of rows, of a kernel model."""
+        """Kernel expansion that scores labels instead of rows."""
         return None if self.dual is None else self.dual.expansion
 
     @property
     def n_nonzero(self) -> int:
-        """How many weights are not zero; what is forbidden has none."""
+        """Number of non-zero weights."""
         arrays: list[Any] = [*self._arrays, *([] if self.expansion is None else [self.expansion.coefs])]
         return sum(int(np.count_nonzero(array) - np.isneginf(array).sum()) for array in arrays)
 
     def native(
         self, ngrams: _core.Ngrams | None = None, *, local: bool = False, about: Bytes | None = None
     ) -> _core.Weights:
-        """Checked for native code, with its own n-grams; ``local``: labels are normalised one by one.
+        """Convert to checked native weights.
 
-        ``about`` says of edge attributes which labels they are about, where some are about labels further back.
+        Parameters
+        ----------
+        ngrams
+            Native n-grams.
+        local
+            Whether labels are normalised per token.
+        about
+            For each edge attribute the labels that it is about, if some are about labels further back.
+
+        Returns
+        -------
+        _core.Weights
+            Native weights.
         """
         return _core.Weights(
             rows=self.rows,
@@ -287,13 +519,25 @@ class ChainWeights:
         )
 
     def squares(self) -> float:
-        """|w|²; what is forbidden has no weight."""
+        """Compute |w|²; forbidden pairs have no weight.
+
+        Returns
+        -------
+        float
+            The squared norm.
+        """
         flat = np.concatenate([array.reshape(-1) for array in self._arrays]).astype(np.float64)
         flat[np.isinf(flat)] = 0
         return _core.dot(flat, flat)
 
     def tensors(self) -> Arrays:
-        """As named arrays, for files; of the tables of labels only what is not zero."""
+        """Convert to named arrays, for files; tables of labels are stored without zeros.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         n = self.n_labels
         out: Arrays = {} if self.dual is None else self.dual.tensors()
         for name in ("rows", "edge_rows", "ngrams", "votes"):
@@ -304,7 +548,27 @@ class ChainWeights:
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any], n_labels: int, parts: LabelParts | None = None) -> ChainWeights:
-        """From such arrays; LookupError or ValueError if they make no sense."""
+        """Make the weights from named arrays.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+        n_labels
+            Number of labels.
+        parts
+            Parts of labels.
+
+        Returns
+        -------
+        ChainWeights
+            The weights.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If the arrays are inconsistent.
+        """
         n, rows = n_labels, Rows.of_tensors("rows", tensors)
         beam = tensors.get("beam", np.zeros(1, np.int64))
         if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:

@@ -21,11 +21,21 @@ from trellis.evaluation.tagging import complete_sentences
 
 @dataclass(frozen=True, slots=True)
 class AttachmentScore:
-    """Counts of words, or of sentences."""
+    """Counts of words, or of sentences, with correct heads and labels.
+
+    Attributes
+    ----------
+    support
+        Number of words, or of sentences.
+    heads
+        Number with the correct head, or with all heads correct.
+    both
+        Number with the correct head and label, or with all of them correct.
+    """
 
     support: int
-    heads: int  # with the right head, or all heads
-    both: int  # with the right head and label, or all of them
+    heads: int
+    both: int
 
     @property
     def uas(self) -> float:
@@ -38,18 +48,38 @@ class AttachmentScore:
         return self.both / self.support if self.support else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """The figures as a row of a report."""
+        """Convert to a row of a report.
+
+        Returns
+        -------
+        dict[str, float]
+            Attachment scores and counts.
+        """
         return {"uas": self.uas, "las": self.las, "support": self.support}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttachmentReport(Report):
-    """How good dependency trees are: rows are relations."""
+    """Attachment scores of dependency trees; rows are relations.
+
+    Attributes
+    ----------
+    all
+        Score of all words.
+    no_punctuation
+        Score without punctuation.
+    sentences
+        Score of whole sentences.
+    rows
+        Scores by gold label, most frequent first.
+    is_labelled
+        Whether arcs have labels.
+    """
 
     all: AttachmentScore
-    no_punctuation: AttachmentScore  # without words that are punctuation only
-    sentences: AttachmentScore  # sentences whose arcs are all right
-    rows: Mapping[str, AttachmentScore]  # by gold label, the most frequent first
+    no_punctuation: AttachmentScore
+    sentences: AttachmentScore
+    rows: Mapping[str, AttachmentScore]
     is_labelled: bool = True
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
     metrics: ClassVar[Mapping[str, str]] = {"auto": "las", "uas": "uas", "las": "las"}
@@ -66,32 +96,54 @@ class AttachmentReport(Report):
 
     @property
     def n_sentences(self) -> int:
-        """The number of sentences."""
+        """Number of sentences."""
         return self.sentences.support
 
     @property
     def n_words(self) -> int:
-        """The number of words, punctuation included."""
+        """Number of words, including punctuation."""
         return self.all.support
 
     @property
     def uas(self) -> float:
-        """The share of words with the right head."""
+        """Unlabelled attachment score."""
         return self.all.uas
 
     @property
     def las(self) -> float:
-        """The share of words with the right head and label; UAS where arcs have no labels."""
+        """Labelled attachment score; UAS if arcs have no labels."""
         return self.all.las
 
     def figure(self, metric: str) -> float:
-        """The figure that a metric stands for; LearnerError for "las" where arcs have no labels."""
+        """Get one figure.
+
+        Parameters
+        ----------
+        metric
+            ``"uas"``, ``"las"`` or ``"auto"`` (the labelled score).
+
+        Returns
+        -------
+        float
+            The figure.
+
+        Raises
+        ------
+        LearnerError
+            For ``"las"`` if arcs have no labels.
+        """
         if metric == "las" and not self.is_labelled:
             raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
         return Report.figure(self, metric)
 
     def summary(self) -> Mapping[str, Row]:
-        """Figures of all words, without punctuation, and of whole sentences."""
+        """Compute the figures of all words, without punctuation, and of whole sentences.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         return {"all words": self.all, "no punctuation": self.no_punctuation, "sentence accuracy": self.sentences}
 
 
@@ -107,9 +159,30 @@ def attachment(
     *,
     subtypes: bool = True,
 ) -> AttachmentReport:
-    """Compare trees, each given by its heads and labels (None: no labels).
+    """Compare dependency trees.
 
-    Without ``subtypes`` labels are compared up to the first ``:``, so that ``nsubj:pass`` counts as ``nsubj``.
+    Parameters
+    ----------
+    words
+        Words of each sentence.
+    gold
+        Heads and labels (None: no labels) of each gold tree.
+    predicted
+        Heads and labels of each predicted tree.
+    subtypes
+        Whether labels are compared with subtypes; False: ``nsubj:pass`` counts as ``nsubj``.
+
+    Returns
+    -------
+    AttachmentReport
+        Unlabelled and labelled attachment scores.
+
+    Examples
+    --------
+    >>> from trellis.evaluation.attachment import attachment
+    >>> report = attachment([["dogs", "bark"]], [([2, 0], ["nsubj", "root"])], [([2, 0], ["obj", "root"])])
+    >>> report.uas, report.las
+    (1.0, 0.5)
     """
     corpus = from_mapping({"word": words}, None)
     for trees in (gold, predicted):

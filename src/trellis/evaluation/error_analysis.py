@@ -23,7 +23,17 @@ from trellis.evaluation.tagging import label_scores, right_tokens
 
 
 class Confusion(NamedTuple):
-    """A gold label, the label predicted in its place, and how often."""
+    """A gold label, the label predicted instead, and how often.
+
+    Attributes
+    ----------
+    gold
+        Gold label.
+    predicted
+        Predicted label.
+    times
+        Number of tokens.
+    """
 
     gold: str
     predicted: str
@@ -32,11 +42,25 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartialScore:
-    """Spans by one of the four ways to count of SemEval 2013, task 9."""
+    """Counts of spans under one of the four schemes of SemEval 2013, task 9.
+
+    Attributes
+    ----------
+    correct
+        Number of correct spans.
+    incorrect
+        Number of spans at a gold position that are not correct.
+    partial
+        Number of overlapping spans, which count half.
+    missed
+        Number of gold spans without a prediction.
+    spurious
+        Number of predicted spans without a gold span.
+    """
 
     correct: int
-    incorrect: int  # found at the place, but not right
-    partial: int  # overlapping, which counts half
+    incorrect: int
+    partial: int
     missed: int
     spurious: int
 
@@ -47,42 +71,73 @@ class PartialScore:
         return Score(2 * (pairs + self.missed), 2 * (pairs + self.spurious), 2 * self.correct + self.partial)
 
     def to_dict(self) -> dict[str, float]:
-        """Counts and figures as plain data."""
+        """Convert to plain data.
+
+        Returns
+        -------
+        dict[str, float]
+            Counts, precision, recall and F1.
+        """
         return {**asdict(self), **{name: getattr(self.score, name) for name in ("precision", "recall", "f1")}}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ErrorAnalysis(Report):
-    """What a tagging gets wrong: scores of labels, confusions, known and unknown words, partial matches of spans."""
+    """Errors of a tagging: scores of labels, confusions, known and unknown words, partial matches of spans.
 
-    rows: Mapping[str, Score]  # by label, in alphabetical order
-    confusions: list[Confusion]  # the most frequent first
-    # strict: the same span of the same type; exact: the same span; partial: at least overlapping; type: overlapping and
-    # of the same type. None where labels mark no spans.
+    Attributes
+    ----------
+    rows
+        Scores by label, in alphabetical order.
+    confusions
+        Confusions, most frequent first.
+    partial
+        Scores of spans; strict: same span and type; exact: same span; partial: overlap; type: overlap with the same
+        type. None if labels encode no spans.
+    known_words
+        Accuracy of tokens whose word occurred in training; None if there are none.
+    unknown_words
+        Accuracy of other tokens; None if there are none.
+    """
+
+    rows: Mapping[str, Score]
+    confusions: list[Confusion]
     partial: dict[str, PartialScore] | None
-    known_words: Figure | None = None  # accuracy of tokens whose word was seen in training; None where there are none
+    known_words: Figure | None = None
     unknown_words: Figure | None = None
     counts: ClassVar[tuple[str, ...]] = ("n_tokens",)
     metrics: ClassVar[Mapping[str, str]] = {"auto": "macro_f1"}
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens."""
+        """Number of tokens."""
         return sum(score.gold for score in self.rows.values())
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of all labels: rare ones count as much as frequent ones."""
+        """Mean F1 of all labels."""
         return macro_average(self.rows.values())["f1"]
 
     def summary(self) -> Mapping[str, Row]:
-        """Macro average, and accuracy of known and unknown words."""
+        """Compute the macro average, and the accuracy of known and unknown words.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         words = {"known words": self.known_words, "unknown words": self.unknown_words}
         known = {name: figure for name, figure in words.items() if figure is not None}
         return {"macro avg": macro_average(self.rows.values()), **known}
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as plain data, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            All figures.
+        """
         partial = {name: score.to_dict() for name, score in (self.partial or {}).items()}
         confusions = {"confusions": [list(confusion) for confusion in self.confusions]}
         return {**Report.to_dict(self), **confusions, **({} if self.partial is None else {"partial": partial})}
@@ -96,7 +151,18 @@ class ErrorAnalysis(Report):
             yield "partial matches of spans", Table.of(("precision", "recall", "f1"), self.partial)
 
     def worst_labels(self, most: int) -> list[str]:
-        """The labels with most errors, gold or predicted, in alphabetical order."""
+        """List the labels with most errors, as gold or predicted label.
+
+        Parameters
+        ----------
+        most
+            Maximum number of labels.
+
+        Returns
+        -------
+        list[str]
+            The labels in alphabetical order.
+        """
         wrong = Counter[str]()
         for gold, predicted, times in self.confusions:
             wrong.update({gold: times})
@@ -104,14 +170,41 @@ class ErrorAnalysis(Report):
         return sorted(sorted(wrong, key=lambda label: (-wrong[label], label))[:most])
 
     def plot(self) -> Picture:
-        """The confusion matrix as a picture."""
+        """Plot the confusion matrix.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         return confusion_chart(self)
 
 
 def error_analysis(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, known: Sequence[Sequence[bool]] | None = None
 ) -> ErrorAnalysis:
-    """Analyse the errors of label sequences; ``known`` says of each token whether its word was seen in training."""
+    """Analyse the errors of label sequences.
+
+    Parameters
+    ----------
+    gold
+        Gold labels of each sentence.
+    predicted
+        Predicted labels of each sentence.
+    known
+        For each token whether its word occurred in training.
+
+    Returns
+    -------
+    ErrorAnalysis
+        The analysis.
+
+    Examples
+    --------
+    >>> from trellis.evaluation.error_analysis import error_analysis
+    >>> error_analysis([["D", "N"]], [["D", "V"]]).confusions
+    [Confusion(gold='N', predicted='V', times=1)]
+    """
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
     flat = None if known is None else np.array([one for some in known for one in some], bool)
     return error_analysis_of(both.column("gold"), both.column("predicted"), both.starts, known=flat)

@@ -19,33 +19,82 @@ from trellis.display.tables import ShownAsTables, Table
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The predictions with a confidence from low to high (not included, except in the last bin)."""
+    """The predictions with a confidence from ``low`` to ``high`` (exclusive, except in the last bin).
+
+    Attributes
+    ----------
+    low
+        Lower limit.
+    high
+        Upper limit.
+    n
+        Number of predictions.
+    confidence
+        Their mean confidence; 0 if there are none.
+    accuracy
+        Fraction of correct ones; 0 if there are none.
+    """
 
     low: float
     high: float
     n: int
-    confidence: float  # their mean confidence; 0 if there are none
-    accuracy: float  # the share of them that is right; 0 if there are none
+    confidence: float
+    accuracy: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reliability(ShownAsTables):
-    """A reliability table: confidences in bins of equal width, each with how often they were right."""
+    """Reliability table: predictions in bins of equal width of confidence, with their accuracy.
+
+    Attributes
+    ----------
+    bins
+        The bins.
+    n
+        Number of predictions.
+    confidence
+        Mean confidence.
+    accuracy
+        Fraction of correct predictions.
+    ece
+        Expected calibration error: mean of |confidence - accuracy| of the bins, weighted by size.
+    mce
+        Maximum calibration error: that of the worst bin.
+    brier
+        Brier score: mean of (confidence - correct)².
+    """
 
     bins: list[Bin]
     n: int
     confidence: float
     accuracy: float
-    ece: float  # expected calibration error: the mean over all of |confidence - accuracy| of their bin
-    mce: float  # maximum calibration error: of the worst bin
-    brier: float  # the mean of (confidence - right)²
+    ece: float
+    mce: float
+    brier: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as plain dicts, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            The table.
+        """
         return asdict(self)
 
     def plot(self, title: str = "reliability") -> Picture:
-        """How often answers of each confidence are right, as a picture."""
+        """Plot a reliability diagram: accuracy by confidence.
+
+        Parameters
+        ----------
+        title
+            Title of the diagram.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         return reliability_chart(self, title)
 
     def _tables(self) -> Iterable[tuple[str, Table | None]]:
@@ -87,15 +136,33 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration(ShownAsTables):
-    """The reliability of a tagger's labels, and of its spans where labels mark spans."""
+    """Calibration of a tagger: reliability of its labels, and of its spans.
 
-    probability_kind: str  # "probability" or "confidence": what the tagger's figures are
+    Attributes
+    ----------
+    probability_kind
+        ``"probability"`` or ``"confidence"``.
+    temperature
+        Temperature of the tagger.
+    tokens
+        Reliability of labels.
+    spans
+        Reliability of spans; None if labels encode none.
+    """
+
+    probability_kind: str
     temperature: float
     tokens: Reliability
     spans: Reliability | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The tables as plain dicts, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            The tables.
+        """
         return asdict(self)
 
     def _tables(self) -> Iterable[tuple[str, Table | None]]:

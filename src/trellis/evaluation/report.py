@@ -11,19 +11,30 @@ from trellis.display.tables import Figure, Mean, Row, ShownAsTables, Table, titl
 
 
 class Report(ShownAsTables):
-    """How good the predictions of a model are.
+    """Base class of evaluation reports: figures, a table when printed, JSON and DataFrame.
 
-    A subclass gives ``counts``, ``metrics``, ``rows`` and ``summary``.
+    A subclass defines ``counts``, ``metrics``, ``rows`` and ``summary``.
+
+    Attributes
+    ----------
+    rows
+        Rows of the table by name.
     """
 
     __slots__ = ()
     counts: ClassVar[tuple[str, ...]]  # attributes; where the last one is 0 there is nothing to evaluate
     metrics: ClassVar[Mapping[str, str]]  # figures by which epochs can be compared: attribute by name
     columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1", "support")  # of the printed table
-    rows: Mapping[str, Any]  # figures by label, type or relation
+    rows: Mapping[str, Any]
 
     def summary(self) -> Mapping[str, Row]:
-        """Figures of all predictions together."""
+        """Compute the figures of all predictions together.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         raise NotImplementedError
 
     @property
@@ -33,23 +44,51 @@ class Report(ShownAsTables):
 
     @property
     def headline(self) -> float:
-        """The figure by which models are compared, from 0 to 1."""
+        """Value of the headline figure, from 0 to 1."""
         return self.figure("auto")
 
     def figure(self, metric: str) -> float:
-        """The figure that a metric stands for ("auto": the headline)."""
+        """Get one figure.
+
+        Parameters
+        ----------
+        metric
+            Name of the metric; ``"auto"``: the headline figure.
+
+        Returns
+        -------
+        float
+            The figure.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such metric.
+        """
         if metric not in self.metrics:
             raise ArgumentError(f"metric must be one of {', '.join(map(repr, self.metrics))}, not {metric!r}")
         return float(getattr(self, self.metrics[metric]))
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as plain data, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            All figures.
+        """
         figures = {name: getattr(self, name) for name in ("name", "headline", *self.counts)}
         summary = {name.replace(" ", "_"): _plain(row) for name, row in self.summary().items()}
         return {**figures, **summary, "rows": {name: _plain(row) for name, row in self.rows.items()}}
 
     def to_frame(self) -> Any:
-        """The printed table as a pandas DataFrame, shares from 0 to 1."""
+        """Convert the printed table to a DataFrame, with fractions from 0 to 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per row of the table.
+        """
         try:
             import pandas as pd
         except ModuleNotFoundError:
@@ -72,11 +111,21 @@ def _plain(row: Row) -> object:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StructuredReport(Report):
-    """Accuracy of whole outputs, and their mean cost where the problem has a cost function."""
+    """Accuracy of whole outputs, and their mean cost if the problem has a cost function.
+
+    Attributes
+    ----------
+    n_examples
+        Number of examples.
+    n_correct
+        Number of correct outputs.
+    cost
+        Total cost of all outputs.
+    """
 
     n_examples: int
     n_correct: int
-    cost: float | None = None  # of all outputs together
+    cost: float | None = None
     counts: ClassVar[tuple[str, ...]] = ("n_correct", "n_examples")
     metrics: ClassVar[Mapping[str, str]] = {"auto": "accuracy", "accuracy": "accuracy"}
     columns: ClassVar[tuple[str, ...]] = ("value", "support")
@@ -84,15 +133,21 @@ class StructuredReport(Report):
 
     @property
     def accuracy(self) -> float:
-        """The share of outputs that are right."""
+        """Fraction of correct outputs."""
         return self.n_correct / self.n_examples if self.n_examples else 0.0
 
     @property
     def mean_cost(self) -> float | None:
-        """The mean cost of an output; None without a cost function."""
+        """Mean cost of an output; None without a cost function."""
         return None if self.cost is None else self.cost / max(1, self.n_examples)
 
     def summary(self) -> Mapping[str, Row]:
-        """Accuracy and mean cost."""
+        """Compute accuracy and mean cost.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         cost = {} if self.mean_cost is None else {"mean cost": Figure(Mean(self.mean_cost), self.n_examples)}
         return {"accuracy": Figure(self.accuracy, self.n_examples), **cost}

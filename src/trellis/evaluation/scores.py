@@ -17,7 +17,17 @@ from trellis.evaluation.report import Report
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts of labels, spans or words, with precision, recall and F1; 0/0 is 0."""
+    """Counts of labels, spans or words, with precision, recall and F1 (0/0 is 0).
+
+    Attributes
+    ----------
+    gold
+        Number of gold items.
+    predicted
+        Number of predicted items.
+    correct
+        Number of correct items.
+    """
 
     gold: int
     predicted: int
@@ -25,22 +35,28 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of the predicted that is correct."""
+        """Fraction of predicted items that are correct."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of gold that was found."""
+        """Fraction of gold items that were predicted."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         both = self.gold + self.predicted
         return 2 * self.correct / both if both else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """The figures as a row of a report."""
+        """Convert to a row of a report.
+
+        Returns
+        -------
+        dict[str, float]
+            Counts, precision, recall and F1.
+        """
         shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
         return {**shares, "support": self.gold, "predicted": self.predicted, "correct": self.correct}
 
@@ -53,7 +69,13 @@ def macro_average(scores: Iterable[Score]) -> dict[str, float]:
 
 
 class ScoreReport(Report):
-    """Base class of reports with precision, recall and F1."""
+    """Base class of reports with precision, recall and F1.
+
+    Attributes
+    ----------
+    micro
+        Score of all items together.
+    """
 
     __slots__ = ()
     micro: Score
@@ -61,21 +83,27 @@ class ScoreReport(Report):
 
     @property
     def precision(self) -> float:
-        """The share of the predicted that is correct."""
+        """Fraction of predicted items that are correct."""
         return self.micro.precision
 
     @property
     def recall(self) -> float:
-        """The share of gold that was found."""
+        """Fraction of gold items that were predicted."""
         return self.micro.recall
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         return self.micro.f1
 
     def summary(self) -> Mapping[str, Row]:
-        """Figures of all predictions together."""
+        """Compute the figures of all predictions together.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         return {"micro avg": self.micro}
 
 

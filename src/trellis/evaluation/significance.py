@@ -29,15 +29,44 @@ _AT_ONCE = 1_000_000  # numbers in one array of draws
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a test found of two systems, A and B."""
+    """Result of a significance test of two systems A and B.
 
-    a: float  # what speaks for A: tokens that only A has right, or its F1
+    Attributes
+    ----------
+    a
+        Evidence for A: number of tokens that only A has correct, or its F1.
+    b
+        The same for B.
+    p
+        P-value: probability of such a difference between systems of equal quality.
+    """
+
+    a: float
     b: float
-    p: float  # how probable such a difference is between systems of equal worth
+    p: float
 
 
 def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike) -> Comparison:
-    """McNemar's test, exact and two-sided, of which tokens each system has right."""
+    """McNemar's test, exact and two-sided.
+
+    Parameters
+    ----------
+    right_a
+        For each token whether system A is correct.
+    right_b
+        For each token whether system B is correct.
+
+    Returns
+    -------
+    Comparison
+        The comparison.
+
+    Examples
+    --------
+    >>> from trellis.evaluation.significance import mcnemar
+    >>> mcnemar([True, True, False], [False, True, False])
+    Comparison(a=1, b=0, p=1.0)
+    """
     a, b = np.asarray(right_a, bool), np.asarray(right_b, bool)
     if a.shape != b.shape:
         raise ArgumentError(f"{a.size} and {b.size} tokens; compare the same sentences")
@@ -51,7 +80,24 @@ def mcnemar(right_a: npt.ArrayLike, right_b: npt.ArrayLike) -> Comparison:
 
 
 def sentence_counts(gold: Column, predicted: Column, starts: Longs, *, spans: bool) -> Longs:
-    """Of each sentence how many spans or tokens are correct, predicted and gold: [n_sentences, 3]."""
+    """Count correct, predicted and gold spans or tokens of each sentence.
+
+    Parameters
+    ----------
+    gold
+        Gold labels.
+    predicted
+        Predicted labels.
+    starts
+        [n_sentences + 1] first token of each sentence.
+    spans
+        Whether to count spans instead of tokens.
+
+    Returns
+    -------
+    Longs
+        [n_sentences, 3].
+    """
     if spans:
         return span_counts(gold, predicted, starts)
     sums = np.concatenate([[0], np.cumsum(right_tokens(gold, predicted))])
@@ -69,7 +115,24 @@ def f1_of(counts: npt.ArrayLike) -> Doubles:
 def randomisation(
     counts_a: npt.ArrayLike, counts_b: npt.ArrayLike, *, draws: int = 10_000, seed: int = 0
 ) -> Comparison:
-    """Approximate randomisation of F1, two-sided; counts [n_sentences, 3] of the same sentences."""
+    """Approximate randomisation test of F1, two-sided.
+
+    Parameters
+    ----------
+    counts_a
+        [n_sentences, 3] of system A, as from ``sentence_counts``.
+    counts_b
+        [n_sentences, 3] of system B, for the same sentences.
+    draws
+        Number of random exchanges.
+    seed
+        Seed of the exchanges.
+
+    Returns
+    -------
+    Comparison
+        The comparison.
+    """
     a, b = _counts(counts_a), _counts(counts_b)
     if a.shape != b.shape:
         raise ArgumentError(f"{len(a)} and {len(b)} sentences; compare the same sentences")
@@ -85,7 +148,24 @@ def randomisation(
 
 
 def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:
-    """Between which figures F1 lies with probability ``level``, by percentiles; counts [n_sentences, 3]."""
+    """Compute a bootstrap confidence interval of F1, by percentiles.
+
+    Parameters
+    ----------
+    counts
+        [n_sentences, 3], as from ``sentence_counts``.
+    level
+        Confidence level.
+    draws
+        Number of samples.
+    seed
+        Seed of the samples.
+
+    Returns
+    -------
+    tuple[float, float]
+        Lower and upper limit.
+    """
     given, rng = _counts(counts), np.random.default_rng(seed)
     if not 0 < level < 1:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")

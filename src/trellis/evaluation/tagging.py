@@ -85,16 +85,36 @@ def label_scores(gold: Column, predicted: Column, correct: Bools) -> dict[str, S
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaggingReport(ScoreReport):
-    """How good label sequences are."""
+    """Accuracy of label sequences, and precision, recall and F1 of spans or labels.
+
+    Attributes
+    ----------
+    n_sentences
+        Number of sentences.
+    n_tokens
+        Number of tokens.
+    token_accuracy
+        Fraction of tokens with the correct label.
+    sentence_accuracy
+        Fraction of sentences with all labels correct.
+    micro
+        Score of all spans; without spans of all tokens, where precision, recall and F1 equal the token accuracy.
+    rows
+        Scores by type of span, by feature of labels with parts, or by label.
+    has_spans
+        Whether labels encode spans.
+    part_accuracy
+        Accuracy of the first part of labels and of the others; empty without parts.
+    """
 
     n_sentences: int
     n_tokens: int
     token_accuracy: float
     sentence_accuracy: float
-    micro: Score  # of all spans; without spans of all tokens, where precision, recall and F1 are the token accuracy
-    rows: Mapping[str, Score]  # by type of spans, feature of labels with parts, or label
+    micro: Score
+    rows: Mapping[str, Score]
     has_spans: bool
-    part_accuracy: Mapping[str, float]  # of the first part of labels and of the others; empty without parts
+    part_accuracy: Mapping[str, float]
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_tokens")
     metrics: ClassVar[Mapping[str, str]] = {
         "auto": "f1",
@@ -105,23 +125,29 @@ class TaggingReport(ScoreReport):
 
     @property
     def name(self) -> str:
-        """Name of the headline figure: span F1 where there are spans, else token accuracy."""
+        """Name of the headline figure: span F1 if labels encode spans, else token accuracy."""
         return "F1" if self.has_spans else "accuracy"
 
     @property
     def accuracy(self) -> float:
-        """The share of tokens with the right label."""
+        """Token accuracy."""
         return self.token_accuracy
 
     @property
     def span_f1(self) -> float:
-        """F1 of spans; LearnerError where labels mark none."""
+        """F1 of spans; raises LearnerError if labels encode none."""
         if not self.has_spans:
             raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
         return self.f1
 
     def summary(self) -> Mapping[str, Row]:
-        """Averages and accuracies."""
+        """Compute averages and accuracies.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         n, micro = self.n_tokens, ScoreReport.summary(self) if self.has_spans else {}
         macro = {} if self.part_accuracy else {"macro avg": macro_average(self.rows.values())}
         parts = {f"{name} accuracy": Figure(share, n) for name, share in self.part_accuracy.items()}
@@ -132,19 +158,64 @@ class TaggingReport(ScoreReport):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RerankingReport(TaggingReport):
-    """The report of the reranker's labels, with two more summary rows: the tagger alone, and the oracle."""
+    """Report of a reranker, with summary rows of the tagger alone and of the oracle.
 
-    first: TaggingReport  # the tagger's own choice
-    oracle: TaggingReport  # the cheapest candidate of every list
+    Attributes
+    ----------
+    first
+        Report of the tagger's own choice.
+    oracle
+        Report of the candidates with the lowest cost.
+    n_sentences
+        Number of sentences.
+    n_tokens
+        Number of tokens.
+    token_accuracy
+        Fraction of tokens with the correct label.
+    sentence_accuracy
+        Fraction of sentences with all labels correct.
+    micro
+        Score of all spans, or of all tokens.
+    rows
+        Scores by type of span, by feature of labels with parts, or by label.
+    has_spans
+        Whether labels encode spans.
+    part_accuracy
+        Accuracy of the first part of labels and of the others; empty without parts.
+    """
+
+    first: TaggingReport
+    oracle: TaggingReport
 
     @classmethod
     def of(cls, chosen: TaggingReport, first: TaggingReport, oracle: TaggingReport) -> RerankingReport:
-        """Join the reports of three choices from the same lists."""
+        """Join the reports of three choices from the same lists.
+
+        Parameters
+        ----------
+        chosen
+            Report of the reranker.
+        first
+            Report of the tagger.
+        oracle
+            Report of the candidates with the lowest cost.
+
+        Returns
+        -------
+        RerankingReport
+            The joint report.
+        """
         figures = {field.name: getattr(chosen, field.name) for field in fields(TaggingReport)}
         return cls(**figures, first=first, oracle=oracle)
 
     def summary(self) -> Mapping[str, Row]:
-        """Averages and accuracies of the reranker, then the headline figures of tagger and oracle."""
+        """Compute averages and accuracies of the reranker, and the headline figures of tagger and oracle.
+
+        Returns
+        -------
+        Mapping[str, Row]
+            Rows by name.
+        """
         return {**TaggingReport.summary(self), "tagger": self.first.micro, "oracle": self.oracle.micro}
 
 
@@ -155,9 +226,32 @@ def evaluate(
     spans: bool | None = None,
     label_parts: str | None = None,
 ) -> TaggingReport:
-    """Compare label sequences; ``spans`` None: count spans if gold labels are of a scheme such as IOB2.
+    """Compare label sequences.
 
-    ``label_parts`` is what separates the parts of a label (``|`` in ``NOUN|Number=Sing``); they are counted too.
+    Parameters
+    ----------
+    gold
+        Gold labels of each sentence.
+    predicted
+        Predicted labels of each sentence.
+    spans
+        Whether to score spans (default: if gold labels are of a scheme such as IOB2).
+    label_parts
+        Separator of the parts of labels, such as ``|`` in ``NOUN|Number=Sing``; parts are then scored too.
+
+    Returns
+    -------
+    TaggingReport
+        Accuracy, and precision, recall and F1 of spans or of labels.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> report = trellis.evaluate([["B-NP", "I-NP", "O"]], [["B-NP", "I-NP", "B-VP"]])
+    >>> report.micro
+    Score(gold=1, predicted=2, correct=1)
+    >>> report.token_accuracy
+    0.6666666666666666
     """
     both = from_mapping({"gold": gold, "predicted": predicted}, None)
     parts = PartNames.of_column("gold", both.columns, label_parts)

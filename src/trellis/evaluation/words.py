@@ -15,17 +15,29 @@ from trellis.evaluation.scores import Score, ScoreReport
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WordReport(ScoreReport):
-    """How good a segmentation is. A word is right if it begins and ends where a gold word does."""
+    """Scores of word segmentation; a word is correct if it begins and ends where a gold word does.
 
-    n_sentences: int  # lines
+    Attributes
+    ----------
+    n_sentences
+        Number of lines.
+    micro
+        Score of all words.
+    known
+        Recall of words that occurred in training.
+    unknown
+        Recall of words that did not.
+    """
+
+    n_sentences: int
     micro: Score
-    known: Figure  # recall of the words that training had
-    unknown: Figure  # recall of the words that it had not
+    known: Figure
+    unknown: Figure
     counts: ClassVar[tuple[str, ...]] = ("n_sentences", "n_words")
 
     @property
     def n_words(self) -> int:
-        """The number of gold words."""
+        """Number of gold words."""
         return self.micro.gold
 
     @property

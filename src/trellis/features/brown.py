@@ -17,17 +17,33 @@ from trellis.corpus.files import write_bytes
 
 @dataclass(frozen=True, slots=True)
 class WordClusters:
-    """Words by class. A class is a path of 0 and 1 in the tree of merges: what begins alike is alike."""
+    """Words with their clusters. A cluster is a path of 0 and 1 in the tree of merges; similar words share prefixes.
 
-    words: list[str]  # the most frequent first
+    Attributes
+    ----------
+    words
+        The words, most frequent first.
+    counts
+        Number of occurrences of each word.
+    paths
+        Path of each word.
+    """
+
+    words: list[str]
     counts: list[int]
-    paths: list[str]  # of each word
+    paths: list[str]
 
     def __len__(self) -> int:
         return len(self.words)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that templates read: path, word and count, between tabs."""
+        """Write a file for templates ``cluster(word[0], FILE, bits)``: path, word and count, separated by tabs.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        """
         if (word := next((word for word in self.words if "\t" in word or "\n" in word), None)) is not None:
             why = f"the word {word!r} has a tab or a line break, which a file of clusters cannot hold; omit it"
             raise CorpusError("", None, why)
@@ -45,10 +61,36 @@ def brown_clusters(
     told: Callable[[int, int], None] | None = None,
     n_threads: int | None = None,
 ) -> WordClusters:
-    """Cluster the words of a corpus by the words beside them (Brown et al. 1992), exactly by the greedy algorithm.
+    """Cluster the words of a corpus by their neighbours (Brown et al. 1992), with the exact greedy algorithm.
 
-    The window has ``n_classes`` classes; words seen fewer than ``min_count`` times are left out, and so are the pairs
-    that they stand in. ``told`` is called with the number of words done and of all words.
+    Parameters
+    ----------
+    corpus
+        Sentences; no labels are needed.
+    n_classes
+        Number of classes in the window of the algorithm.
+    column
+        Column to cluster (default: the first one with strings).
+    min_count
+        Words with fewer occurrences are ignored.
+    told
+        Function that gets the number of words done and the number of all words.
+    n_threads
+        Number of threads (default: all cores).
+
+    Returns
+    -------
+    WordClusters
+        The clusters.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> sentences = [["the", "dog", "ran"], ["the", "cat", "ran"], ["a", "dog", "slept"], ["a", "cat", "slept"]]
+    >>> corpus = trellis.read(sentences)
+    >>> clusters = trellis.brown_clusters(corpus, n_classes=2)
+    >>> len(clusters), clusters.words[0]
+    (6, 'the')
     """
     instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
     if told is not None and not callable(told):

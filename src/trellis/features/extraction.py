@@ -100,10 +100,18 @@ def column_vocabulary(
 
 
 class Coded(NamedTuple):
-    """A column as codes, with the view ids of its values."""
+    """A column as codes, with the view ids of its values.
 
-    codes: Ints  # [n_tokens]
-    view_ids: Ints  # [n_values, n_views]
+    Attributes
+    ----------
+    codes
+        [n_tokens] code of each token.
+    view_ids
+        [n_values, n_views] ids of the views of each value.
+    """
+
+    codes: Ints
+    view_ids: Ints
 
 
 class AttributeLists:

@@ -119,28 +119,39 @@ OWN: dict[str, Function] = {}
 
 
 def register_function(name: str, function: Function | None = None, *, replace: bool = False) -> Any:
-    """Add a function that templates may apply, such as ``soundex(word[0])``; also a decorator.
+    """Register a function that templates may apply, such as ``soundex(word[0])``; also a decorator.
 
-    A model keeps the name of the function, not its code: register it again before such a model is loaded.
+    A model stores the name of the function, not its code: register it again before loading such a model.
 
     Parameters
     ----------
     name
-        Its name in templates: a letter, then letters, digits and underscores; not that of a built-in function.
+        Name in templates: a letter, then letters, digits and underscores; not that of a built-in function.
     function
-        It takes a string and returns a string, or None where the feature does not fire. It is called once per distinct
-        string, and must always give the same answer. Without it, a decorator is returned.
+        Function from a string to a string, or to None for no feature. It is called once per distinct string, and must
+        be deterministic. Without it, a decorator is returned.
     replace
-        Whether another function that was registered under this name may be replaced.
+        Whether another function with this name may be replaced.
 
     Returns
     -------
-    The function, or the decorator.
+    Any
+        The function, or the decorator.
 
     Raises
     ------
     ArgumentError
         If the name is invalid or taken.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> @trellis.register_function("first_letter", replace=True)
+    ... def first_letter(word):
+    ...     return word[:1]
+    >>> tagger = trellis.train([["the", "dog"]], [["D", "N"]], features=["first_letter(word[0])"])
+    >>> tagger.predict(["that", "door"])
+    ['D', 'N']
     """
     if function is None:
         return lambda function: register_function(name, function, replace=replace)

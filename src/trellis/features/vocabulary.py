@@ -352,11 +352,21 @@ def pack_keys(
 
 
 class KeyTables(NamedTuple):
-    """Open-addressing tables, one after the other."""
+    """Open-addressing hash tables, concatenated.
+
+    Attributes
+    ----------
+    keys
+        Keys.
+    ids
+        Id of each key.
+    starts
+        [n_tables + 1] first slot of each table.
+    """
 
     keys: npt.NDArray[np.uint64]
     ids: Ints
-    starts: Longs  # [n_tables + 1]
+    starts: Longs
 
 
 NO_TABLES = KeyTables(np.empty(0, np.uint64), np.empty(0, np.int32), np.zeros(1, np.int64))

@@ -1,8 +1,8 @@
-"""Learners in the dual, with kernels over what is observed: hidden Markov support vector machines, and the perceptron.
+"""Dual learners, with kernels over observations: hidden Markov support vector machines, and the kernel perceptron.
 
-Altun, section 4 (the largest margin between gold and other sequences: a convex problem with a certificate, a model made
-of few sequences) and algorithm 1 (as slow, without the margin, and with less to tune). With a kernel, time and memory
-grow with the square of the number of tokens.
+Altun, section 4 (maximum margin between gold and other sequences: a convex problem with a duality gap, a model of few
+support sequences) and algorithm 1 (no margin, less to tune). With a kernel, time and memory grow with the square of the
+number of tokens.
 """
 
 from __future__ import annotations
@@ -27,18 +27,48 @@ AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HMSVM(Learner):
-    """min ½ |w|² + C sum_i xi_i  with  score(gold) - score(y) >= cost(y) - xi_i  for every y but the gold one.
+    """Hidden Markov SVM: minimise ½ |w|² + C sum_i xi_i with score(gold) - score(y) >= cost(y) - xi_i for all y.
 
-    ``cost`` is 1 ("zero-one") or the number of wrong labels ("hamming"; or what label costs say). ``kernel`` compares
-    what is observed at two tokens: "linear", "poly" ((gamma <a, b> + coef0)^degree), "rbf" (exp(-gamma |a - b|²)) or a
-    function of two Observations. ``gamma`` is 1 if left out, of "rbf" one over the mean of |x|².
+    Choose it for the best accuracy (``solver="frank-wolfe"`` for large data), or for kernels. It needs fully labelled
+    sentences with the dual solver. Its scores are not probabilities.
 
-    ``solver`` "dual" is algorithm 3 of Altun: a working set of sequences for each sentence, one quadratic programme per
-    visit, passes until no sentence is away from its optimum by more than ``tolerance``, or ``epochs`` passes; then the
-    primal is at most C · n · tolerance above its least value. ``memory`` (MB) bounds what kernel values are kept.
-    "frank-wolfe" solves the same problem with the linear kernel until the duality gap is ``tolerance`` of the primal;
-    with ``average`` its weights are the mean over all steps, better where passes are few. docs/frank-wolfe.md.
-    ``seed`` shuffles: sentences are taken in another order each pass.
+    Parameters
+    ----------
+    C
+        Weight of the slack variables; larger values fit the training data more closely.
+    kernel
+        Kernel between the observations of two tokens: ``"linear"``; ``"poly"``, (gamma <a, b> + coef0)^degree;
+        ``"rbf"``, exp(-gamma |a - b|²); or a function of two `Observations`.
+    degree
+        Degree of the polynomial kernel.
+    gamma
+        Factor of the kernel (default: 1; for ``"rbf"`` one over the mean of |x|²).
+    coef0
+        Constant of the polynomial kernel.
+    cost
+        Cost of a wrong sequence: ``"zero-one"``, 1; ``"hamming"``, the number of wrong labels, or the sum of label
+        costs.
+    solver
+        ``"dual"``: working sets of sequences, one quadratic programme per visit (Altun, algorithm 3);
+        ``"frank-wolfe"``: block-coordinate Frank-Wolfe, with the linear kernel.
+    tolerance
+        For ``"dual"``: largest violation of a sentence; for ``"frank-wolfe"``: duality gap relative to the primal
+        objective.
+    epochs
+        Maximum number of passes.
+    average
+        For ``"frank-wolfe"``: use the mean of the weights over all steps, better after few passes.
+    memory
+        Memory in MB for cached kernel values.
+    seed
+        Seed of the order of sentences.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.HMSVM()).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     C: float = 1.0
@@ -74,7 +104,7 @@ class HMSVM(Learner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Working sets are kept by labels alone, in triples at most; kernels compare tokens; gaps need exact search."""
+        """Abilities, by solver: the dual solver is limited to orders 0 to 2 and exact search."""
         return ALL_ABILITIES - {"beam", "trees"} if self.solver == "frank-wolfe" else frozenset()
 
     def begin(self, problem: Problem) -> Work:
@@ -154,10 +184,38 @@ class FrankWolfeRun(NativeRun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelPerceptron(OnlineLearner):
-    """Decode each sentence; where the best path is wrong, it counts one more among the sequences to be kept away from.
+    """Perceptron with a kernel: wrong best paths join a set of sequences that new predictions are compared with.
 
-    ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``memory`` are those of HMSVM; ``average``, ``shuffle`` and
-    ``seed`` those of Perceptron, which this is with kernel="linear".
+    Altun, algorithm 1; with ``kernel="linear"`` it is the `Perceptron`. Choose it to try kernels on small data: time
+    and memory grow with the square of the number of tokens.
+
+    Parameters
+    ----------
+    kernel
+        Kernel between the observations of two tokens, as for `HMSVM`.
+    degree
+        Degree of the polynomial kernel.
+    gamma
+        Factor of the kernel (default: 1; for ``"rbf"`` one over the mean of |x|²).
+    coef0
+        Constant of the polynomial kernel.
+    memory
+        Memory in MB for cached kernel values.
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.KernelPerceptron(epochs=3)).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     kernel: str | KernelFunction = "poly"

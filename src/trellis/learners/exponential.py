@@ -1,7 +1,7 @@
 """The exponential loss of whole sequences (Altun, section 3): all weights at once, or one feature a round by AdaBoost.
 
-Both give probabilities and work hardest on the sentences they do worst, so that one mislabelled sentence can outweigh
-all others: prefer the CRF on noisy data. Boosting gives sparse models in which the order of features says what matters.
+Both have probabilities. Sentences of low probability weigh most, so that one mislabelled sentence can outweigh all
+others: prefer the CRF on noisy data. Boosting makes sparse models; the order of features shows their importance.
 """
 
 from __future__ import annotations
@@ -28,10 +28,33 @@ NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExponentialLoss(BatchLearner):
-    """Minimise sum_i (1 / p(gold_i | x_i) - 1) + c2 · |w|² by L-BFGS.
+    """Exponential loss: minimise sum_i (1 / p(gold_i | x_i) - 1) + c2 · |w|² by L-BFGS.
 
-    What is minimised, and reported as the objective, is log(sum_i 1 / p_i + c2 · |w|²): the same minimum, and no
-    overflow where some p_i is e^-1000. The other parameters are those of the CRF.
+    The reported objective is log(sum_i 1 / p_i + c2 · |w|²), which has the same minimum and does not overflow. Choose
+    it if every training sentence must be predicted correctly: the least probable ones count most. With noisy labels
+    choose the CRF.
+
+    Parameters
+    ----------
+    c2
+        Weight of the L2 penalty.
+    epochs
+        Maximum number of iterations.
+    tolerance
+        Training ends when the objective falls by less than this fraction over ten epochs.
+    precision
+        Precision of potentials, ``"single"`` or ``"double"``.
+    transitions
+        Label pairs that have weights: ``"seen"`` in training, or ``"all"``.
+    start
+        Whether the first label of a sentence has weights of its own.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.ExponentialLoss()).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     c2: float = 1.0
@@ -51,7 +74,7 @@ class ExponentialLoss(BatchLearner):
 
     @property
     def on_workers(self) -> bool:
-        """All it asks for are sums."""
+        """Whether workers can train it."""
         return True
 
     def begin(self, problem: Problem) -> Descent:
@@ -63,15 +86,37 @@ class ExponentialLoss(BatchLearner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceBoost(BatchLearner):
-    """Lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature per round, for at most ``epochs`` rounds.
+    """Sequence AdaBoost: lower sum_i (1 / p(gold_i | x_i) - 1) by one step along one feature per round.
 
-    ``bound`` is how a feature and its step are chosen: by the "loose" bound on what the step does, in closed form; by
-    the "tight" one, sentence by sentence, with a line search; or "exact", the feature by the tight bound and then the
-    step that is truly best. No step is longer than ``max_step``: a feature that is never wrong has no best step.
+    Choose it for a very small model: it has at most one feature per round. Training is slow.
 
-    The number of rounds is chosen by the dev corpus, looked at every ``score_every`` rounds, or with ``folds`` above 1
-    by cross-validation over so many parts of the training corpus, dealt by ``seed``. ``transitions`` and
-    ``start`` are those of the CRF.
+    Parameters
+    ----------
+    bound
+        How a feature and its step are chosen: ``"loose"``, by a bound in closed form; ``"tight"``, by a bound per
+        sentence with a line search; ``"exact"``, the feature by the tight bound, the step by its true optimum.
+    epochs
+        Maximum number of rounds.
+    max_step
+        Maximum length of a step.
+    folds
+        Number of folds of cross-validation that choose the number of rounds (0: none; ``dev`` chooses it, if there is
+        one).
+    score_every
+        Number of rounds between scores on ``dev``.
+    seed
+        Seed of the folds.
+    transitions
+        Label pairs that have weights: ``"seen"`` in training, or ``"all"``.
+    start
+        Whether the first label of a sentence has weights of its own.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.SequenceBoost(epochs=20)).predict(["the", "dog"])
+    ['D', 'N']
     """
 
     bound: Literal["loose", "tight", "exact"] = "exact"
@@ -98,7 +143,13 @@ class SequenceBoost(BatchLearner):
             raise LearnerError("folds must be at least 2, or 0 for no cross-validation")
 
     def epoch_parameters(self) -> dict[str, Any]:
-        """Those of any learner; with folds also the number of rounds, which all folds are trained for."""
+        """List the parameters that change what an epoch learns; with folds, ``epochs`` is one of them.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return self.parameters() if self.folds else BatchLearner.epoch_parameters(self)
 
     def begin(self, problem: Problem) -> _Rounds:

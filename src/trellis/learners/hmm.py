@@ -1,7 +1,7 @@
 """Hidden Markov models by counts (Collins 2002, section 2.1; Grover and Ngo Ho, section 2.1): one pass, no search.
 
-Advantages: trained in the time it takes to read the corpus; sound with little data. Disadvantage: what it looks at is
-taken to be independent given the label; the perceptron and the CRF need not.
+Advantages: one pass over the corpus; good with little data. Disadvantage: features are assumed to be independent given
+the label; the perceptron and the CRF do not assume this.
 """
 
 from __future__ import annotations
@@ -26,14 +26,30 @@ from trellis.learning.run import Event, Work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HMM(Learner):
-    """log P(labels, words) = sum_t log P(z | x, y) + sum_t log P(word | z), and log P(end | last label).
+    """Hidden Markov model: sum_t log P(label | preceding labels) + log P(word | label), + log P(end | last label).
 
-    x, y are the labels before, as many as ``order`` says. ``smoothing`` of label n-grams: "interpolated" mixes n-grams
-    of all lengths up to order + 1 by deleted interpolation (Brants 2000), "added" adds ``k`` to every count. What a
-    template says of a token is drawn from P(value | z), ``k`` added to every count; a product over templates where
-    there are several (Altun, section 5.3). Values never seen share the probability of those seen once. Templates
-    ``rare_suffix(word[0], n)`` stand for words never seen: by the labels of rare words with the same ending, smoothed
-    by ``strength`` from shorter ones. ``end`` has sentences end with a probability.
+    The value of each template is generated from P(value | label); of several templates the product (Altun, section
+    5.3). Unseen values share the probability of those seen once. Templates ``rare_suffix(word[0], n)`` estimate unseen
+    words from rare words with the same ending. Choose it for a model in one pass, or from little data.
+
+    Parameters
+    ----------
+    smoothing
+        Of label n-grams: ``"interpolated"``, deleted interpolation of all lengths up to order + 1 (Brants 2000);
+        ``"added"``, ``k`` added to every count.
+    k
+        Number added to every count.
+    strength
+        Weight of shorter endings in the smoothing of ``rare_suffix``.
+    end
+        Whether the end of a sentence has a probability.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.HMM(), features=["word[0]"]).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     smoothing: Literal["interpolated", "added"] = "interpolated"

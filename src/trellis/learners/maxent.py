@@ -1,7 +1,7 @@
 """Maximum entropy taggers (Ratnaparkhi 1996; Collins 2002, section 2.3), also called MEMM: one decision per token.
 
-Advantages: probabilities; quick to train, as no sum over paths is needed. Disadvantage: a label with few successors
-ignores what is observed after it (label bias); the CRF is better and no slower to tag with.
+Advantages: probabilities; training needs no sum over paths. Disadvantage: a label with few successors ignores later
+observations (label bias); the CRF does not, and tags as fast.
 """
 
 from __future__ import annotations
@@ -25,11 +25,34 @@ from trellis.learning.sums import Sums, sums_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaxEnt(BatchLearner):
-    """Minimise -sum_t log p(gold_t | the gold labels before it, observations) + c2 · |w|².
+    """Maximum entropy Markov model: minimise -sum_t log p(gold_t | preceding gold labels, observations) + c2 · |w|².
 
-    p is proportional to exp of the sum of weights of label and observations, label and previous label, and at higher
-    orders of the label with more labels before it. ``solver="gis"`` is Generalized Iterative Scaling, ``epochs`` of it;
-    ``solver="lbfgs"`` stops by ``tolerance``. The other parameters are those of the CRF.
+    p is a softmax over labels of the sum of the weights of the label with the observations and with the preceding
+    labels. Choose it with many labels, because training needs no sum over paths, or to reproduce published results.
+
+    Parameters
+    ----------
+    c2
+        Weight of the L2 penalty.
+    solver
+        ``"lbfgs"``, or ``"gis"`` for generalized iterative scaling.
+    epochs
+        Maximum number of iterations.
+    tolerance
+        L-BFGS ends when the objective falls by less than this fraction over ten epochs.
+    precision
+        Precision of potentials, ``"single"`` or ``"double"``.
+    transitions
+        Label pairs that have weights: ``"seen"`` in training, or ``"all"``.
+    start
+        Whether the first label of a sentence has weights of its own.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.MaxEnt()).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     c2: float = 1.0
@@ -50,7 +73,7 @@ class MaxEnt(BatchLearner):
 
     @property
     def on_workers(self) -> bool:
-        """L-BFGS asks for sums alone."""
+        """Whether workers can train it: with L-BFGS."""
         return self.solver == "lbfgs"
 
     @property

@@ -19,15 +19,30 @@ Mix = Literal["uniform", "touched"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MiniBatchLearner(OnlineLearner):
-    """Online learners that decode ``batch`` sentences by the same weights, on all threads, then step in order.
+    """Base class of online learners that can decode several sentences with the same weights.
 
-    ``update`` says on what they update where a beam search from left to right went wrong: "standard", on the whole
-    output; "early", on what it was when the right one first fell out of the beam; "max-violation" (the default), where
-    it exceeded the right one most.
-
-    ``shards``: the number of parts that the examples are cut into. Each takes an epoch by itself from the same weights,
-    then their changes are mixed (McDonald, Hall and Mann 2010): the mean over all shards ("uniform") or over those that
-    changed the weight ("touched", the default). The result depends on the number of shards, not on threads or workers.
+    Parameters
+    ----------
+    batch
+        Number of sentences decoded with the same weights, in parallel; the steps follow in order. 1 is the algorithm of
+        the papers.
+    update
+        With a beam search from left to right, the prefix to update on after a search error: ``"standard"``, the whole
+        output; ``"early"``, where the gold output leaves the beam; ``"max-violation"`` (default), where it is most
+        behind.
+    shards
+        Number of parts of the corpus that are trained independently for an epoch and then mixed (McDonald, Hall and
+        Mann 2010).
+    mix
+        How shards are mixed: ``"touched"``, mean over the shards that changed a weight; ``"uniform"``, over all shards.
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
     """
 
     batch: int = 1
@@ -48,7 +63,7 @@ class MiniBatchLearner(OnlineLearner):
 
     @property
     def on_workers(self) -> bool:
-        """On shards."""
+        """Whether workers can train it: on shards."""
         return self.shards > 1
 
     def begin(self, problem: Problem) -> OnlineRun:
@@ -64,12 +79,44 @@ class MiniBatchLearner(OnlineLearner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perceptron(MiniBatchLearner):
-    """Decode each sentence; where the best path is wrong, add the gold path's features and subtract its own.
+    """Structured perceptron: if the best path is wrong, add the gold path's features and subtract its own.
 
-    Collins 2002 (figure 1). ``average`` (section 2.5) gives the mean of the weights over all moments of training
-    instead of the last ones: almost always better. ``vote`` (section 3.2) keeps the weights of all moments and tags
-    with the path that most of them find the best, the one first voted for among equals; the other weights are for
-    scores and k best. Nothing is to be tuned but the number of epochs; scores are not probabilities.
+    Collins 2002, figure 1. Choose it for a good model in seconds; only the number of epochs needs tuning. Its scores
+    are not probabilities, and it does not accept label costs.
+
+    Parameters
+    ----------
+    vote
+        Keep the weights of all steps and predict the path that most of them prefer (Collins 2002, section 3.2); slow.
+        Scores and k-best lists use the averaged weights.
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+    batch
+        Number of sentences decoded with the same weights, in parallel; the steps follow in order. 1 is the algorithm of
+        the papers.
+    update
+        With a beam search from left to right, the prefix to update on after a search error: ``"standard"``, the whole
+        output; ``"early"``, where the gold output leaves the beam; ``"max-violation"`` (default), where it is most
+        behind.
+    shards
+        Number of parts of the corpus that are trained independently for an epoch and then mixed (McDonald, Hall and
+        Mann 2010).
+    mix
+        How shards are mixed: ``"touched"``, mean over the shards that changed a weight; ``"uniform"``, over all shards.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> tagger = trellis.train(X, y, learner=trellis.Perceptron(epochs=5))
+    >>> tagger.predict(["a", "dog"])
+    ['D', 'N']
     """
 
     vote: bool = False
@@ -79,18 +126,55 @@ class Perceptron(MiniBatchLearner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Votes are kept by labels alone."""
+        """Abilities; fewer with votes, which support labels only."""
         return ALL_ABILITIES - {"parts", "histories", "beam", "segments", "trees"} if self.vote else ALL_ABILITIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MIRA(MiniBatchLearner):
-    """The smallest change after which the gold path beats the k best others by what they cost.
+    """MIRA: the smallest change of the weights after which the gold path beats the k best paths by their cost.
 
-    Crammer and Singer 2003; by the k best paths, McDonald 2005. w' = argmin ½ |w' - w|² + C · xi  with
-    score(gold) - score(y) >= cost(y) - xi  for each of the ``k`` paths y that are the best by score + cost. The cost is
-    the number of wrong labels, or what the costs of labels say. With k = 1 the step is min(C, loss / |d|²) · d,
-    d = Phi(gold) - Phi(y); else a small quadratic programme, solved to a relative 1e-9.
+    Crammer and Singer 2003; with k best paths McDonald 2005. The cost is the number of wrong labels, or the sum of
+    label costs. A step solves w' = argmin ½ |w' - w|² + C · xi with score(gold) - score(y) >= cost(y) - xi for the
+    ``k`` best paths y by score + cost; for k = 1 it is min(C, loss / |d|²) · d, d = Phi(gold) - Phi(y).
+
+    The default learner: choose it for a good model in seconds without tuning, or for costs of mistakes; ``k`` above 1
+    is slower and slightly more accurate. Its scores are not probabilities.
+
+    Parameters
+    ----------
+    k
+        Number of best paths that the gold path must beat.
+    C
+        Maximum size of a step; larger values fit the training data more closely.
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+    batch
+        Number of sentences decoded with the same weights, in parallel; the steps follow in order. 1 is the algorithm of
+        the papers.
+    update
+        With a beam search from left to right, the prefix to update on after a search error: ``"standard"``, the whole
+        output; ``"early"``, where the gold output leaves the beam; ``"max-violation"`` (default), where it is most
+        behind.
+    shards
+        Number of parts of the corpus that are trained independently for an epoch and then mixed (McDonald, Hall and
+        Mann 2010).
+    mix
+        How shards are mixed: ``"touched"``, mean over the shards that changed a weight; ``"uniform"``, over all shards.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> tagger = trellis.train(X, y, learner=trellis.MIRA(k=5))
+    >>> tagger.predict(["a", "dog"])
+    ['D', 'N']
     """
 
     k: int = 1
@@ -108,12 +192,46 @@ class MIRA(MiniBatchLearner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassiveAggressive(MiniBatchLearner):
-    """Where the best path is wrong, the smallest change by which the gold path beats it by the root of its cost.
+    """Passive-aggressive: the smallest change by which the gold path beats the best path by the root of its cost.
 
-    Crammer, Dekel, Keshet, Shalev-Shwartz and Singer 2006, prediction-based: y is the best path by score alone,
-    loss = sqrt(cost(y)) - (score(gold) - score(y)), and the step is a · d, d = Phi(gold) - Phi(y), with
-    a = loss / |d|² (``variant`` "PA"), min(C, loss / |d|²) ("PA-I") or loss / (|d|² + 1 / 2C) ("PA-II"). The
-    max-loss update is MIRA(k=1).
+    Crammer, Dekel, Keshet, Shalev-Shwartz and Singer 2006, prediction-based: y is the best path by score alone, loss =
+    sqrt(cost(y)) - (score(gold) - score(y)), d = Phi(gold) - Phi(y). Choose it for the perceptron's speed with steps as
+    long as the error is large; the max-loss update is ``MIRA(k=1)``.
+
+    Parameters
+    ----------
+    variant
+        Length of the step along d: ``"PA"``, loss / |d|²; ``"PA-I"``, min(C, loss / |d|²); ``"PA-II"``, loss / (|d|² +
+        1 / 2C).
+    C
+        Aggressiveness of PA-I and PA-II; larger values fit the training data more closely.
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+    batch
+        Number of sentences decoded with the same weights, in parallel; the steps follow in order. 1 is the algorithm of
+        the papers.
+    update
+        With a beam search from left to right, the prefix to update on after a search error: ``"standard"``, the whole
+        output; ``"early"``, where the gold output leaves the beam; ``"max-violation"`` (default), where it is most
+        behind.
+    shards
+        Number of parts of the corpus that are trained independently for an epoch and then mixed (McDonald, Hall and
+        Mann 2010).
+    mix
+        How shards are mixed: ``"touched"``, mean over the shards that changed a weight; ``"uniform"``, over all shards.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.PassiveAggressive(epochs=5)).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     variant: Literal["PA", "PA-I", "PA-II"] = "PA-I"
@@ -130,12 +248,43 @@ class PassiveAggressive(MiniBatchLearner):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AROW(MiniBatchLearner):
-    """Every weight has a variance V, 1 at first; steps go along V and make it smaller.
+    """AROW: each weight has a variance, which scales its steps and decreases with every step.
 
-    Crammer, Kulesza and Dredze 2009, with a diagonal covariance. With y the best path by score + cost,
-    d = Phi(gold) - Phi(y) and loss = cost(y) - (score(gold) - score(y)) > 0: w += loss / (d · V d + r) · V d, then
-    1 / V += d² / r. Few epochs are enough. Not averaged, unless ``average`` says so: variances already keep weights
-    from swinging.
+    Crammer, Kulesza and Dredze 2009, with a diagonal covariance V that starts at 1. With y the best path by score +
+    cost, d = Phi(gold) - Phi(y) and loss = cost(y) - (score(gold) - score(y)) > 0: w += loss / (d · V d + r) · V d,
+    then 1 / V += d² / r. Choose it for many rare features, if you can try a few values of ``r``.
+
+    Parameters
+    ----------
+    r
+        Regularisation; larger values make smaller steps.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    epochs
+        Number of passes over the corpus.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+    batch
+        Number of sentences decoded with the same weights, in parallel; the steps follow in order. 1 is the algorithm of
+        the papers.
+    update
+        With a beam search from left to right, the prefix to update on after a search error: ``"standard"``, the whole
+        output; ``"early"``, where the gold output leaves the beam; ``"max-violation"`` (default), where it is most
+        behind.
+    shards
+        Number of parts of the corpus that are trained independently for an epoch and then mixed (McDonald, Hall and
+        Mann 2010).
+    mix
+        How shards are mixed: ``"touched"``, mean over the shards that changed a weight; ``"uniform"``, over all shards.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> trellis.train(X, y, learner=trellis.AROW(epochs=3)).predict(["a", "dog"])
+    ['D', 'N']
     """
 
     r: float = 10.0

@@ -46,44 +46,104 @@ def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ChainProblem(Problem):
-    """Sentences with their labels; ``initial`` are `ChainWeights` in the numbering of this corpus."""
+    """A training problem of sentences with labels; ``initial`` are `ChainWeights` in the numbering of this corpus.
 
-    gold: Ints  # [n_tokens], -1 where a label is not fully known (then `partial` says what it may be)
+    Attributes
+    ----------
+    gold
+        [n_tokens] gold labels, -1 if not fully known (see ``partial``).
+    n_sentences
+        Number of sentences.
+    corpus
+        Encoded sentences.
+    starts
+        [n_sentences + 1] first token of each sentence.
+    n_labels
+        Number of labels.
+    order
+        Markov order: number of preceding labels.
+    first_token
+        With the rest of the corpus in other processes: number of tokens before these.
+    block
+        Number of tokens of a block of sums.
+    n_tokens
+        Number of tokens in all processes.
+    seen_triples
+        Label triples in all processes.
+    seen
+        Labels and parts that each attribute has weights for (None: all).
+    seen_edges
+        Label pairs and n-grams that each edge attribute has weights for.
+    ngrams
+        N-grams that ``seen_edges`` has columns for.
+    tag
+        Labels some sentences with given weights.
+    partial
+        Labels that are consistent with partial labels, for each token.
+    label_costs
+        [n_labels, n_labels] cost of predicting another label.
+    edge_base
+        [n_labels + 1, stride] 0, or minus infinity for forbidden pairs.
+    end_base
+        [stride] the same for last labels.
+    sources
+        Templates of attributes, for learners with ``reads_sources``.
+    beam
+        Beam width, for learners with the ability ``"beam"``; 0: exact search.
+    label_parts
+        Parts of labels, for learners with the ability ``"parts"``.
+    names
+        Names of features, for learners with ``reads_names``.
+    n_threads
+        Number of threads.
+    sentence_weights
+        [n_sentences] weight of each sentence.
+    score_dev
+        Function from weights to a score on held-out data.
+    patience
+        Number of epochs without a better score after which training stops.
+    checkpoint
+        File that training resumes from.
+    initial
+        Weights of a warm start.
+    unit
+        What examples consist of.
+    parts
+        With sentences in other processes: function that returns the parts of all of them.
+    """
+
+    gold: Ints
     n_sentences: int = field(init=False)
     corpus: _core.Encoded
-    starts: Longs  # [n_sentences + 1]
+    starts: Longs
     n_labels: int
-    order: int  # 0: label pairs have no weights; 1; 2
-    # Where other processes have the rest of the corpus: tokens before these, all tokens, label triples of all.
+    order: int
     first_token: int = 0
-    block: int | None = None  # tokens of a block of sums
+    block: int | None = None
     n_tokens: int | None = None
     seen_triples: tuple[Longs, Longs, Longs] | None = None
-    # Where given, an attribute has weights only for the labels (and parts of labels) of its row.
     seen: Rows | None = None
-    # The same for edge attributes, with places in the matrix of label pairs and after them n-grams.
     seen_edges: Rows | None = None
-    ngrams: Ngrams | None = None  # those that ``seen_edges`` has columns for
-    # The labels of some sentences, given by their numbers, by the tagger that weights make.
+    ngrams: Ngrams | None = None
     tag: Callable[[ChainWeights, Longs], Ints] | None = None
-    partial: LabelSets | None = None  # labels that are consistent with what is known, for every token
-    label_costs: Floats | None = None  # [n_labels, n_labels] of gold label and another, 0 on the diagonal
-    edge_base: Floats | None = None  # [n_labels + 1, stride] 0, or minus infinity where forbidden
-    end_base: Floats | None = None  # [stride] the same for last labels
-    sources: Sources | None = None  # where attributes come from, for learners that say ``reads_sources``
-    beam: int = 0  # states per token that best paths are looked for in, for learners with the ability "beam"; 0: all
-    label_parts: LabelParts | None = None  # for learners with the ability "parts"
-    names: FeatureNames | None = None  # what numbers stand for, for learners that say ``reads_names``
+    partial: LabelSets | None = None
+    label_costs: Floats | None = None
+    edge_base: Floats | None = None
+    end_base: Floats | None = None
+    sources: Sources | None = None
+    beam: int = 0
+    label_parts: LabelParts | None = None
+    names: FeatureNames | None = None
 
     @property
     def is_sparse(self) -> bool:
-        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        """Whether only label n-grams of three labels and more that occur in training have weights."""
         pruned = self.corpus.sets is not None and self.corpus.sets.lattice is not None
         return is_sparse(self.n_labels, self.order, needed=self.corpus.has_runs or pruned)
 
     @property
     def has_few_labels(self) -> bool:
-        """Whether tokens may have so few of many labels that sums are faster by their lists than over all pairs."""
+        """Whether pruning makes sums over lists of allowed labels faster than over all pairs."""
         if self.corpus.sets is None or self.n_labels <= MANY_LABELS:
             return False
         set_of, starts, *_ = self.corpus.sets
@@ -95,17 +155,28 @@ class ChainProblem(Problem):
 
     @property
     def head(self) -> tuple[int, float]:
-        """The first sentences, of `HEAD` tokens, and their share of all tokens."""
+        """The first sentences, up to `HEAD` tokens, and their fraction of all tokens."""
         n, n_tokens = int(np.searchsorted(self.starts[:-1], HEAD)), self.n_tokens or int(self.starts[-1])
         return n, float(self.starts[n]) / max(1, n_tokens)
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What processes with parts of its sentences need to know of all of them."""
+        """Facts about all sentences that processes with parts of them need."""
         return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
-        """By the tokens of the whole corpus: a shard has the sentences with tokens that begin in its part."""
+        """List the shards that begin in this part of the corpus; they have about equal numbers of tokens.
+
+        Parameters
+        ----------
+        n
+            Number of shards.
+
+        Returns
+        -------
+        list[tuple[int, Longs]]
+            Number and sentences of each; sentences without tokens are in none.
+        """
         if self.is_sparse:
             raise LearnerError("shards take label pairs, or label triples of few labels; choose a smaller order")
         size = max(1, -(-(self.n_tokens or int(self.starts[-1])) // n))
@@ -115,27 +186,43 @@ class ChainProblem(Problem):
 
     @property
     def n_columns(self) -> int:
-        """How many columns rows of weights have: labels, and their parts."""
+        """Number of columns of weights: labels and parts."""
         return self.n_labels if self.label_parts is None else self.label_parts.n_columns
 
     @property
     def end(self) -> Floats | None:
-        """[stride] what last labels give and no learner changes: minus infinity, or what a warm start brings."""
+        """[stride] constant scores of last labels: minus infinity if forbidden, or those of a warm start."""
         given: Floats | None = None if self.initial is None else self.initial.end
         if self.end_base is None or given is None:
             return self.end_base if given is None else given
         return self.end_base + given
 
     def token_weights(self) -> Doubles:
-        """How much each token counts: as its sentence does."""
+        """Get the weight of each token: that of its sentence.
+
+        Returns
+        -------
+        Doubles
+            [n_tokens].
+        """
         lengths = np.diff(self.starts)
         weights = np.ones(self.n_sentences) if self.sentence_weights is None else self.sentence_weights
         return np.repeat(weights, lengths)
 
     def label_triples(self, first: int = 0, last: int | None = None) -> tuple[Longs, Longs, Longs]:
-        """The gold label of every token with the two before it, NULL before the sentence; -1 where not fully known.
+        """List the gold label of each token with the two preceding ones (-1: not fully known).
 
-        Of the tokens of all sentences, or of the sentences first..last.
+        Parameters
+        ----------
+        first
+            First sentence.
+        last
+            Sentence after the last one (default: all sentences).
+
+        Returns
+        -------
+        tuple[Longs, Longs, Longs]
+            Three arrays [n_tokens].
         """
         starts = self.starts[first : (last or self.n_sentences) + 1]
         z = self.gold[starts[0] : starts[-1]].astype(np.int64)
@@ -145,15 +232,27 @@ class ChainProblem(Problem):
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether attributes see labels further back, which only a beam can search."""
+        """Whether attributes depend on labels further back, which needs beam search."""
         return self.corpus.has_far
 
     def examples(self) -> _core.ChainExamples:
-        """Sentences with their labels for native code, checked."""
+        """Convert sentences and labels to checked native examples.
+
+        Returns
+        -------
+        _core.ChainExamples
+            Native examples.
+        """
         return _core.ChainExamples(self.corpus, self.gold, self.partial, self.label_costs)
 
     def shape(self) -> dict[str, Any]:
-        """Sizes and order of its chains, for native weights."""
+        """Get sizes and order of the chains, for native weights.
+
+        Returns
+        -------
+        dict[str, Any]
+            Arguments by name.
+        """
         return {
             "n_attributes": self.corpus.n_attributes,
             "n_edge_attributes": self.corpus.n_edge_attributes,
@@ -164,7 +263,18 @@ class ChainProblem(Problem):
         }
 
     def online(self, options: OnlineOptions) -> NativeWeights:
-        """Weights for an online learner."""
+        """Make weights for an online learner.
+
+        Parameters
+        ----------
+        options
+            Options of the learner.
+
+        Returns
+        -------
+        NativeWeights
+            The weights.
+        """
         examples = self.examples()
 
         def pass_over(native: _core.Online, order: Longs) -> tuple[int, int]:
@@ -177,7 +287,20 @@ class ChainProblem(Problem):
         return NativeWeights(lambda: _online(self, options), pass_over, learnt)
 
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
-        """Weights and dual variables for Frank-Wolfe."""
+        """Make weights and dual variables for Frank-Wolfe.
+
+        Parameters
+        ----------
+        C
+            Weight of the slack variables.
+        zero_one
+            Whether the cost is 0 or 1.
+
+        Returns
+        -------
+        MarginWeights
+            The weights.
+        """
         if self.partial is not None:
             raise LearnerError(
                 "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
@@ -199,17 +322,57 @@ class ChainProblem(Problem):
         )
 
     def vector(self, learner: BatchLearner) -> Parameters:
-        """Weights for a batch learner."""
+        """Make a vector of weights for a batch learner.
+
+        Parameters
+        ----------
+        learner
+            The learner.
+
+        Returns
+        -------
+        Parameters
+            The vector.
+        """
         return learner.layout(self)
 
     def weights_of(self, tensors: Arrays) -> ChainWeights:
-        """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
+        """Read weights from a checkpoint.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+
+        Returns
+        -------
+        ChainWeights
+            The weights.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If they are not weights of this problem.
+        """
         weights = ChainWeights.of_tensors(tensors, self.n_labels, self.label_parts)
         weights.check(self.n_labels, self.corpus.n_attributes, self.corpus.n_edge_attributes)
         return weights
 
     def learnt(self, native: _core.Online | _core.FrankWolfe, average: bool) -> ChainWeights:
-        """What native code has learnt so far, or the average over all steps."""
+        """Convert native weights.
+
+        Parameters
+        ----------
+        native
+            Native weights.
+        average
+            Whether to return the average over all steps.
+
+        Returns
+        -------
+        ChainWeights
+            The weights.
+        """
         found = native.weights(average)
         ngrams = found["ngrams"]
         return ChainWeights(

@@ -25,9 +25,17 @@ Vector = Parameters | FlatVector  # the weights that there are, of chains and of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLearner(Learner):
-    """What learners over one flat vector of weights have: the label pairs and triples that have weights.
+    """Base class of learners over one flat vector of weights.
 
-    Above order 2, and at order 2 with more than 60 labels, longer label n-grams have weights where training has them.
+    At orders above 2, and at order 2 with more than 60 labels, longer label n-grams have weights if they occur in
+    training.
+
+    Parameters
+    ----------
+    transitions
+        Label pairs that have weights: ``"seen"`` in training, or ``"all"``.
+    start
+        Whether the first label of a sentence has weights of its own.
     """
 
     transitions: Literal["seen", "all"] = "seen"
@@ -39,7 +47,18 @@ class BatchLearner(Learner):
     constraints: ClassVar[Constraints] = {"transitions": choice("seen", "all"), "start": flag()}
 
     def layout(self, problem: ChainProblem) -> Parameters:
-        """The weights that there are."""
+        """Determine the weights of the model.
+
+        Parameters
+        ----------
+        problem
+            The encoded training problem.
+
+        Returns
+        -------
+        Parameters
+            Positions of all weights in the vector.
+        """
         few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # which sums over no paths
         sparse = "orders" in self.abilities and (problem.is_sparse or few)
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)

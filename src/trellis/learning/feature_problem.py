@@ -25,36 +25,84 @@ Search = Callable[[_core.FeatureOnline, int, "OnlineOptions"], Outputs]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureVotes(Stored):
-    """Every update in turn, for voting: update u changes features[starts[u]:starts[u + 1]]."""
+    """Updates of a voted perceptron: update u changes features[starts[u]:starts[u + 1]].
 
-    counts: Longs  # [n_updates + 1] how many examples the weights before each update, and the last ones, stood for
-    starts: Longs  # [n_updates + 1]
+    Attributes
+    ----------
+    counts
+        [n_updates + 1] number of examples that each set of weights was used for.
+    starts
+        [n_updates + 1].
+    features
+        Changed features.
+    changes
+        Changes of their weights.
+    """
+
+    counts: Longs
+    starts: Longs
     features: Ints
     changes: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureWeights:
-    """What a learner has learnt of any structure."""
+    """Weights of a model of any structure.
 
-    values: Floats  # [n_features]
+    Attributes
+    ----------
+    values
+        [n_features].
+    votes
+        Updates of a voted perceptron.
+    """
+
+    values: Floats
     votes: FeatureVotes | None = None
 
     def tensors(self) -> Arrays:
-        """As named arrays, for files."""
+        """Convert to named arrays, for files.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         out: Arrays = {"weights": self.values}
         if self.votes is not None:
             out |= self.votes.tensors("votes")
         return out
 
     def squares(self) -> float:
-        """|w|²."""
+        """Compute |w|².
+
+        Returns
+        -------
+        float
+            The squared norm.
+        """
         values = self.values.astype(np.float64)
         return _core.dot(values, values)
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> FeatureWeights:
-        """What ``tensors`` gave; ValueError if the arrays do not fit together."""
+        """Make the weights from named arrays.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+
+        Returns
+        -------
+        FeatureWeights
+            The weights.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are inconsistent.
+        """
         values, votes = tensors["weights"], None
         if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError("weights that are not one finite number per feature")

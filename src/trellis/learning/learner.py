@@ -95,10 +95,10 @@ Constraints = Mapping[str, Constraint]
 
 
 class Learner:
-    """Whatever turns a training problem into weights. A learner of one's own is a subclass with a method ``fit``.
+    """Base class of learners: a learner turns a training problem into weights. Your own is a subclass with ``fit``.
 
-    Learners of trellis are frozen dataclasses: ``constraints`` says of every parameter what it may be, and is applied
-    when a learner is made. Defaults are in the fields; None stands for what depends on the solver or on the data.
+    Learners of trellis are frozen dataclasses. ``constraints`` declares the valid values of each parameter, which are
+    checked when a learner is created. None stands for a default that depends on the solver or on the data.
     """
 
     __slots__ = ()
@@ -122,12 +122,17 @@ class Learner:
                 object.__setattr__(self, name, value)
 
     def effective(self) -> dict[str, Any]:
-        """The parameters that have an effect, converted, with what None stands for.
+        """List the parameters that have an effect, converted, with None replaced by the value it stands for.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
 
         Raises
         ------
         LearnerError
-            For an invalid value, and for a value other than the default of a parameter without effect.
+            If a value is invalid, or a parameter without effect has not its default value.
         """
         parameters: dict[str, Any] = {}
         for name, constraint in self.constraints.items():
@@ -143,9 +148,14 @@ class Learner:
         return parameters
 
     def parameters(self) -> dict[str, Any]:
-        """What a model's file says of the learner, as JSON can hold it; of a function its name.
+        """List the parameters that a model file records; a function is recorded by its name.
 
-        Of a learner of one's own they are the attributes that are numbers or strings.
+        For your own learner: its attributes that are numbers or strings.
+
+        Returns
+        -------
+        dict[str, Any]
+            JSON-serialisable values by name.
         """
         if not self.constraints:
             own = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
@@ -161,29 +171,57 @@ class Learner:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def epoch_parameters(self) -> dict[str, Any]:
-        """The parameters that decide what an epoch learns: all but the number of epochs.
+        """List the parameters that change what an epoch learns: all but the number of epochs.
 
-        A training continues from a checkpoint if these are the same. Of a learner of one's own they are all: its
-        ``epochs`` may mean anything.
+        Training continues from a checkpoint only if these are unchanged. For your own learner they are all parameters.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
         """
         return {name: value for name, value in self.parameters().items() if name != "epochs" or not self.constraints}
 
     @property
     def on_workers(self) -> bool:
-        """Whether workers can train it: all it asks of the examples are sums over them, and passes over the first."""
+        """Whether workers can train it: it only needs sums over examples, and passes over the first examples."""
         return False
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can do beside chains up to order 2."""
+        """Abilities beside chains up to order 2."""
         return frozenset()
 
     def begin(self, problem: Problem) -> Work:
-        """The training of one problem, to be run epoch by epoch."""
+        """Start training on a problem; implement it in a learner that trains in epochs.
+
+        Parameters
+        ----------
+        problem
+            The encoded training problem.
+
+        Returns
+        -------
+        Work
+            The training, to be run epoch by epoch.
+        """
         raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")
 
     def fit(self, problem: Any, observer: Observer | None = None) -> tuple[Any, list[Event]]:
-        """Train; gives the weights to predict with and the history."""
+        """Train.
+
+        Parameters
+        ----------
+        problem
+            The encoded training problem.
+        observer
+            Function that gets an `Event` after each epoch.
+
+        Returns
+        -------
+        tuple[Any, list[Event]]
+            The weights to predict with, and the history.
+        """
         name = type(self).__name__
         if not isinstance(problem, Problem):
             raise LearnerError(

@@ -23,7 +23,19 @@ from trellis.learning.run import Event, Work, sentence_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineLearner(Learner):
-    """What all online learners have. ``shuffle``: sentences in another order in each epoch, the same for a ``seed``."""
+    """Base class of online learners.
+
+    Parameters
+    ----------
+    epochs
+        Number of passes over the corpus.
+    average
+        Use the mean of the weights over all steps instead of the last weights.
+    shuffle
+        Visit the sentences in another order in each epoch.
+    seed
+        Seed of the order.
+    """
 
     epochs: int = 10
     average: bool = True
@@ -39,7 +51,7 @@ class OnlineLearner(Learner):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All there are."""
+        """All abilities."""
         return ALL_ABILITIES
 
 

@@ -28,30 +28,58 @@ def block_tokens(n_columns: int, *, of_segments: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Which weights there are, in this order: rows, edge rows, label pairs, label triples (core/weights/layout.hpp).
+    """Positions of weights in a flat vector: rows, edge rows, label pairs, label triples (core/weights/layout.hpp).
 
-    Where label n-grams are sparse (``ChainProblem.is_sparse``), those of three labels and more stand in place of
-    triples.
+    With sparse label n-grams (``ChainProblem.is_sparse``), those of three labels and more replace triples.
+
+    Attributes
+    ----------
+    problem
+        The training problem.
+    rows
+        Attributes with labels.
+    edge_rows
+        Attributes with label pairs.
+    edge_places
+        Cells of [L + 1, stride].
+    tri_places
+        Cells of [L + 1, L + 1, stride], or numbers of n-grams.
+    ngrams
+        The n-grams; all weights are zero.
     """
 
     problem: ChainProblem
     rows: Rows
     edge_rows: Rows | None
-    edge_places: Ints  # cells of [L + 1, stride]
-    tri_places: Ints  # cells of [L + 1, L + 1, stride]; numbers of n-grams
-    ngrams: Ngrams | None = None  # those that there are; all weights zero
+    edge_places: Ints
+    tri_places: Ints
+    ngrams: Ngrams | None = None
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """Number of labels."""
         return self.problem.n_labels
 
     @classmethod
     def of(cls, problem: ChainProblem, *, transitions: str, start: bool, sparse: bool = False) -> Parameters:
-        """All weights of a problem: label pairs and triples seen in training, or all; with those of NULL or without.
+        """Make the positions of all weights of a problem.
 
-        ``sparse``: label n-grams of three labels and more in place of triples, always those seen in training; below
-        order 2 there are none, and sums go by lists of allowed labels.
+        Parameters
+        ----------
+        problem
+            The training problem.
+        transitions
+            ``"seen"``: label pairs and triples that occur in training; ``"all"``: all.
+        start
+            Whether pairs and triples with NULL have weights.
+        sparse
+            Whether label n-grams of three labels and more replace triples; they always are those of training. Below
+            order 2 there are none.
+
+        Returns
+        -------
+        Parameters
+            The positions.
         """
         n, first = problem.n_labels, problem.initial
         sparse = sparse or problem.order > 2
@@ -71,7 +99,18 @@ class Parameters:
         return cls(problem, rows, edge_rows, pairs, triples, ngrams)
 
     def only(self, kept: Bools) -> Parameters:
-        """Some of the weights, ``kept`` saying of each whether it stays."""
+        """Restrict the vector to some weights.
+
+        Parameters
+        ----------
+        kept
+            For each weight whether it stays.
+
+        Returns
+        -------
+        Parameters
+            The shorter vector.
+        """
         rows, edge_rows, pairs, triples = self._parts(kept)
         return replace(
             self,
@@ -83,7 +122,7 @@ class Parameters:
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
         return len(self.rows.labels) + edge_rows + len(self.edge_places) + len(self.tri_places)
 
@@ -93,7 +132,20 @@ class Parameters:
         return np.split(vector, np.cumsum([len(self.rows.labels), edge_rows, len(self.edge_places)]))
 
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the flat vector."""
+        """Make the objective: losses and gradients as functions of the vector.
+
+        Parameters
+        ----------
+        local
+            Whether labels are normalised per token.
+        single
+            Whether potentials are in single precision.
+
+        Returns
+        -------
+        _core.Objective
+            The objective.
+        """
         problem = self.problem
         block = problem.block or block_tokens(problem.n_columns, of_segments=problem.corpus.segments is not None)
         return _core.ChainObjective(
@@ -101,7 +153,20 @@ class Parameters:
         )
 
     def booster(self, bound: str, max_step: float) -> _core.Booster:
-        """Rounds of Sequence AdaBoost over the same vector."""
+        """Make the rounds of Sequence AdaBoost.
+
+        Parameters
+        ----------
+        bound
+            Bound that chooses the feature.
+        max_step
+            Maximum length of a step.
+
+        Returns
+        -------
+        _core.Booster
+            The booster.
+        """
         problem = self.problem
         examples, weights = problem.examples(), problem.sentence_weights
         return _core.Booster(self._layout(), examples, weights, bound=bound, max_step=max_step)
@@ -124,7 +189,13 @@ class Parameters:
         )
 
     def start(self) -> Doubles:
-        """Where to start: at zero, or at the weights that the problem has."""
+        """Get the initial values: zero, or the weights of a warm start.
+
+        Returns
+        -------
+        Doubles
+            The vector.
+        """
         vector, given = np.zeros(self.size), self.problem.initial
         if given is None:
             return vector
@@ -140,7 +211,13 @@ class Parameters:
         return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
 
     def gold_counts(self) -> Doubles:
-        """How often each feature occurs with the gold labels: the sum of Phi(x, gold) over the corpus."""
+        """Count the features of the gold labels: the sum of Phi(x, gold) over the corpus.
+
+        Returns
+        -------
+        Doubles
+            One count per weight.
+        """
         problem, token_weights = self.problem, self.problem.token_weights()
         gold, stride = problem.gold.astype(np.int64), padded(self.n_labels)
         x, y, z = problem.label_triples()
@@ -160,7 +237,18 @@ class Parameters:
         return np.concatenate(parts)
 
     def weights(self, vector: Doubles) -> ChainWeights:
-        """The vector as weights of a chain, with what the problem forbids; zeros are left out of rows."""
+        """Convert a vector to weights of a chain, with what the problem forbids; rows have no zeros.
+
+        Parameters
+        ----------
+        vector
+            Values.
+
+        Returns
+        -------
+        ChainWeights
+            The weights.
+        """
         problem, n, stride = self.problem, self.n_labels, padded(self.n_labels)
         rows, edge_rows, pairs, triples = self._parts(vector)
         edge = np.zeros((n + 1, stride), np.float32)
@@ -190,7 +278,18 @@ class Parameters:
         )
 
     def named(self, k: int) -> tuple[str, str]:
-        """Weight k as a feature and its label or run of labels, as ``trellis explain`` writes them."""
+        """Get the name of a weight, as ``trellis explain`` writes it.
+
+        Parameters
+        ----------
+        k
+            Number of the weight.
+
+        Returns
+        -------
+        tuple[str, str]
+            Feature, and label or label n-gram.
+        """
         n, stride, names = self.n_labels, padded(self.n_labels), self.problem.names
         labels = (*(map(str, range(n)) if names is None else names.labels), START)
         attributes, edge_attributes = ({}, {}) if names is None else (names.attributes, names.edge_attributes)

@@ -36,112 +36,292 @@ State = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class NativeWeights:
-    """How weights in native code that change example by example are made, changed and read."""
+    """Functions that make, change and read native weights of online learners.
 
-    make: Callable[[], Any]  # new ones, at zero or at those of a warm start
-    # One pass over the examples in that order: (wrong parts, examples that made a step); with dual variables also the
-    # gaps as they were met.
+    Attributes
+    ----------
+    make
+        Makes new weights, zero or those of a warm start.
+    pass_over
+        Runs one pass over examples in an order; returns the number of wrong parts and of examples with a step.
+    learnt
+        Returns the weights to predict with: the last ones, or their average.
+    examples
+        Identity of the examples, which a checkpoint is checked against.
+    """
+
+    make: Callable[[], Any]
     pass_over: Callable[[Any, Longs], Any]
-    learnt: Callable[[Any, bool], Any]  # the weights to predict with: the last ones, or their average
-    examples: tuple[Any, ...] = ()  # what a state is checked against
+    learnt: Callable[[Any, bool], Any]
+    examples: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginWeights(NativeWeights):
-    """Weights with dual variables of every example: native code has ``dual`` and ``renew``."""
+    """Native weights with dual variables of every example.
 
-    renewed: Callable[[Any], None]  # weights and dual anew from the dual variables, without what rounding added
-    losses: Callable[[Any], Doubles]  # the hinge loss of every example, by any weights
+    Attributes
+    ----------
+    renewed
+        Recomputes weights and dual objective from the dual variables, without rounding errors.
+    losses
+        Computes the hinge loss of every example.
+    make
+        Makes new weights.
+    pass_over
+        Runs one pass over examples in an order; its result includes the gaps.
+    learnt
+        Returns the weights to predict with: the last ones, or their average.
+    examples
+        Identity of the examples, which a checkpoint is checked against.
+    """
+
+    renewed: Callable[[Any], None]
+    losses: Callable[[Any], Doubles]
 
 
 @dataclass(frozen=True, slots=True)
 class FlatVector:
-    """The weights of a fixed set of features, or some of them, as one vector."""
+    """Weights of a fixed set of features, or of a part of them, as one vector.
 
-    first: Doubles  # where training begins
-    objective_of: Callable[[Bools | None], _core.Objective]  # of all weights, or of some
-    weights: Callable[[Doubles], Any]  # what a vector stands for
+    Attributes
+    ----------
+    first
+        Initial values.
+    objective_of
+        Makes the objective of all weights, or of some.
+    weights
+        Makes the weights of a model from a vector.
+    kept
+        Weights that are in the vector; None: all.
+    """
+
+    first: Doubles
+    objective_of: Callable[[Bools | None], _core.Objective]
+    weights: Callable[[Doubles], Any]
     kept: Bools | None = None
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """Number of weights."""
         return len(self.first)
 
     def start(self) -> Doubles:
-        """Where training begins."""
+        """Get the initial values.
+
+        Returns
+        -------
+        Doubles
+            The vector.
+        """
         return self.first.copy()
 
     def objective(self, *, local: bool, single: bool) -> _core.Objective:
-        """Losses and gradients as functions of the vector, in double precision."""
+        """Make the objective: losses and gradients as functions of the vector, in double precision.
+
+        Parameters
+        ----------
+        local
+            Ignored; for chains.
+        single
+            Ignored; for chains.
+
+        Returns
+        -------
+        _core.Objective
+            The objective.
+        """
         return self.objective_of(self.kept)
 
     def only(self, kept: Bools) -> FlatVector:
-        """Some of the weights."""
+        """Restrict the vector to some weights.
+
+        Parameters
+        ----------
+        kept
+            For each weight whether it stays.
+
+        Returns
+        -------
+        FlatVector
+            The shorter vector.
+        """
         return replace(self, first=self.first[kept], kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A training problem: the examples, how much each counts, and what the loop does between epochs."""
+    """A training problem: examples, their weights, and the work between epochs.
 
-    gold: npt.NDArray[np.int32 | np.int64]  # what stands in right outputs, one number per part
-    n_sentences: int  # number of examples
+    Attributes
+    ----------
+    gold
+        Gold output, one number per part.
+    n_sentences
+        Number of examples.
+    n_threads
+        Number of threads.
+    sentence_weights
+        [n_sentences] weight of each example.
+    score_dev
+        Function from weights to a score on held-out data.
+    patience
+        Number of epochs without a better score after which training stops.
+    checkpoint
+        File that training resumes from.
+    initial
+        Weights of a warm start.
+    unit
+        What examples consist of.
+    parts
+        With examples in other processes: function that returns the parts of all of them.
+    """
+
+    gold: npt.NDArray[np.int32 | np.int64]
+    n_sentences: int
     _: KW_ONLY
     n_threads: int = 1
-    sentence_weights: Doubles | None = None  # [n_sentences] how much each example counts
-    score_dev: Callable[[Any], float] | None = None  # of weights
-    patience: int | None = None  # epochs without a better dev score after which to stop
-    checkpoint: Checkpoint | None = None  # the file that training resumes from
-    initial: Any = None  # weights of a warm start
-    unit: str = "tokens"  # what examples are made of
-    # Where other processes have the examples, and this one only the first: the parts of all.
+    sentence_weights: Doubles | None = None
+    score_dev: Callable[[Any], float] | None = None
+    patience: int | None = None
+    checkpoint: Checkpoint | None = None
+    initial: Any = None
+    unit: str = "tokens"
     parts: Callable[[Any], Parts] | None = None
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether outputs are searched from left to right by a beam, so that updates may be early."""
+        """Whether outputs are found by a beam search from left to right, which allows early updates."""
         return False
 
     def online(self, options: OnlineOptions) -> NativeWeights:
-        """Weights for an online learner."""
+        """Make weights for an online learner.
+
+        Parameters
+        ----------
+        options
+            Options of the learner.
+
+        Returns
+        -------
+        NativeWeights
+            The weights.
+        """
         raise NotImplementedError
 
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
-        """Weights and dual variables for Frank-Wolfe."""
+        """Make weights and dual variables for Frank-Wolfe.
+
+        Parameters
+        ----------
+        C
+            Weight of the slack variables.
+        zero_one
+            Whether the cost is 0 or 1.
+
+        Returns
+        -------
+        MarginWeights
+            The weights.
+        """
         raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
 
     def vector(self, learner: BatchLearner) -> Parameters | FlatVector:
-        """Weights for a batch learner; LearnerError for its options of chains."""
+        """Make a vector of weights for a batch learner.
+
+        Parameters
+        ----------
+        learner
+            The learner.
+
+        Returns
+        -------
+        Parameters | FlatVector
+            The vector.
+
+        Raises
+        ------
+        LearnerError
+            If the learner has options for chains only.
+        """
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
             if getattr(learner, name, None) == value:
                 raise LearnerError(f"{name}={value!r} is for chains; omit it")
         return self.flat_vector()
 
     def flat_vector(self) -> FlatVector:
-        """Weights of a structure without label pairs."""
+        """Make a vector of weights of a structure without label pairs.
+
+        Returns
+        -------
+        FlatVector
+            The vector.
+        """
         raise NotImplementedError
 
     def weights_of(self, tensors: Arrays) -> Any:
-        """Weights from a checkpoint; ValueError or LookupError if they are not weights of this problem."""
+        """Read weights from a checkpoint.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+
+        Returns
+        -------
+        Any
+            The weights.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If they are not weights of this problem.
+        """
         raise NotImplementedError
 
     @property
     def head(self) -> tuple[int, float]:
-        """The first examples, of `HEAD` tokens, and their share of all tokens."""
+        """The first examples, up to `HEAD` tokens, and their fraction of all tokens."""
         return self.n_sentences, 1.0
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What processes with parts of the examples need to know of all of them."""
+        """Facts about all examples that processes with parts of them need."""
         return {}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
-        """The shards of ``n`` that have examples here: number and examples of each. LearnerError without shards."""
+        """List the shards that have examples in this process.
+
+        Parameters
+        ----------
+        n
+            Number of shards.
+
+        Returns
+        -------
+        list[tuple[int, Longs]]
+            Number and examples of each.
+
+        Raises
+        ------
+        LearnerError
+            If the problem cannot be split into shards.
+        """
         raise LearnerError("shards are for taggers, segmenters and structured models; omit them")
 
     def weigh(self, losses: Doubles) -> Doubles:
-        """The loss of the first examples, as much as each counts."""
+        """Multiply losses by the weights of the examples.
+
+        Parameters
+        ----------
+        losses
+            Loss of each of the first examples.
+
+        Returns
+        -------
+        Doubles
+            Weighted losses.
+        """
         return losses if self.sentence_weights is None else losses * self.sentence_weights[: len(losses)]
 
 

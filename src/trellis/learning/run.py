@@ -25,36 +25,87 @@ LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless t
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One epoch done. The library never prints: an observer does with events what it likes."""
+    """Result of one epoch, passed to observers and stored in the model's history. None: not measured by this learner.
 
-    epoch: int  # from 1
-    epochs: int = 0  # how many there will be at most
-    tokens: int = 0  # tokens seen in it
-    seconds: float | None = None  # what this one took; not kept in a model
-    mistakes: int | None = None  # tokens whose label in the best path was wrong when they were seen
-    # The same of the best path by score plus cost, for learners that look at no other: more than the mistakes. Zero
-    # where every wrong path scores less than the gold path by at least its cost.
+    Attributes
+    ----------
+    epoch
+        Number of the epoch, from 1.
+    epochs
+        Maximum number of epochs.
+    tokens
+        Number of tokens in the epoch.
+    seconds
+        Duration; not stored in the model.
+    mistakes
+        Number of wrong labels in the best paths when they were decoded.
+    violations
+        The same for the best paths by score plus cost, for learners that decode these; 0 if the gold path beats all
+        others by their cost.
+    updates
+        Number of sentences that changed the weights.
+    objective
+        Value of the objective function.
+    dual
+        Lower bound of the objective.
+    gap
+        Objective less dual; an estimate if there is no objective.
+    gradient_norm
+        Norm of the gradient.
+    step
+        Length of the step.
+    nonzero
+        Number of non-zero weights.
+    dev_score
+        Score on the held-out data, from 0 to 1.
+    feature
+        Feature that a round of boosting chose.
+    label
+        Its label or labels.
+    best
+        Whether the score on the held-out data is the best so far.
+    unit
+        What ``tokens``, ``mistakes`` and ``violations`` count.
+    """
+
+    epoch: int
+    epochs: int = 0
+    tokens: int = 0
+    seconds: float | None = None
+    mistakes: int | None = None
     violations: int | None = None
-    updates: int | None = None  # sentences that changed the weights
-    objective: float | None = None  # what is minimised
-    dual: float | None = None  # lower bound of the objective
-    gap: float | None = None  # objective less dual; an estimate where there is no objective
+    updates: int | None = None
+    objective: float | None = None
+    dual: float | None = None
+    gap: float | None = None
     gradient_norm: float | None = None
-    step: float | None = None  # length of the step
-    nonzero: int | None = None  # weights that are not zero
-    dev_score: float | None = None  # on the dev corpus, from 0 to 1
-    feature: str | None = None  # what a round of boosting chose, and with which label or labels
+    step: float | None = None
+    nonzero: int | None = None
+    dev_score: float | None = None
+    feature: str | None = None
     label: str | None = None
-    best: bool = False  # whether the dev score is the best so far
-    unit: str = "tokens"  # what ``tokens``, ``mistakes`` and ``violations`` count
+    best: bool = False
+    unit: str = "tokens"
 
     def to_dict(self) -> dict[str, object]:
-        """For the history inside a model, which is the same for the same training: without the time it took."""
+        """Convert to plain data, without the duration: equal trainings have equal histories.
+
+        Returns
+        -------
+        dict[str, object]
+            The fields that were measured.
+        """
         idle = {"seconds"} if self.unit != "tokens" else {"seconds", "unit"}
         return {key: value for key, value in asdict(self).items() if value is not None and key not in idle}
 
     def text(self) -> str:
-        """One line for people."""
+        """Format as one line.
+
+        Returns
+        -------
+        str
+            The line.
+        """
         # An objective may converge long before the last epoch.
         said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
         n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
@@ -73,7 +124,7 @@ Observer = Callable[[Event], None]
 
 
 class StopTrainingError(Exception):
-    """Raised by an observer: training ends here, and the best weights so far are what it gives."""
+    """Raise it in an observer to end training; the best weights so far become the model."""
 
 
 class Watched:
@@ -160,26 +211,70 @@ def sentence_order(n: int, number: int, seed: int | None) -> Longs:
 
 
 class Work:
-    """A training under way, as a learner gives it to the loop."""
+    """Base class of a training in progress: what ``Learner.begin`` returns.
 
-    epochs: int  # at most
-    solved: bool = False  # for certain: no later epoch would gain anything
-    score_every: int = 1  # epochs between scores on the dev corpus
+    Attributes
+    ----------
+    epochs
+        Maximum number of epochs.
+    solved
+        Whether no later epoch can improve the result.
+    score_every
+        Number of epochs between scores on the held-out data.
+    """
+
+    epochs: int
+    solved: bool = False
+    score_every: int = 1
 
     def step(self, number: int) -> Event | None:
-        """Epoch ``number``, from 1; None if there is nothing left to gain. The loop fills in what all events have."""
+        """Run one epoch.
+
+        Parameters
+        ----------
+        number
+            Number of the epoch, from 1.
+
+        Returns
+        -------
+        Event | None
+            Its event, or None if no improvement is possible.
+        """
         raise NotImplementedError
 
     def weights(self) -> Any:
-        """The weights to predict with, were the training over now; of a chain `ChainWeights`."""
+        """Compute the weights to predict with, as of now.
+
+        Returns
+        -------
+        Any
+            The weights; for chains `ChainWeights`.
+        """
         raise NotImplementedError
 
     def state(self) -> State:
-        """Everything that a later epoch depends on."""
+        """Collect everything that later epochs depend on, for a checkpoint.
+
+        Returns
+        -------
+        State
+            Arrays and numbers by name.
+        """
         return {}
 
     def restore(self, state: State) -> None:
-        """Continue from that state, to the same bits; LearnerError if it is not one of such a training."""
+        """Continue from a state, with a bit-identical result.
+
+        Parameters
+        ----------
+        state
+            Result of ``state``.
+
+        Raises
+        ------
+        LearnerError
+            If the state is not one of such a training.
+        """
         try:
             self._restore(state)
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
@@ -192,7 +287,18 @@ class Work:
         """Take over that state, checked."""
 
     def restored(self, best: Any) -> Any:
-        """Weights from a checkpoint, with what no file can hold."""
+        """Complete the weights in a checkpoint with parts that a file cannot contain.
+
+        Parameters
+        ----------
+        best
+            The weights in the checkpoint.
+
+        Returns
+        -------
+        Any
+            The weights to predict with.
+        """
         return best
 
 

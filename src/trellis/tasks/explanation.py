@@ -13,48 +13,99 @@ from trellis._support.arguments import whole_number
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand of a score: a feature, and what it is about."""
+    """One term of a score: a feature and its weight.
 
-    feature: str  # "word[0]=the", "label[-1] & word[0]=the"; "label[-1]" of label pairs
-    weight: float  # times the feature's value, which is 1 but for those given with another
-    # (token,); of an arc (head, dependent), counted from 1 with 0 for the root; of a phrase (first word, word after the
-    # last); () of a whole output.
+    Attributes
+    ----------
+    feature
+        ``word[0]=the``, ``label[-1] & word[0]=the``; ``label[-1]`` of label pairs.
+    weight
+        Weight times the value of the feature, which is 1 unless it was set.
+    where
+        (token,); of an arc (head, dependent), counted from 1 with 0 for the root; of a phrase (first word, word after
+        the last); () of a whole output.
+    label
+        ``B-NP``, ``O B-NP`` of a label pair, or a part of a label; of an arc its label, of a phrase its rule.
+    """
+
+    feature: str
+    weight: float
     where: tuple[int, ...] = ()
-    label: str = ""  # "B-NP", "O B-NP" of label pairs, a part of a label; of an arc its label, of a phrase its rule
+    label: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            The fields by name.
+        """
         return {"feature": self.feature, "weight": finite(self.weight), "where": list(self.where), "label": self.label}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """The best output, the terms that its score is the sum of, and the runner-up."""
+    """The best output, the terms of its score, and the second-best output.
+
+    Attributes
+    ----------
+    output
+        The best output.
+    score
+        Its score.
+    terms
+        The terms that sum to the score.
+    second
+        The second-best output; None if there is only one.
+    """
 
     output: Any
     score: float
     terms: list[Term]
-    second: Explanation | None = None  # None where there is only one output
+    second: Explanation | None = None
 
     @property
     def gap(self) -> float:
-        """By how much the best output beats the second; infinite if there is only one."""
+        """Score of the best output less that of the second; infinite if there is only one."""
         return float("inf") if self.second is None else self.score - self.second.score
 
     @property
     def difference(self) -> list[Term]:
-        """The terms that only one of both outputs has, those of the second negated; the heaviest first."""
+        """Terms of only one of both outputs, those of the second negated; largest first."""
         return [] if self.second is None else difference(self.terms, self.second.terms)
 
     def to_dict(self, *, n_terms: int | None = None) -> dict[str, Any]:
-        """As plain data, ready for JSON; ``n_terms``: the number of terms in each list, the heaviest (None: all)."""
+        """Convert to plain data, ready for JSON.
+
+        Parameters
+        ----------
+        n_terms
+            Number of terms per list, largest first (None: all).
+
+        Returns
+        -------
+        dict[str, Any]
+            A nested dict.
+        """
         second = None if self.second is None else self.second.to_dict(n_terms=n_terms)
         terms = {"terms": plain_terms(self.terms, n_terms), "difference": plain_terms(self.difference, n_terms)}
         about = {"output": plain_output(self.output), "score": finite(self.score)}
         return {**about, **terms, "second": second, "gap": finite(self.gap)}
 
     def text(self, *, n_terms: int = 20) -> str:
-        """To be read by a person: the heaviest terms of the score, and what made the difference."""
+        """Format as text: the largest terms of the score, and the difference to the second-best output.
+
+        Parameters
+        ----------
+        n_terms
+            Number of terms per list.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         lines = [output_text(self.output), f"score {self.score:.4f}", *term_lines(self.terms, n_terms)]
         if self.second is not None:
             lines += ["", f"beats {output_text(self.second.output)} by {self.gap:.4f}:"]

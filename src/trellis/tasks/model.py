@@ -76,7 +76,15 @@ class KBest(list[tuple[Any, float]]):
 
 
 class Model:
-    """A trained model. Every task has a subclass; all have these verbs, or say in one line which tasks have them."""
+    """Base class of trained models. Each task has a subclass; a method that a task lacks raises ArgumentError.
+
+    Attributes
+    ----------
+    info
+        The user's notes, a dict.
+    training
+        The record of training: version, date, learner, sizes, digest of the data, history.
+    """
 
     __slots__ = ()
     task: ClassVar[str]
@@ -84,52 +92,171 @@ class Model:
     # What no file can hold and `load` must be given: the function of a kernel, the problem of a structured model.
     needs: ClassVar[tuple[str, ...]] = ()
 
-    info: Any  # dict: the user's notes, never read by the library
-    training: Any  # dict: the record that training keeps: version, date, learner, sizes, digest of the data, history
+    info: Any
+    training: Any
 
     # ------------------------------------------------------------ training and predicting
 
     @classmethod
     def train(cls, corpus: Any, y: Any = None, **options: Any) -> Self:
-        """Train a model of this task; ``trellis train --task TASK --help`` and the docs list the options."""
+        """Train a model of this task; each task has its own options.
+
+        Parameters
+        ----------
+        corpus
+            Training data: a Corpus, a file, or anything that the task reads.
+        y
+            Gold outputs, if ``corpus`` has inputs alone.
+        **options
+            Options of the task; ``trellis train --task TASK --help`` lists them.
+
+        Returns
+        -------
+        Model
+            The trained model.
+        """
         module = importlib.import_module(f"{TASKS[cls.task].module}.train")
         made: Self = module.train(corpus, y, **options) if y is not None else module.train(corpus, **options)
         return made
 
     def predict(self, x: Any, /) -> Any:
-        """The best output of one input."""
+        """Predict the best output of one input.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Any
+            The output.
+        """
         return self.predict_batch([x], n_threads=1)[0]
 
     def predict_batch(self, xs: Any, /, *, n_threads: int | None = None) -> list[Any]:
-        """The best outputs of many inputs. ``n_threads``: number of threads (default: all cores)."""
+        """Predict the best outputs of many inputs.
+
+        Parameters
+        ----------
+        xs
+            The inputs.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[Any]
+            One output per input.
+        """
         raise NotImplementedError
 
     def predict_corpus(self, corpus: Any, /, *, n_threads: int | None = None) -> Corpus:
-        """The corpus, also in a file, with its predicted columns."""
+        """Add predicted columns to a corpus.
+
+        Parameters
+        ----------
+        corpus
+            Corpus or file.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with its predicted columns.
+        """
         self._reject("predict_corpus", "a corpus", "tag", "parse", "trees", "words", "rerank")
 
     def kbest(self, x: Any, /, k: int = 5) -> KBest:
-        """The k best outputs with their scores, best first; fewer if there are not as many."""
+        """Find the k best outputs and their scores.
+
+        Parameters
+        ----------
+        x
+            The input.
+        k
+            Number of outputs.
+
+        Returns
+        -------
+        KBest
+            Pairs (output, score), best first; fewer than ``k`` if there are not as many.
+        """
         raise NotImplementedError
 
     def explain(self, x: Any, /) -> Explanation:
-        """Why it gives its output: the terms of the score, and those that made the difference to the runner-up."""
+        """Explain a prediction: the terms of its score, and the difference to the second-best output.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         raise NotImplementedError
 
     def evaluate(self, corpus: Any, y: Any = None, /, *, n_threads: int | None = None) -> Report:
-        """Compare its outputs with the gold ones, also in a file; ``y`` has them apart, as in ``train``."""
+        """Compare predicted with gold outputs.
+
+        Parameters
+        ----------
+        corpus
+            Test data: a Corpus, a file, or anything that the task reads.
+        y
+            Gold outputs, if ``corpus`` has inputs alone.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Report
+            The report of the task.
+        """
         raise NotImplementedError
 
     def draw(self, x: Any, /) -> Picture:
-        """A picture of what it finds in an input."""
+        """Draw the prediction for one input.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         self._reject("draw", "a picture", "tag", "parse", "trees")
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
+        """List the features with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first, each with its feature and its label or labels.
+        """
         raise NotImplementedError
 
     def plot_history(self) -> Picture:
-        """A picture of the objective or the mistakes, and of the score on dev, over the epochs of training."""
+        """Plot the objective or the mistakes, and the score on ``dev``, over the epochs of training.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         from trellis.display.charts import curves_chart, learning_curves
 
         learner = self.training.get("learner", {}).get("name", "")
@@ -164,11 +291,23 @@ class Model:
         return self._outside() == other._outside()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file; it appears whole or not at all."""
+        """Write the model to one file, atomically.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        """
         write_tensors(file_path("path", path), self.format, *self._stored())
 
     def to_bytes(self) -> bytes:
-        """What ``save`` would write; ``from_bytes`` reads it."""
+        """Serialise the model: the content of the file that ``save`` writes.
+
+        Returns
+        -------
+        bytes
+            The bytes; ``from_bytes`` reads them.
+        """
         return pack_tensors(self.format, *self._stored())
 
     def _stored(self) -> tuple[Tensors, str]:
@@ -177,12 +316,50 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Self:
-        """Read a model of this task; see ``trellis.load``, which reads those of any task."""
+        """Read a model of this task; ``trellis.load`` reads models of any task.
+
+        Parameters
+        ----------
+        path
+            File, as for ``trellis.load``.
+        copy
+            Whether to copy the file into memory; False maps it (see ``trellis.load``).
+        **needs
+            Parts that a file cannot contain, as for ``trellis.load``.
+
+        Returns
+        -------
+        Model
+            The model.
+
+        Raises
+        ------
+        ModelError
+            If the file is damaged, or has a model of another task.
+        """
         return cls._of_kind(load(path, copy=copy, **needs), str(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, **needs: Any) -> Self:
-        """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
+        """Read a model from bytes: the result of ``to_bytes``, or the content of a model file.
+
+        Parameters
+        ----------
+        data
+            The bytes; models of CRFsuite and other tools work too.
+        **needs
+            Parts that a file cannot contain, as for ``trellis.load``.
+
+        Returns
+        -------
+        Model
+            The model.
+
+        Raises
+        ------
+        ModelError
+            If the data is damaged, or has a model of another task.
+        """
         instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
         return cls._of_kind(_from_bytes(data, needs), "bytes")
 
@@ -209,7 +386,13 @@ class Model:
     # ------------------------------------------------------------ what it is
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, for people: the task, how it was trained, sizes, the notes in ``info``."""
+        """Summarise the model: task, learner, sizes, date of training, and the notes in ``info``.
+
+        Returns
+        -------
+        dict[str, Any]
+            Facts by name.
+        """
         training = self.training
         learner = dict(training.get("learner", {}))
         facts = {"task": TASKS[self.task].noun, **self._facts()}
@@ -242,24 +425,39 @@ class Model:
 
 
 def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = True, **needs: Any) -> Model:
-    """Read a model of any task, or one of CRFsuite, CRF++, Wapiti or NLTK.
+    """Load a model of any task, or one of CRFsuite, CRF++, Wapiti or NLTK.
 
     Parameters
     ----------
     path
-        A file's name, a file opened in binary mode, the name of a model that comes with trellis
-        (``builtin:truecase``), or a resource of a package (``importlib.resources.files(package) / "model.trellis"``).
+        File name, file opened in binary mode, name of an included model (``builtin:truecase``), or a resource of a
+        package (``importlib.resources.files(package) / "model.trellis"``).
     copy
-        Without it the file is mapped into memory, which all processes that load it share. It must then never be
-        changed in place (``cp new.model old.model`` does that; ``mv`` and ``save`` do not): that ends the process.
-    needs
-        What no file can hold: ``kernel``, the function of a tagger's kernel; ``problem`` of a structured model;
-        ``functions`` among the features of a reranker.
+        Whether to copy the file into memory (default). False maps it, so that processes share its memory; then replace
+        the file only by ``mv`` or ``save``: overwriting it in place (``cp``) ends the process.
+    **needs
+        Parts that a file cannot contain: ``kernel``, the kernel function of a tagger; ``problem`` of a structured
+        model; ``functions`` of a reranker's features.
 
     Returns
     -------
     Model
-        A ``Tagger``, ``Parser``, ``TreeParser``, ``Segmenter``, ``Reranker`` or ``StructuredModel``.
+        A `Tagger`, `Parser`, `TreeParser`, `Segmenter`, `Reranker` or `StructuredModel`.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, damaged or not a model.
+
+    Examples
+    --------
+    >>> import tempfile, trellis
+    >>> from pathlib import Path
+    >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+    >>> path = Path(tempfile.mkdtemp()) / "pos.trellis"
+    >>> tagger.save(path)
+    >>> trellis.load(path).predict(["a", "dog"])
+    ['D', 'N']
     """
     if isinstance(path, str) and path.startswith("builtin:"):
         from trellis.tasks.tagging.builtin import builtin_file

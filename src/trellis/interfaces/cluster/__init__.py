@@ -1,7 +1,6 @@
-"""Many files and many machines: bulk prediction on workers, and models as functions for Ray Data, Dask and Spark.
+"""Many files and many machines: prediction and training on Ray, models as functions for Ray Data, Dask and Spark.
 
-workers.py says what workers do, ray_workers.py and ray_actors.py have those of Ray (extra ``ray``), tagging.py what
-users call.
+workers.py defines workers, ray_workers.py and ray_actors.py those of Ray, tagging.py the functions for users.
 """
 
 from trellis.interfaces.cluster.ray_workers import connect as connect

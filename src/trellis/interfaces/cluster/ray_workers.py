@@ -25,10 +25,23 @@ RETRIES = 3  # of a task whose worker died
 
 @contextmanager
 def connect(address: str | None, n_workers: int, seconds: float = TASK_SECONDS) -> Iterator[RayWorkers]:
-    """Workers of one core each: of Ray on this machine, or with an address of the cluster there.
+    """Start or join Ray, as a context manager that yields workers of one core each.
 
-    A Ray that this process has started already is used and goes on; otherwise it is stopped at the end. ``seconds`` is
-    how long to wait for any task to end.
+    A Ray that this process has already started is used and keeps running; otherwise Ray is stopped at the end.
+
+    Parameters
+    ----------
+    address
+        Address of a Ray cluster (None: this machine).
+    n_workers
+        Number of workers.
+    seconds
+        Timeout for the end of any task.
+
+    Yields
+    ------
+    RayWorkers
+        The workers, for ``trellis.train(workers=)``.
     """
     ray = imported()
     with nullcontext() if ray.is_initialized() else started(ray, address, n_workers):

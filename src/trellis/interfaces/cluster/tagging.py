@@ -29,35 +29,46 @@ def predict_files(
 ) -> list[str]:
     """Predict many files, each into a file of the same name: ``trellis predict FILES --output FOLDER`` in Python.
 
-    Every output is there whole or not at all, and has the same bytes for any number of workers. Files whose output is
-    there already are skipped. A file with an error does not keep the others from being done.
+    Files are written atomically, with the same bytes for any number of workers. Existing outputs are skipped. After an
+    error in one file the others are still predicted.
 
     Parameters
     ----------
     model
-        The file of a model. Workers map it into memory, so it must not be changed in place.
+        Model file. Workers map it into memory, so never change it in place.
     files
-        A file, a pattern such as ``"in/*.parquet"``, or a list of these.
+        File, pattern such as ``"in/*.parquet"``, or a list of these.
     output
-        The folder of the outputs; it is made if it is not there.
+        Folder of the outputs, created if missing.
     workers
-        Number of workers of Ray, one core each (default: this process alone, with all cores).
+        Number of Ray workers, one core each (default: this process alone, with all cores).
     ray
-        The address of a cluster of Ray (default: Ray on this machine).
+        Address of a Ray cluster (default: Ray on this machine).
     timeout
-        Seconds without any task that ends, after which it is an error (default: 3600).
-    options
+        Timeout in seconds without the end of any task (default: 3600).
+    **options
         Options of ``trellis predict`` with ``_`` for ``-``: ``decode="posterior"``, ``json=True``, ``threads=1``.
 
     Returns
     -------
-    list of str
+    list[str]
         The outputs, in the order of the files.
 
     Raises
     ------
     TrellisError
-        The first error, when all other files are done; further ones are its notes.
+        The first error, after all other files are done; further errors are its notes.
+
+    Examples
+    --------
+    >>> import tempfile, trellis
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]).save(folder / "pos.trellis")
+    >>> trellis.write(trellis.read([["a", "dog"]]), folder / "words.txt")
+    >>> [path] = trellis.cluster.predict_files(folder / "pos.trellis", folder / "words.txt", folder / "out")
+    >>> trellis.read(path).sentences("label")
+    [['D', 'N']]
     """
     given = [files] if isinstance(files, str | os.PathLike) else files
     named = {"workers": workers, "ray": ray, "timeout": timeout, **options}
@@ -79,7 +90,13 @@ def _worded(value: Any) -> str:
 
 
 class TagBatches:
-    """A model as a function of tables: the same tables with its predictions. Get one from ``tag_batches``."""
+    """A model as a function of tables, made by ``tag_batches``.
+
+    Parameters
+    ----------
+    model
+        Name of the model file.
+    """
 
     __slots__ = ("model",)
 
@@ -111,16 +128,31 @@ class TagBatches:
 
 
 def tag_batches(model: str | os.PathLike[str]) -> TagBatches:
-    """A model of any task as a function for engines that send tables to workers.
+    """Make a function that adds a model's predictions to tables, for engines that send tables to workers.
 
-    It gives back each table with the model's columns, and all others as they are: for ``map_batches`` of Ray Data with
-    ``batch_format="pyarrow"``, ``map_partitions`` of Dask and ``mapInArrow`` of Spark. A row is a sentence, cells are
-    lists of strings. Only the name of the file is sent; every process loads it once, and uses one thread.
+    For ``map_batches`` of Ray Data with ``batch_format="pyarrow"``, ``map_partitions`` of Dask and ``mapInArrow`` of
+    Spark. A row is a sentence, cells are lists of strings. Only the file name is pickled; each process loads the model
+    once, and uses one thread.
 
     Parameters
     ----------
     model
-        The file of a model, under a name that all machines know. It is mapped into memory: never change it in place.
+        Model file, under a name that all machines know. It is mapped into memory: never change it in place.
+
+    Returns
+    -------
+    TagBatches
+        The function.
+
+    Examples
+    --------
+    >>> import pyarrow, tempfile, trellis
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "pos.trellis"
+    >>> trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]).save(path)
+    >>> tag = trellis.cluster.tag_batches(path)
+    >>> tag(pyarrow.table({"word": [["a", "dog"]]})).column("label").to_pylist()
+    [['D', 'N']]
     """
     path = os.path.abspath(file_path("model", model))  # noqa: PTH100 (resolve would follow links)
     mapped(path)  # an error now rather than on all workers

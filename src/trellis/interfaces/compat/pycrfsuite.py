@@ -41,11 +41,17 @@ class CRFSuiteError(Exception):
 
 
 class NotOpenError(RuntimeError, ValueError):
-    """A tagger without a model was asked something."""
+    """A method of a tagger without a model was called."""
 
 
 class ItemSequence:
-    """A sentence: of each token its attributes with their values."""
+    """A sentence: the attributes of each token with their values.
+
+    Parameters
+    ----------
+    pyseq
+        Tokens, each a dict, list or string of attributes.
+    """
 
     __slots__ = ("_items",)
 
@@ -53,7 +59,13 @@ class ItemSequence:
         self._items = [dict(_attributes(token, "")) for token in _tokens(pyseq)]
 
     def items(self) -> list[dict[str, float]]:
-        """Of each token a dict of attribute to value."""
+        """Convert to a list.
+
+        Returns
+        -------
+        list[dict[str, float]]
+            For each token a dict of attribute to value.
+        """
         return [dict(token) for token in self._items]
 
     def __len__(self) -> int:
@@ -106,13 +118,36 @@ def _collection(token: Any) -> Any:
 
 
 def corpus_of(sentences: Iterable[Any], labels: Iterable[Iterable[str]]) -> trellis.Corpus:
-    """Feature dicts and labels as a corpus."""
+    """Make a corpus from feature dicts and labels.
+
+    Parameters
+    ----------
+    sentences
+        Sentences of feature dicts.
+    labels
+        Labels of each sentence.
+
+    Returns
+    -------
+    trellis.Corpus
+        The corpus.
+    """
     named = [[label.decode() if isinstance(label, bytes) else label for label in some] for some in labels]
     return trellis.read({"attributes": [_tokens(sentence) for sentence in sentences], "label": named})
 
 
 class BaseTrainer:
-    """Sentences, an algorithm with its parameters, and ``train``; silent."""
+    """A trainer with the interface of python-crfsuite, without output.
+
+    Parameters
+    ----------
+    algorithm : str, optional
+        ``"lbfgs"`` (default), ``"l2sgd"``, ``"ap"``, ``"pa"`` or ``"arow"``.
+    params : dict, optional
+        Parameters of the algorithm.
+    verbose : bool
+        Whether a `Trainer` prints its log.
+    """
 
     verbose = True
     logparser: TrainLog | None = None
@@ -133,18 +168,36 @@ class BaseTrainer:
         self.set_params(params or {})
 
     def append(self, xseq: Any, yseq: Iterable[str], group: int = 0) -> None:
-        """Add a sentence with its labels; ``group`` is what ``train(holdout=)`` leaves out."""
+        """Add a sentence with its labels.
+
+        Parameters
+        ----------
+        xseq
+            The sentence.
+        yseq
+            One label per token.
+        group
+            Group of the sentence, for ``train(holdout=)``.
+        """
         tokens, labels = [_kept(token) for token in _tokens(xseq)], [_text(label) for label in yseq]
         if len(tokens) != len(labels):
             raise ValueError(f"{len(tokens)} tokens and {len(labels)} labels; give every token one label")
         self._sentences.append((tokens, labels, group))
 
     def clear(self) -> None:
-        """Forget all sentences."""
+        """Remove all sentences."""
         self._sentences.clear()
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
-        """Choose the algorithm; its parameters are the default ones again."""
+        """Select the algorithm and reset its parameters.
+
+        Parameters
+        ----------
+        algorithm
+            Name of the algorithm.
+        type
+            Type of the model; only ``"crf1d"``.
+        """
         if type != "crf1d":
             raise ValueError(f"no algorithm of type {type!r}; the only type is crf1d")
         self.algorithm = LONG_NAMES.get(algorithm.lower(), algorithm.lower())
@@ -153,30 +206,83 @@ class BaseTrainer:
         self._given = dict[str, Any]()
 
     def params(self) -> list[str]:
-        """The names of the algorithm's parameters."""
+        """List the names of the algorithm's parameters.
+
+        Returns
+        -------
+        list[str]
+            The names.
+        """
         return list(PARAMETERS[self.algorithm])
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Set several parameters."""
+        """Set parameters.
+
+        Parameters
+        ----------
+        params
+            Values by name.
+        """
         for name, value in params.items():
             self.set(name, value)
 
     def get_params(self) -> dict[str, Any]:
-        """All parameters."""
+        """Get all parameters.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {name: self.get(name) for name in self.params()}
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter; ValueError if the algorithm has none of that name."""
+        """Set a parameter.
+
+        Parameters
+        ----------
+        name
+            Name of the parameter.
+        value
+            Its value.
+
+        Raises
+        ------
+        ValueError
+            If the algorithm has no such parameter.
+        """
         name, parameter = self._parameter(name)
         self._given[name] = parameter.kind(value)
 
     def get(self, name: str) -> Any:
-        """The value of a parameter."""
+        """Get a parameter.
+
+        Parameters
+        ----------
+        name
+            Name of the parameter.
+
+        Returns
+        -------
+        Any
+            Its value.
+        """
         name, parameter = self._parameter(name)
         return self._given.get(name, parameter.default)
 
     def help(self, name: str) -> str:
-        """What a parameter is for."""
+        """Describe a parameter.
+
+        Parameters
+        ----------
+        name
+            Name of the parameter.
+
+        Returns
+        -------
+        str
+            The description.
+        """
         return self._parameter(name)[1].what
 
     def _parameter(self, name: str) -> tuple[str, Parameter]:
@@ -187,22 +293,62 @@ class BaseTrainer:
         return own, parameters[own]
 
     def message(self, message: str) -> None:
-        """Is told every line of the log; for subclasses, as are the next four."""
+        """Called with each line of the log; override it in a subclass, like the next four methods.
+
+        Parameters
+        ----------
+        message
+            The line.
+        """
 
     def on_start(self, log: str) -> None:
-        """Training begins."""
+        """Called at the start of training.
+
+        Parameters
+        ----------
+        log
+            The log so far.
+        """
 
     def on_iteration(self, log: str, info: Mapping[str, Any]) -> None:
-        """A pass has ended."""
+        """Called after each pass.
+
+        Parameters
+        ----------
+        log
+            The log so far.
+        info
+            Results of the pass.
+        """
 
     def on_optimization_end(self, log: str) -> None:
-        """The last pass has ended."""
+        """Called after the last pass.
+
+        Parameters
+        ----------
+        log
+            The log so far.
+        """
 
     def on_end(self, log: str) -> None:
-        """The model is written."""
+        """Called after the model is written.
+
+        Parameters
+        ----------
+        log
+            The log so far.
+        """
 
     def train(self, model: str | os.PathLike[str], holdout: int = -1) -> None:
-        """Train on the sentences of all groups but ``holdout``, and write a model file of CRFsuite."""
+        """Train, and write a model file in CRFsuite's format.
+
+        Parameters
+        ----------
+        model
+            Name of the model file.
+        holdout
+            Group of sentences to hold out (-1: none).
+        """
         kept = [one for one in self._sentences if one[2] != holdout]
         if not kept:
             warnings.warn("there is nothing to train on, so no model is written; append sentences first", stacklevel=2)
@@ -218,7 +364,20 @@ class BaseTrainer:
         self.on_end("".join(log.log))
 
     def fit(self, train: trellis.Corpus, dev: trellis.Corpus | None = None) -> tuple[trellis.Tagger, TrainLog]:
-        """The tagger that takes the place of CRFsuite's, and the log of its training; python-crfsuite has it not."""
+        """Train on a corpus; not in python-crfsuite.
+
+        Parameters
+        ----------
+        train
+            Training data.
+        dev
+            Held-out data.
+
+        Returns
+        -------
+        tuple[trellis.Tagger, TrainLog]
+            The tagger, and the log of training.
+        """
         options = training_options(self.algorithm, self.get_params())
         log = self.logparser = TrainLog(self.message if self.verbose else None)
         log.line("type: CRF1d")
@@ -236,10 +395,40 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """The same; with ``verbose`` it prints its log."""
+    """A trainer with the interface of python-crfsuite.
+
+    Parameters
+    ----------
+    algorithm : str, optional
+        ``"lbfgs"`` (default), ``"l2sgd"``, ``"ap"``, ``"pa"`` or ``"arow"``.
+    params : dict, optional
+        Parameters of the algorithm.
+    verbose : bool
+        Whether to print the log.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from trellis.interfaces.compat import pycrfsuite
+    >>> trainer = pycrfsuite.Trainer(verbose=False)
+    >>> trainer.append([{"word": "the"}, {"word": "dog"}], ["D", "N"])
+    >>> path = str(Path(tempfile.mkdtemp()) / "model.crfsuite")
+    >>> trainer.train(path)
+    >>> tagger = pycrfsuite.Tagger()
+    >>> with tagger.open(path):
+    ...     tagger.tag([{"word": "the"}, {"word": "dog"}])
+    ['D', 'N']
+    """
 
     def message(self, message: str) -> None:
-        """Print a line of the log."""
+        """Print a line of the log.
+
+        Parameters
+        ----------
+        message
+            The line.
+        """
         print(message, end="", flush=True)  # noqa: T201 - what ``verbose`` asks for
 
 
@@ -248,23 +437,61 @@ def _pair(sentences: Sequence[tuple[list[Any], list[str], int]]) -> trellis.Corp
 
 
 def in_order(labels: Iterable[Iterable[str]]) -> list[str]:
-    """Labels by first appearance, which is CRFsuite's order of them."""
+    """List labels by first occurrence, as CRFsuite orders them.
+
+    Parameters
+    ----------
+    labels
+        Labels of each sentence.
+
+    Returns
+    -------
+    list[str]
+        The different labels.
+    """
     return list(dict.fromkeys(_text(label) for some in labels for label in some))
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDump:
-    """What is in a model."""
+    """Content of a model.
+
+    Attributes
+    ----------
+    header
+        Facts of the file's header.
+    labels
+        Number of each label.
+    attributes
+        Number of each attribute.
+    transitions
+        Weights by pairs of labels.
+    state_features
+        Weights by attribute and label.
+    """
 
     header: dict[str, str]
-    labels: dict[str, str]  # name to number
+    labels: dict[str, str]
     attributes: dict[str, str]
     transitions: dict[tuple[str, str], float]
     state_features: dict[tuple[str, str], float]
 
 
 def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
-    """The weights of a tagger by their names, labels in this order."""
+    """List the weights of a tagger by name.
+
+    Parameters
+    ----------
+    tagger
+        The tagger.
+    labels
+        Labels, in this order.
+
+    Returns
+    -------
+    ParsedDump
+        The content.
+    """
     names, triples, edge, *_ = weights_of_attributes(tagger.model)
     own = tagger.labels
     states = {(names[a], own[y]): weight for a, y, weight in zip(*(some.tolist() for some in triples), strict=True)}
@@ -276,7 +503,13 @@ def parsed(tagger: trellis.Tagger, labels: Sequence[str]) -> ParsedDump:
 
 
 class Tagger:
-    """A model of CRFsuite, or one of trellis that reads attributes."""
+    """A tagger with the interface of python-crfsuite, for models of CRFsuite and trellis models of attributes.
+
+    Parameters
+    ----------
+    tagger
+        Tagger to use (default: none; call ``open``).
+    """
 
     def __init__(self, tagger: trellis.Tagger | None = None) -> None:
         self._tagger = tagger
@@ -284,14 +517,46 @@ class Tagger:
         self._posterior: trellis.Posterior | None = None
 
     def open(self, name: str | bytes | os.PathLike[str]) -> contextlib.closing[Tagger]:
-        """Read a model file; ValueError if it is none."""
+        """Read a model file.
+
+        Parameters
+        ----------
+        name
+            Name of the file.
+
+        Returns
+        -------
+        contextlib.closing[Tagger]
+            A context manager that closes the tagger.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a model.
+        """
         name = os.fsdecode(name)
         if not Path(name).exists():
             raise FileNotFoundError(f"{name}: no such file")
         return self._open(lambda: trellis.Tagger.load(name), f"model file {name!r}")
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
-        """Read the content of a model file; ValueError if it is none."""
+        """Read the content of a model file.
+
+        Parameters
+        ----------
+        value
+            The content.
+
+        Returns
+        -------
+        contextlib.closing[Tagger]
+            A context manager that closes the tagger.
+
+        Raises
+        ------
+        ValueError
+            If it is not a model.
+        """
         return self._open(lambda: trellis.Tagger.from_bytes(value), "model")
 
     def _open(self, load: Callable[[], trellis.Tagger], what: str) -> contextlib.closing[Tagger]:
@@ -303,27 +568,61 @@ class Tagger:
         return contextlib.closing(self)
 
     def close(self) -> None:
-        """Forget the model."""
+        """Drop the model."""
         self._tagger = self._sentence = self._posterior = None
 
     def labels(self) -> list[str]:
-        """The labels of the model."""
+        """List the labels of the model.
+
+        Returns
+        -------
+        list[str]
+            The labels.
+        """
         return list(self._opened().labels)
 
     def set(self, xseq: Any) -> None:
-        """The sentence that ``tag``, ``probability`` and ``marginal`` are about."""
+        """Set the sentence for ``tag``, ``probability`` and ``marginal``.
+
+        Parameters
+        ----------
+        xseq
+            The sentence.
+        """
         self._opened()
         self._sentence, self._posterior = _tokens(xseq), None
 
     def tag(self, xseq: Any = None) -> list[str]:
-        """The best labels of a sentence; without one, of the last."""
+        """Label a sentence.
+
+        Parameters
+        ----------
+        xseq
+            The sentence (default: the one that was set last).
+
+        Returns
+        -------
+        list[str]
+            One label per token.
+        """
         tagger = self._opened()
         if xseq is not None:
             self.set(xseq)
         return tagger.tag(self._current()) if self._current() else []
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """How probable these labels are, all of them together."""
+        """Compute the probability of a label sequence.
+
+        Parameters
+        ----------
+        yseq
+            One label per token.
+
+        Returns
+        -------
+        float
+            The probability.
+        """
         tagger, sentence, labels = self._opened(), self._current(), [_text(label) for label in yseq]
         if len(labels) != len(sentence):
             raise ValueError(f"{len(labels)} labels for {len(sentence)} tokens")
@@ -335,7 +634,20 @@ class Tagger:
         return math.exp(min(tagger.score(sentence, labels) / tagger.model.temperature - log_z, 0.0))
 
     def marginal(self, y: str | bytes, pos: int) -> float:
-        """How probable a label is at a position."""
+        """Compute the marginal probability of a label.
+
+        Parameters
+        ----------
+        y
+            The label.
+        pos
+            Position of the token.
+
+        Returns
+        -------
+        float
+            The probability.
+        """
         tagger, sentence, y = self._opened(), self._current(), _text(y)
         if y not in tagger.labels:
             raise ValueError(f"the model has no label {y!r}")
@@ -346,12 +658,24 @@ class Tagger:
         return float(self._posterior[pos].get(y, 0.0))
 
     def info(self) -> ParsedDump:
-        """Labels, attributes and weights."""
+        """Get labels, attributes and weights.
+
+        Returns
+        -------
+        ParsedDump
+            The content of the model.
+        """
         tagger = self._opened()
         return parsed(tagger, tagger.labels)
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
-        """The weights as text, to a file or to standard output."""
+        """Write the weights as text.
+
+        Parameters
+        ----------
+        filename
+            Name of the file (default: standard output).
+        """
         known = self.info()
         lines = list[str]()
         for title, names in (("FILEHEADER", known.header), ("LABELS", known.labels), ("ATTRIBUTES", known.attributes)):

@@ -35,22 +35,22 @@ MORE_HEADERS = {429: ((b"retry-after", b"1"),), 408: ((b"connection", b"close"),
 
 
 class App:
-    """The server as an ASGI program: answers questions straight from bytes to bytes.
+    """The HTTP server as an ASGI application.
 
     Parameters
     ----------
     models
-        What it answers by.
+        Models to serve.
     limits
-        What one request may ask for.
+        Limits of one request.
     token
-        Clients must send it: ``Authorization: Bearer TOKEN``.
+        Token that clients must send: ``Authorization: Bearer TOKEN``.
     hosts
-        The names under which it may be asked, such as ``LOOPBACK`` (default: any).
+        Allowed values of the Host header, such as ``LOOPBACK`` (default: any).
     n_threads
-        Threads of a batch (default: all cores).
+        Number of threads per batch (default: all cores).
     more
-        Further addresses, as those of the studio.
+        Further addresses, such as those of the studio.
     """
 
     def __init__(

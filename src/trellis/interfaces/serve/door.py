@@ -22,14 +22,30 @@ OPEN = frozenset({"/healthz", "/readyz"})  # for those who watch over it: no tok
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may ask for."""
+    """Limits of one request.
+
+    Parameters
+    ----------
+    bytes
+        Maximum size of the body.
+    tokens
+        Maximum number of tokens.
+    sentences
+        Maximum number of sentences.
+    values
+        Maximum number of labels and numbers in the response.
+    seconds
+        Timeout for receiving the request, and for answering it.
+    requests
+        Maximum number of concurrent requests.
+    """
 
     bytes: int = 1 << 20
     tokens: int = 20_000
     sentences: int = 1_000
-    values: int = 1_000_000  # labels and figures of the answer
-    seconds: float = 10.0  # to receive it, and to answer it
-    requests: int = 512  # at once
+    values: int = 1_000_000
+    seconds: float = 10.0
+    requests: int = 512
 
 
 @dataclass(slots=True)

@@ -21,14 +21,22 @@ PYTHON_CODE = ("problem", "functions", "kernel")  # what no file can hold
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model and its name."""
+    """A model with its name.
+
+    Attributes
+    ----------
+    name
+        Name of the model.
+    model
+        The model.
+    """
 
     name: str
     model: Model
 
     @property
     def tagger(self) -> Tagger:
-        """The model where it is a tagger; TurnedAwayError (422) otherwise."""
+        """The model if it is a tagger; otherwise raises TurnedAwayError (422)."""
         if isinstance(self.model, Tagger):
             return self.model
         what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
@@ -36,13 +44,13 @@ class Served:
 
     @property
     def reader(self) -> Any:
-        """What reads its sentences: the model; of a reranker its tagger."""
+        """The model that reads sentences: for a reranker its tagger."""
         model: Any = self.model
         return model.tagger if model.task == "rerank" else model
 
     @property
     def columns(self) -> list[str]:
-        """What a token has."""
+        """Columns of a token."""
         return list(getattr(self.reader, "columns", ("word",)))
 
     @property
@@ -52,18 +60,35 @@ class Served:
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether the sentences of a request are one document, and are labelled together."""
+        """Whether the sentences of a request are labelled together, as one document."""
         return isinstance(self.reader, Tagger) and self.reader.model.first is not None
 
     def facts(self) -> dict[str, Any]:
-        """What clients may know: nothing of the server's files."""
+        """Describe the model to clients, without file names of the server.
+
+        Returns
+        -------
+        dict[str, Any]
+            Facts by name.
+        """
         about = {"name": self.name, "task": self.model.task, "columns": self.columns}
         known = {name: getattr(self.reader, name, None) for name in ("target", "labels", "order", "probability_kind")}
         known = {name: value for name, value in known.items() if value is not None}
         return {**about, **known, "attributes": self.reads_attributes}
 
     def work(self, n: int) -> int:
-        """What it takes to predict the output of n tokens, in values: of a tagger n, of a parser n cubed."""
+        """Estimate the cost of predicting n tokens: linear for a tagger, cubic for a parser.
+
+        Parameters
+        ----------
+        n
+            Number of tokens.
+
+        Returns
+        -------
+        int
+            The cost, in units of values.
+        """
         model: Any = self.model
         if model.task in ("tag", "words"):
             return n
@@ -77,7 +102,13 @@ class Served:
 
 
 class Models:
-    """The models by name. ``get`` may be called while ``reload`` is under way: it gives the old model or the new."""
+    """The served models by name; ``get`` is safe during ``reload``.
+
+    Parameters
+    ----------
+    paths
+        Model files; the name of a model is that of its file without the extension.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths: dict[str, str] = {}
@@ -94,7 +125,18 @@ class Models:
         return iter(list(self._served.values()))
 
     def get(self, name: str | None) -> Served:
-        """The model of that name; the only one, or the first, if none is named."""
+        """Get a model.
+
+        Parameters
+        ----------
+        name
+            Its name (None: the first model).
+
+        Returns
+        -------
+        Served
+            The model.
+        """
         served = self._served
         if name is None:
             return next(iter(served.values()))
@@ -103,7 +145,20 @@ class Models:
         return served[name]
 
     def put(self, name: str, model: Model) -> str:
-        """Serve a model without a file, such as one just trained, and return its name: another one if a file has it."""
+        """Serve a model without a file, such as one just trained.
+
+        Parameters
+        ----------
+        name
+            Name of the model.
+        model
+            The model.
+
+        Returns
+        -------
+        str
+            The name; another one if a file has this name.
+        """
         with self._lock:
             while name in self._paths:
                 name += "-trained"
@@ -111,7 +166,18 @@ class Models:
         return name
 
     def reload(self, *, only_changed: bool = False) -> list[str]:
-        """Read the files again; a file that cannot be read leaves its model as it is. Gives the names of new models."""
+        """Read the files again; a model stays if its file cannot be read.
+
+        Parameters
+        ----------
+        only_changed
+            Whether to read only files that have changed.
+
+        Returns
+        -------
+        list[str]
+            Names of the new models.
+        """
         fresh = []
         with self._lock:
             for name, path in self._paths.items():

@@ -22,10 +22,54 @@ _NO_EFFECT = {"keep_tempfiles": False, "trainer_cls": None}
 
 
 class CRF(SequenceEstimator):
-    """A linear-chain model over feature dicts, as ``sklearn_crfsuite.CRF``.
+    """Linear-chain model over feature dicts with the interface of ``sklearn_crfsuite.CRF``.
 
-    ``algorithm`` is lbfgs (default), l2sgd, ap, pa or arow; every other parameter means what it means in CRFsuite. One
-    that has no effect here gives a warning. ``model_filename`` is where ``fit`` writes a model file of CRFsuite.
+    Parameters have the meaning and defaults of CRFsuite. A parameter without effect here gives a warning.
+
+    Parameters
+    ----------
+    algorithm : str, default=None
+        ``"lbfgs"`` (default), ``"l2sgd"``, ``"ap"``, ``"pa"`` or ``"arow"``.
+    min_freq : float, default=None
+        Minimum number of occurrences of a feature.
+    all_possible_states : bool, default=None
+        Whether attributes have weights for labels they do not occur with.
+    all_possible_transitions : bool, default=None
+        Whether label pairs that do not occur have weights.
+    c1 : float, default=None
+        Weight of the L1 penalty.
+    c2 : float, default=None
+        Weight of the L2 penalty.
+    max_iterations : int, default=None
+        Maximum number of passes.
+    num_memories, linesearch, max_linesearch : default=None
+        Parameters of CRFsuite's L-BFGS.
+    epsilon, period, delta : default=None
+        Stopping criteria of CRFsuite.
+    calibration_eta, calibration_rate : float, default=None
+        Start and factor of the calibration of the learning rate of ``"l2sgd"``.
+    calibration_samples, calibration_candidates, calibration_max_trials : int, default=None
+        Extent of this calibration.
+    pa_type, c, error_sensitive : default=None
+        Variant, aggressiveness and cost of ``"pa"``.
+    averaging : bool, default=None
+        Whether ``"ap"`` and ``"pa"`` average the weights.
+    variance, gamma : float, default=None
+        Initial variance and regularisation of ``"arow"``.
+    verbose : bool, default=False
+        Whether to print the training log.
+    model_filename : str, default=None
+        File that ``fit`` writes the model to, in CRFsuite's format.
+    keep_tempfiles, trainer_cls : default=None
+        Without effect.
+
+    Examples
+    --------
+    >>> from trellis.interfaces.sklearn import CRF
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "cat"}]]
+    >>> crf = CRF(c2=0.1).fit(X, [["D", "N"], ["D", "N"]])
+    >>> list(crf.predict(X)[0])
+    ['D', 'N']
     """
 
     algorithm: str | None
@@ -39,7 +83,24 @@ class CRF(SequenceEstimator):
 
     @interrupts_raise()
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
-        """Train on sentences of feature dicts; with X_dev, y_dev the best pass on them is kept."""
+        """Train on sentences of feature dicts.
+
+        Parameters
+        ----------
+        X
+            Sentences; a token is a dict or a list of attributes.
+        y
+            One list of labels per sentence.
+        X_dev : default=None
+            Held-out sentences; the best pass on them is used.
+        y_dev : default=None
+            Their labels.
+
+        Returns
+        -------
+        self
+            Fitted estimator.
+        """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give X_dev and y_dev, or neither")
         for name in _NO_EFFECT:
@@ -56,60 +117,104 @@ class CRF(SequenceEstimator):
         return self
 
     def predict(self, X: Any) -> Objects:
-        """The labels of every sentence: an array of lists."""
+        """Predict the labels of sentences.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), dtype=object
+            One list of labels per sentence.
+        """
         return as_objects(self._fitted().tag_batch([pycrfsuite._tokens(sentence) for sentence in X]))
 
     def predict_single(self, xseq: Any) -> list[str]:
-        """The labels of one sentence."""
+        """Predict the labels of one sentence.
+
+        Parameters
+        ----------
+        xseq
+            The sentence.
+
+        Returns
+        -------
+        list of str
+            One label per token.
+        """
         return self._fitted().tag(pycrfsuite._tokens(xseq))
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
-        """Of every token the probabilities of all labels."""
+        """Predict the marginal probabilities of labels.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+
+        Returns
+        -------
+        list of list of dict
+            For each token the probability of each label.
+        """
         posteriors = self._fitted().marginals_batch([pycrfsuite._tokens(sentence) for sentence in X])
         return [
             [{label: token.get(label, 0.0) for label in self.classes_ or ()} for token in one] for one in posteriors
         ]
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
-        """The same for one sentence."""
+        """Predict the marginal probabilities of labels of one sentence.
+
+        Parameters
+        ----------
+        xseq
+            The sentence.
+
+        Returns
+        -------
+        list of dict
+            For each token the probability of each label.
+        """
         return self.predict_marginals([xseq])[0]
 
     @property
     def tagger_(self) -> pycrfsuite.Tagger | None:
-        """The model behind python-crfsuite's interface; None before ``fit``."""
+        """The model with the interface of python-crfsuite; None before ``fit``."""
         model = self._known()
         return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:
-        """The labels, in the order in which training had them; None before ``fit``."""
+        """Labels in the order of training; None before ``fit``."""
         model = self._known()
         return None if model is None else list(getattr(self, "_labels", model.labels))
 
     @property
     def size_(self) -> int | None:
-        """How many bytes the model takes as a file of CRFsuite."""
+        """Size of the model in bytes, in CRFsuite's format."""
         model = self._known()
         return None if model is None else len(write_crfsuite(model.model, self.classes_))
 
     @property
     def attributes_(self) -> list[str] | None:
-        """The attributes that have a weight."""
+        """Attributes that have a weight."""
         return None if (known := self._parsed()) is None else list(known.attributes)
 
     @property
     def num_attributes_(self) -> int | None:
-        """How many they are."""
+        """Number of attributes."""
         return None if (known := self._parsed()) is None else len(known.attributes)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
-        """The weights by attribute and label."""
+        """Weights by attribute and label."""
         return None if (known := self._parsed()) is None else known.state_features
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
-        """The weights of label pairs."""
+        """Weights of label pairs."""
         return None if (known := self._parsed()) is None else known.transitions
 
     def _parsed(self) -> pycrfsuite.ParsedDump | None:

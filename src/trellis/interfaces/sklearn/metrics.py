@@ -21,6 +21,24 @@ def _check(y_true: Any, y_pred: Any) -> None:
         raise ValueError("true and predicted labels are of sentences of different lengths")
 
 
+FLAT = """Compute ``sklearn.metrics.{name}`` over the tokens of all sentences.
+
+Parameters
+----------
+y_true
+    Gold labels of each sentence.
+y_pred
+    Predicted labels of each sentence.
+**options
+    Options of ``sklearn.metrics.{name}``.
+
+Returns
+-------
+float, array or str
+    What ``sklearn.metrics.{name}`` returns.
+"""
+
+
 def _flattened(metric: Callable[..., Any]) -> Callable[..., Any]:
     """A metric of scikit-learn on the labels of all sentences."""
 
@@ -29,7 +47,7 @@ def _flattened(metric: Callable[..., Any]) -> Callable[..., Any]:
         return metric(_flat(y_true), _flat(y_pred), **options)
 
     flat.__name__ = flat.__qualname__ = f"flat_{metric.__name__}"
-    flat.__doc__ = f"``sklearn.metrics.{metric.__name__}`` of the labels, with its options."
+    flat.__doc__ = FLAT.format(name=metric.__name__)
     return flat
 
 
@@ -42,11 +60,49 @@ flat_classification_report = _flattened(metrics.classification_report)
 
 
 def sequence_accuracy_score(y_true: Any, y_pred: Any) -> float:
-    """The share of sentences without a wrong label."""
+    """Compute the sentence accuracy: the fraction of sentences with all labels correct.
+
+    Parameters
+    ----------
+    y_true
+        Gold labels of each sentence.
+    y_pred
+        Predicted labels of each sentence.
+
+    Returns
+    -------
+    float
+        The accuracy.
+
+    Examples
+    --------
+    >>> from trellis.interfaces.sklearn import metrics
+    >>> metrics.sequence_accuracy_score([["D", "N"], ["V"]], [["D", "N"], ["N"]])
+    0.5
+    """
     total = len(y_true)
     return sum(list(a) == list(b) for a, b in zip(y_true, y_pred, strict=True)) / total if total else 0.0
 
 
 def span_f1_score(y_true: Any, y_pred: Any) -> float:
-    """F1 of the spans that labels such as B-NP and I-NP mark, counted as conlleval counts."""
+    """Compute the F1 of spans that labels such as B-NP and I-NP encode, as conlleval does.
+
+    Parameters
+    ----------
+    y_true
+        Gold labels of each sentence.
+    y_pred
+        Predicted labels of each sentence.
+
+    Returns
+    -------
+    float
+        The F1.
+
+    Examples
+    --------
+    >>> from trellis.interfaces.sklearn import metrics
+    >>> metrics.span_f1_score([["B-NP", "I-NP"]], [["B-NP", "I-NP"]])
+    1.0
+    """
     return evaluate([list(one) for one in y_true], [list(one) for one in y_pred], spans=True).span_f1

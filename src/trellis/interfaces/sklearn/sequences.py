@@ -53,9 +53,9 @@ def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
 
 
 class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose X is a list of sentences, and y a list of lists of labels.
+    """Base class of estimators whose X is a list of sentences, and y a list of lists of labels.
 
-    It is no ``ClassifierMixin``: cross-validation would then refuse lists of lists of labels.
+    It is not a ``ClassifierMixin``, because cross-validation would then reject lists of lists of labels.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -79,7 +79,22 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         return tagger
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of labels that are right; a sentence's labels count by its weight."""
+        """Compute the token accuracy.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+        y
+            Gold labels of each sentence.
+        sample_weight : array-like of shape (n_sentences,), default=None
+            Weight of each sentence.
+
+        Returns
+        -------
+        float
+            Fraction of correct labels.
+        """
         predicted, gold = self.predict(X), [list(labels) for labels in y]
         weights = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, float)
         lengths = list(map(len, predicted))

@@ -32,13 +32,49 @@ _FIRST = ("learner", "features", "order")  # may be given by position
 
 
 class SequenceTagger(SequenceEstimator):
-    """A tagger with ``fit`` and ``predict``.
+    """Sequence tagger as a scikit-learn estimator.
 
-    X is a list of sentences, y a list of lists of labels. A token is a string, a tuple of strings (``columns`` names
-    its parts: word, pos, ...), or its attributes as a dict or a list. X may also be a frame: a row is a sentence, and a
-    cell the list of its tokens' values. All parameters are those of ``trellis.train``; those of the learner are reached
-    as ``learner__c2``. ``n_jobs`` is the number of threads (default: all cores), ``random_state`` the seed of learners
-    that have one.
+    ``X`` is a list of sentences, ``y`` a list of lists of labels. A token is a string, a tuple of strings, or its
+    attributes as a dict or a list. ``X`` may also be a DataFrame with one sentence per row, whose cells are lists.
+    Parameters of the learner are set as ``learner__c2``.
+
+    Parameters
+    ----------
+    learner : Learner or str, default=None
+        Learner or its name; None: ``MIRA()``.
+    features : str, path, list of str or Features, default=None
+        Preset, template file, list of templates, or a `Features`; None: preset ``"default"``, or the
+        attributes if tokens have attributes.
+    order : int, default=None
+        Markov order: number of preceding labels; None: that of the templates.
+    labels : Labels, default=None
+        Scheme, parts, weights and costs of gold labels.
+    search : Search, default=None
+        Beam width, pruning and tag dictionary.
+    segments : bool or Segments, default=False
+        Train a semi-Markov model, with features of whole segments.
+    bagging : int, default=1
+        Number of trainings, each without a random tenth of the features; the model is their mean.
+    documents : bool, default=False
+        Use two passes, so that labels of the same word elsewhere in the document are features.
+    workers : int or workers, default=None
+        Ray processes, as for ``trellis.train``.
+    columns : list of str, default=None
+        Names of the parts of tuples; None: word; word, pos; word, pos, column3, ...
+    n_jobs : int, default=None
+        Number of threads; None: all cores.
+    random_state : int or RandomState, default=None
+        Seed of a learner that has one.
+
+    Examples
+    --------
+    >>> from trellis.interfaces.sklearn import SequenceTagger
+    >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+    >>> tagger = SequenceTagger(learner="crf").fit(X, y)
+    >>> tagger.predict([["a", "dog"]])[0]
+    ['D', 'N']
+    >>> tagger.score(X, y)
+    1.0
     """
 
     learner: trellis.Learner | str | None
@@ -52,14 +88,36 @@ class SequenceTagger(SequenceEstimator):
     )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Its parameters; ``deep``: with those of the learner."""
+        """Get the parameters of this estimator.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the parameters of the learner.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
         params: dict[str, Any] = super().get_params(deep=False)
         if deep and isinstance(self.learner, trellis.Learner):
             params |= {f"{_PREFIX}{field.name}": getattr(self.learner, field.name) for field in _fields(self.learner)}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; a parameter of the learner makes a new learner."""
+        """Set the parameters of this estimator; a parameter of the learner makes a new learner.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name, such as ``learner__c2=0.1``.
+
+        Returns
+        -------
+        self
+            This estimator.
+        """
         inner = {name.removeprefix(_PREFIX): params.pop(name) for name in list(params) if name.startswith(_PREFIX)}
         super().set_params(**params)
         if inner:
@@ -75,7 +133,22 @@ class SequenceTagger(SequenceEstimator):
 
     @interrupts_raise()
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Train; ``sample_weight`` is how much each sentence counts. Ctrl-C also ends a search that calls this."""
+        """Train on sentences and their labels.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+        y
+            One list of labels per sentence.
+        sample_weight : array-like of shape (n_sentences,), default=None
+            Weight of each sentence.
+
+        Returns
+        -------
+        self
+            Fitted estimator.
+        """
         corpus = with_labels(inputs_of(X, self.columns), "label", y)
         options: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
         if self.features is None and "attributes" in corpus.columns:
@@ -90,11 +163,33 @@ class SequenceTagger(SequenceEstimator):
         return self
 
     def predict(self, X: Any) -> Objects:
-        """The labels of every sentence: an array of lists."""
+        """Predict the labels of sentences.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), dtype=object
+            One list of labels per sentence.
+        """
         return as_objects(self._fitted().tag_batch(self._sentences(X), n_threads=self.n_jobs))
 
     def predict_proba(self, X: Any) -> Objects:
-        """Of every sentence an array [n_tokens, n_classes] of probabilities, in the order of ``classes_``."""
+        """Predict the marginal probabilities of labels.
+
+        Parameters
+        ----------
+        X
+            Sentences.
+
+        Returns
+        -------
+        ndarray of shape (n_sentences,), dtype=object
+            For each sentence an array [n_tokens, n_classes], in the order of ``classes_``.
+        """
         posteriors = self._fitted().marginals_batch(self._sentences(X), n_threads=self.n_jobs)
         return as_objects(posterior.node for posterior in posteriors)
 

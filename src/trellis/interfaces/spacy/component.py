@@ -44,12 +44,28 @@ ANNOTATIONS = ("ents", "tag")
     default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "tag_acc": 0.0},
 )
 class TrellisTagger:
-    """Sets entities or tags by a tagger.
+    """spaCy pipeline component that sets entities or tags with a trellis tagger.
 
-    ``model`` is a model file; without one the component is trained by ``nlp.initialize`` on examples, with
-    ``features``, ``learner`` and ``order`` as of ``trellis.train``. ``annotate`` is "ents" or "tag" (default: by the
-    labels of the model, or by what the examples have). Every entity has its probability in
-    ``ent._.trellis_confidence``, and in the span group ``spans_key`` with its scores.
+    The probability of an entity is in ``ent._.trellis_confidence``, and in the scores of the span group ``spans_key``.
+
+    Parameters
+    ----------
+    nlp
+        The pipeline; set by spaCy.
+    name
+        Name of the component in the pipeline.
+    model
+        Model file; without one ``nlp.initialize`` trains the component.
+    annotate
+        ``"ents"`` or ``"tag"`` (default: by the labels of the model, or by the annotation of the examples).
+    features
+        Features for training, as for ``trellis.train``.
+    learner
+        Learner for training, as for ``trellis.train``.
+    order
+        Markov order for training, as for ``trellis.train``.
+    spans_key
+        Key of the span group of entities (None: no group).
     """
 
     def __init__(
@@ -78,14 +94,14 @@ class TrellisTagger:
 
     @property
     def annotate(self) -> str:
-        """What it sets: entities where its labels mark spans, else tags."""
+        """``"ents"`` if labels encode spans, else ``"tag"``."""
         if self._annotate is not None:
             return self._annotate
         return "tag" if guess_scheme(self._known().labels) is None else "ents"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Types of entities, or tags; none before it is trained."""
+        """Types of entities, or tags; empty before training."""
         if self.tagger is None:
             return ()
         if self.annotate == "tag":
@@ -100,7 +116,20 @@ class TrellisTagger:
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = BATCH) -> Iterator[Doc]:
-        """Annotate documents, many at a time."""
+        """Annotate documents in batches.
+
+        Parameters
+        ----------
+        stream
+            The documents.
+        batch_size
+            Number of documents per batch.
+
+        Yields
+        ------
+        Doc
+            The documents, annotated.
+        """
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1, not {batch_size}")
         docs = iter(stream)
@@ -142,7 +171,17 @@ class TrellisTagger:
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, **settings: Any
     ) -> None:
-        """Train on the examples, unless a model was given. ``settings`` go to ``trellis.train``."""
+        """Train on examples, unless there is a model file.
+
+        Parameters
+        ----------
+        get_examples
+            Function that returns the examples.
+        nlp
+            The pipeline.
+        **settings
+            Options of ``trellis.train``.
+        """
         if self.tagger is not None:
             return
         docs = [example.reference for example in get_examples()]
@@ -158,7 +197,20 @@ class TrellisTagger:
         self.tagger = trellis.train(corpus, target="label", **{**options, **settings})
 
     def score(self, examples: Iterable[Example], **more: Any) -> dict[str, Any]:
-        """By spaCy's own scorer."""
+        """Score predictions with spaCy's scorer.
+
+        Parameters
+        ----------
+        examples
+            Predicted and gold documents.
+        **more
+            Options of the scorer.
+
+        Returns
+        -------
+        dict[str, Any]
+            Scores by name.
+        """
         given = list(examples)
         if self.annotate == "ents":
             return dict(Scorer.score_spans(given, "ents", **more))
@@ -167,24 +219,69 @@ class TrellisTagger:
     # ------------------------------------------------------------ files
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Write the model into a folder."""
+        """Write the model to a folder.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        exclude
+            Ignored.
+        """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         if self.tagger is not None:
             self.tagger.save(folder / FILE)
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Self:
-        """Read it again."""
+        """Read the model from a folder.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        exclude
+            Ignored.
+
+        Returns
+        -------
+        TrellisTagger
+            This component.
+        """
         if (Path(path) / FILE).exists():
             self.tagger = trellis.Tagger.load(Path(path) / FILE)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """The model as bytes."""
+        """Serialise the model.
+
+        Parameters
+        ----------
+        exclude
+            Ignored.
+
+        Returns
+        -------
+        bytes
+            The bytes.
+        """
         return b"" if self.tagger is None else self.tagger.to_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> Self:
-        """Read it again."""
+        """Read the model from bytes.
+
+        Parameters
+        ----------
+        data
+            Result of ``to_bytes``.
+        exclude
+            Ignored.
+
+        Returns
+        -------
+        TrellisTagger
+            This component.
+        """
         if data:
             self.tagger = trellis.Tagger.from_bytes(data)
         return self

@@ -51,18 +51,45 @@ def short_sentences(corpus: Corpus) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parser(Model):
-    """Gives sentences dependency trees. Get one from ``Parser.train`` or ``trellis.load``.
+    """A dependency parser, made by ``Parser.train`` or ``trellis.load``.
 
-    A sentence is a dict from column names to lists of strings, or a list of tuples in the order of ``columns``.
+    A sentence is a dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+
+    Parameters
+    ----------
+    vocabulary
+        Templates and their attributes.
+    labels
+        Labels of arcs; empty if arcs have none.
+    weights
+        Named arrays of weights.
+    projective
+        Whether trees have no crossing arcs.
+    family
+        Meaning of scores; ``"log-linear"``: probabilities are meaningful.
+    info
+        The user's notes.
+    training
+        The record of training.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> words = [["the", "dog", "sees", "a", "cat"], ["a", "cat", "sleeps"]]
+    >>> tags = [["D", "N", "V", "D", "N"], ["D", "N", "V"]]
+    >>> heads = [["2", "3", "0", "5", "3"], ["2", "3", "0"]]
+    >>> parser = trellis.Parser.train({"word": words, "pos": tags, "head": heads})
+    >>> parser.predict({"word": ["the", "cat", "sleeps"], "pos": ["D", "N", "V"]}).heads
+    [2, 3, 0]
     """
 
     task, format = "parse", "trellis-parser-1"
 
     vocabulary: ArcVocabulary
-    labels: tuple[str, ...]  # of arcs; () where arcs have none
-    weights: Mapping[str, Any]  # named arrays, as learners give them
+    labels: tuple[str, ...]
+    weights: Mapping[str, Any]
     projective: bool = True
-    family: str = "scores"  # "log-linear": probabilities mean something
+    family: str = "scores"
     info: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     _plan: _core.ArcPlan = field(init=False, repr=False, compare=False)
@@ -75,27 +102,51 @@ class Parser(Model):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of a sentence that it reads."""
+        """Columns that the model reads."""
         return self.vocabulary.templates.columns
 
     @property
     def order(self) -> int:
-        """1: scores of arcs; 2: of siblings too."""
+        """1: scores of arcs; 2: also of pairs of siblings."""
         return 2 if self.vocabulary.templates.siblings else 1
 
     def table(self, kind: str) -> KeyTables:
-        """The arrays of the keys of its attributes ("tables"), or of what is folded in them ("folds")."""
+        """Get the keys of the attributes.
+
+        Parameters
+        ----------
+        kind
+            ``"tables"`` for the keys, ``"folds"`` for the values folded in them.
+
+        Returns
+        -------
+        KeyTables
+            The arrays.
+        """
         return tables_in(self.weights, kind)
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return TrainingFile.of(self.training.get("corpus", {}), (HEAD, LABEL), self.columns)
 
     # ------------------------------------------------------------ trees
 
     def parse(self, sentence: Any, *, probabilities: bool = False) -> DependencyTree:
-        """The best tree of a sentence; on request with the probability of each of its arcs, with its label."""
+        """Parse one sentence; ``predict`` is the same method.
+
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+        probabilities
+            Whether to compute the probability of each labelled arc.
+
+        Returns
+        -------
+        DependencyTree
+            The best tree.
+        """
         corpus = self._one(sentence)
         [tree] = self.parse_batch(corpus, n_threads=1)
         if not flag().check("probabilities", probabilities):
@@ -108,7 +159,20 @@ class Parser(Model):
         return replace(tree, probabilities=own.tolist())
 
     def parse_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[DependencyTree]:
-        """The best trees of sentences, or of all of a corpus."""
+        """Parse many sentences; ``predict_batch`` is the same method.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[DependencyTree]
+            One tree per sentence.
+        """
         corpus = self._corpus(sentences)
         heads, labels, scores = self._native.best(self._data(corpus), 1, thread_count(n_threads))
         words, starts = self._words(corpus).tolist(), corpus.starts.tolist()
@@ -118,7 +182,20 @@ class Parser(Model):
         ]
 
     def parse_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
-        """The corpus, or what ``trellis.read`` takes, with its columns ``head`` and ``deprel`` filled in."""
+        """Parse a corpus; ``predict_corpus`` is the same method.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with predicted columns ``head`` and ``deprel``.
+        """
         sentences = read_like(corpus, self.training_file)
         heads, labels, _ = self._native.best(self._data(sentences), 1, thread_count(n_threads))
         longest = int(heads.max(initial=0))
@@ -128,7 +205,20 @@ class Parser(Model):
     predict, predict_batch, predict_corpus = parse, parse_batch, parse_corpus
 
     def kbest(self, sentence: Any, k: int = 5) -> KBest:
-        """The ``k`` best trees with their scores, best first; they differ in heads, and have the best labels."""
+        """Find the k best trees and their scores; they differ in heads, and have the best labels.
+
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+        k
+            Number of trees.
+
+        Returns
+        -------
+        KBest
+            Pairs (tree, score), best first.
+        """
         corpus, k = self._one(sentence), whole_number("k", k, 1, 10**6)
         if not corpus.n_tokens:
             return KBest((tree, tree.score) for tree in self.parse_batch(corpus, n_threads=1))
@@ -140,16 +230,37 @@ class Parser(Model):
         return KBest((tree, tree.score) for tree in trees)
 
     def probabilities(self, sentence: Any) -> Doubles:
-        """[n + 1, n] the probability of every arc: row h, column i is that word i + 1 has head h (0: it is the root).
+        """Compute the marginal probability of every arc.
 
-        Probabilities are those of a log-linear model over trees; those of a parser that was trained by another loss
-        than the log loss only say how far apart scores are.
+        Probabilities are those of a log-linear model over trees. For parsers that were not trained with the log loss
+        they only express how far apart scores are.
+
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+
+        Returns
+        -------
+        Doubles
+            [n + 1, n]; row h, column i is the probability that word i + 1 has head h (0: the root).
         """
         corpus = self._one(sentence)
         return np.asarray(self._marginals(corpus, np.zeros(corpus.n_tokens, np.int32))[0][:, 1:])
 
     def explain(self, sentence: Any) -> Explanation:
-        """What the score of the best tree is made of, arc by arc, and why it beats the next best tree."""
+        """Explain a prediction: the terms of the best tree's score by arc, and the difference to the second.
+
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         corpus, ranked = self._one(sentence), []
         for tree, _ in self.kbest(corpus, 2):
             terms = [term for word in range(1, len(tree) + 1) for term in self._arc_terms(corpus, tree, word)]
@@ -157,9 +268,21 @@ class Parser(Model):
         return explanation_of(ranked)
 
     def explain_arc(self, sentence: Any, word: int, head: int | None = None) -> list[Term]:
-        """What the arc to a word scores, the heaviest first: in the best tree, or with another ``head``.
+        """Explain the score of one arc; words are counted from 1.
 
-        Words count from 1, and head 0 is the root. With another head the arc has the label that is best there.
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+        word
+            The dependent.
+        head
+            The head, 0 for the root (default: that of the best tree); with another head the arc has its best label.
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first.
         """
         corpus = self._one(sentence)
         n = corpus.n_tokens
@@ -203,7 +326,18 @@ class Parser(Model):
         return terms
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), of features of arcs, with the label where they have one."""
+        """List the features with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first, with the label if they have one.
+        """
         counts, values, terms, first = self.vocabulary.templates.counts, self.weights["values"], list[Term](), 0
         most = None if n is None else whole_number("n", n, 0)
         folds, weighted = [keys for keys, _ in keys_in_order(self.table("folds"))], sum(counts[:3])
@@ -219,13 +353,42 @@ class Parser(Model):
         return heaviest_first(terms)[:most]
 
     def draw(self, sentence: Any) -> Picture:
-        """The best tree: arcs above the words, as thick as they are probable."""
+        """Draw the best tree: arcs above the words, thicker arcs are more probable.
+
+        Parameters
+        ----------
+        sentence
+            A dict of column names to lists of strings, or a list of tuples in the order of ``columns``.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
+        """
         return self.parse(sentence, probabilities=True).draw()
 
     def evaluate(
         self, corpus: Any, y: Any = None, *, n_threads: int | None = None, subtypes: bool = True
     ) -> AttachmentReport:
-        """Compare with the trees of a corpus, in its columns ``head`` and ``deprel``, or with ``y``, as ``train``."""
+        """Compare predicted trees with gold trees.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts, with columns ``head`` and ``deprel``; sentences
+            alone if ``y`` has the trees.
+        y
+            Gold trees, as for ``train``.
+        n_threads
+            Number of threads (default: all cores).
+        subtypes
+            Whether labels are compared with subtypes; False: ``nsubj:pass`` counts as ``nsubj``.
+
+        Returns
+        -------
+        AttachmentReport
+            Unlabelled and labelled attachment scores.
+        """
         gold = gold_corpus(corpus, y, self.training_file)
         treebank = read_dependencies(gold, labelled=bool(self.labels))
         heads, labels, _ = self._native.best(self._data(treebank.corpus), 1, thread_count(n_threads))

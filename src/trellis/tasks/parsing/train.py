@@ -34,11 +34,68 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     Parameters
     ----------
     corpus
-        Corpus, ``trellis.stream``, or anything ``trellis.read`` takes.
-    y
-        Trees of sentences that are given without: of each a ``DependencyTree``, its heads, or its heads and labels.
-    **options
-        See `ParsingOptions` (docs/parsing.md).
+        Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the trees.
+    y : list, optional
+        Tree of every sentence: a `DependencyTree`, its heads, or its heads and labels.
+    features : str, path or list of str, optional
+        Preset, template file or list of templates of arcs (default: the templates of ``"ud"`` whose columns exist).
+    learner : Learner or str, optional
+        Online learner, `CRF` or `ExponentialLoss` (default: ``MIRA(C=0.01, epochs=10, shuffle=False)``).
+    order : int, default 2
+        1: scores of arcs; 2: also of pairs of siblings.
+    projective : bool, default True
+        Whether trees have no crossing arcs; False needs order 1.
+    labelled : bool, optional
+        Whether arcs have labels (default: if there is a column ``deprel``).
+    filter : str or None
+        Template; an arc is considered only if its value occurred in training (default: ``"pos[head] & pos[dep] &
+        direction"``; None: all arcs).
+    lenient : bool, default False
+        Skip sentences without a valid tree.
+    dev : data, optional
+        Held-out data, in the form of the training data; the epoch with the best score on it is returned.
+    metric : str, default "auto"
+        Score on ``dev``: ``"las"``, ``"uas"`` or ``"auto"`` (LAS, or UAS without labels).
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each sentence.
+    init : model, optional
+        Model for a warm start.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Parser
+        The trained model.
+
+    Raises
+    ------
+    LearnerError
+        If an option is invalid, or has no effect with the other options.
+    CorpusError
+        If the data is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> words = [["the", "dog", "sees", "a", "cat"], ["a", "cat", "sleeps"]]
+    >>> tags = [["D", "N", "V", "D", "N"], ["D", "N", "V"]]
+    >>> heads = [["2", "3", "0", "5", "3"], ["2", "3", "0"]]
+    >>> parser = trellis.Parser.train({"word": words, "pos": tags, "head": heads})
+    >>> parser.predict({"word": ["the", "cat", "sleeps"], "pos": ["D", "N", "V"]}).heads
+    [2, 3, 0]
     """
     fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
     settings, learner = fit.settings, fit.learner

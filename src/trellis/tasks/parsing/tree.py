@@ -12,41 +12,81 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DependencyTree:
-    """A tree over the words of a sentence.
+    """A dependency tree over the words of a sentence.
 
-    ``heads[i]`` is the number of the head of word i, counted from 1, and 0 where the word is the root.
+    Attributes
+    ----------
+    words
+        The words.
+    heads
+        Head of each word, counted from 1; 0 for the root.
+    labels
+        Label of each arc; None if the parser has none.
+    score
+        Score of the tree.
+    probabilities
+        Probability of each arc, if requested.
     """
 
     words: Sequence[str]
     heads: Sequence[int]
-    labels: Sequence[str] | None = None  # of arcs; None where the parser has none
+    labels: Sequence[str] | None = None
     score: float = 0.0
-    probabilities: Sequence[float] | None = None  # of arcs, where they were asked for
+    probabilities: Sequence[float] | None = None
 
     def __len__(self) -> int:
         return len(self.words)
 
     @property
     def root(self) -> int:
-        """The number of the root's word, counted from 1; 0 of an empty sentence."""
+        """Number of the root word, counted from 1; 0 for an empty sentence."""
         return next((i for i, head in enumerate(self.heads, 1) if head == 0), 0)
 
     def arcs(self) -> Iterator[tuple[int, int, str]]:
-        """(head, dependent, label) of every word, counted from 1."""
+        """Iterate over the arcs.
+
+        Yields
+        ------
+        tuple[int, int, str]
+            Head, dependent and label, words counted from 1.
+        """
         for i, head in enumerate(self.heads, 1):
             yield head, i, "" if self.labels is None else self.labels[i - 1]
 
     def dependents(self, head: int) -> list[int]:
-        """The words that have this one as their head, counted from 1; of 0 the root's word."""
+        """List the dependents of a word.
+
+        Parameters
+        ----------
+        head
+            The word, counted from 1; 0 for the root.
+
+        Returns
+        -------
+        list[int]
+            Their numbers, counted from 1.
+        """
         return [i for i, one in enumerate(self.heads, 1) if one == head]
 
     def to_dict(self) -> dict[str, list[int] | list[str]]:
-        """As plain data: ``heads``, and ``deprels`` where arcs have labels."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, list[int] | list[str]]
+            ``heads``, and ``deprels`` if arcs have labels.
+        """
         deprels = {} if self.labels is None else {"deprels": list(self.labels)}
         return {"heads": list(self.heads), **deprels}
 
     def draw(self) -> Picture:
-        """A picture: arcs above the words, as thick as they are probable."""
+        """Draw the tree: arcs above the words, thicker arcs are more probable.
+
+        Returns
+        -------
+        Picture
+            SVG; printed, it is text.
+        """
         from trellis.display.dependencies import draw_dependencies
 
         return draw_dependencies(self.words, self.heads, self.labels, self.probabilities)

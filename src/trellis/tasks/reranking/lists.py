@@ -19,9 +19,16 @@ MAX_K = 1_000_000
 
 
 class Segment(NamedTuple):
-    """The tokens begin..end (end not included) and what they are: a span, or one token outside all spans.
+    """A span, or one token outside all spans; if labels encode no spans, every token is a segment.
 
-    Where labels mark no spans, every token is a segment and its label the type.
+    Attributes
+    ----------
+    type
+        Type of the span, or the label.
+    begin
+        First token.
+    end
+        Token after the last one.
     """
 
     type: str
@@ -31,21 +38,43 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One label sequence of a list."""
+    """One label sequence of a k-best list.
 
-    sentence: Mapping[str, Sequence[str]]  # by column, those that the tagger reads
+    Attributes
+    ----------
+    sentence
+        Columns that the tagger reads.
+    labels
+        One label per token.
+    segments
+        Spans and tokens outside spans, from the first token to the last.
+    score
+        Score of the tagger.
+    rank
+        Rank in the list, from 0.
+    """
+
+    sentence: Mapping[str, Sequence[str]]
     labels: tuple[str, ...]
-    segments: tuple[Segment, ...]  # one after the other, from the first token to the last
-    score: float  # of the tagger
-    rank: int  # in its list, from 0
+    segments: tuple[Segment, ...]
+    score: float
+    rank: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KBestList:
-    """What a tagger offers for a sentence, best first."""
+    """The k best label sequences of a tagger for one sentence, best first.
+
+    Attributes
+    ----------
+    candidates
+        The candidates.
+    gold
+        Gold labels, if known.
+    """
 
     candidates: tuple[Candidate, ...]
-    gold: tuple[str, ...] | None = None  # the right labels, where they are known
+    gold: tuple[str, ...] | None = None
 
 
 # ------------------------------------------------------------ segments

@@ -29,7 +29,17 @@ FORMAT = "trellis-reranker-1"
 
 
 class ListProblem:
-    """Lists as a problem of trellis.tasks.structured: an input is a list, its outputs are ranks in it."""
+    """K-best lists as a problem of structured learning: an input is a list, its outputs are the ranks.
+
+    Parameters
+    ----------
+    features
+        Features of whole label sequences.
+    scale
+        Factor of the tagger's score as a feature.
+    cost_of
+        Cost of a candidate.
+    """
 
     def __init__(self, features: GlobalFeatures, scale: float, cost_of: CostOf) -> None:
         self.features, self.scale, self.cost_of = features, scale, cost_of
@@ -40,35 +50,110 @@ class ListProblem:
         return ListProblem, (self.features, self.scale, self.cost_of)
 
     def parts(self, x: KBestList) -> Parts:
-        """The list as a hypergraph, the candidates as its last edges."""
+        """Pack the list as a hypergraph whose last edges are the candidates.
+
+        Parameters
+        ----------
+        x
+            The list.
+
+        Returns
+        -------
+        Parts
+            The hypergraph with features.
+        """
         last = self._last
         if last is None or last[0] is not x:
             last = self._last = (x, self.features.parts(x.candidates, self.scale))
         return last[1]
 
     def edges(self, x: KBestList, y: Sequence[str]) -> list[int]:
-        """The cheapest candidate where y are the right labels, and what it shares with others."""
+        """Get the edges of the candidate with the lowest cost.
+
+        Parameters
+        ----------
+        x
+            The list.
+        y
+            Gold labels.
+
+        Returns
+        -------
+        list[int]
+            Edges of the hypergraph.
+        """
         graph, rank = self.parts(x).graph, int(np.argmin([self.cost_of(y, z) for z in x.candidates]))
         chosen = graph.n_edges - len(x.candidates) + rank
         return [chosen, *graph.tails_of(chosen)]  # node i is the head of edge i
 
     def costs(self, x: KBestList, y: Sequence[str]) -> Doubles:
-        """What each candidate costs more than the cheapest."""
+        """Compute the cost of each candidate, less that of the cheapest.
+
+        Parameters
+        ----------
+        x
+            The list.
+        y
+            Gold labels.
+
+        Returns
+        -------
+        Doubles
+            [n_edges].
+        """
         costs = np.zeros(self.parts(x).graph.n_edges)
         paid = np.array([self.cost_of(y, z) for z in x.candidates])
         costs[len(costs) - len(paid) :] = paid - paid.min()
         return costs
 
     def output(self, x: KBestList, edges: Sequence[int]) -> int:
-        """The rank of the candidate that has these edges."""
+        """Get the candidate with these edges.
+
+        Parameters
+        ----------
+        x
+            The list.
+        edges
+            Edges of the hypergraph.
+
+        Returns
+        -------
+        int
+            Its rank.
+        """
         return edges[0] - (self.parts(x).graph.n_edges - len(x.candidates))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reranker(Model):
-    """Labels sequences: a tagger offers its k best, and the reranker chooses. Get one from ``Reranker.train``.
+    """A tagger whose k best label sequences are reranked with features of whole sequences; made by ``Reranker.train``.
 
-    Sentences are given as to the tagger.
+    Sentences have the same forms as for the tagger.
+
+    Parameters
+    ----------
+    tagger
+        The tagger that makes the candidates.
+    model
+        Weights of the features of whole sequences.
+    k
+        Number of candidates per sentence.
+    cost
+        Cost of a candidate in training.
+    info
+        The user's notes.
+    training
+        The record of training.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> corpus = trellis.read({"word": [["we", "can"], ["the", "can"]] * 5, "label": [["P", "V"], ["D", "N"]] * 5})
+    >>> def tagger(part):
+    ...     return trellis.train(part, target="label", features=["word[0]"], order=0, learner=trellis.CRF())
+    >>> reranker = trellis.Reranker.train(corpus, tagger=tagger, k=4)
+    >>> reranker.predict(["we", "can"])
+    ['P', 'V']
     """
 
     task, format, needs = "rerank", FORMAT, ("functions",)
@@ -76,39 +161,89 @@ class Reranker(Model):
     tagger: Tagger
     model: StructuredModel
     k: int
-    cost: Cost = "auto"  # what a wrong candidate costs in training
+    cost: Cost = "auto"
     info: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def problem(self) -> ListProblem:
-        """Lists, their features and costs."""
+        """K-best lists, their features and costs."""
         assert isinstance(self.model.problem, ListProblem)
         return self.model.problem
 
     def predict_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[list[str]]:
-        """The labels of many sentences. ``n_threads``: the number of threads of the tagger (default: all cores)."""
+        """Label many sentences; ``tag_batch`` is the same method.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, as for the tagger.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[str]]
+            One list of labels per sentence.
+        """
         return self.choose(self._lists(sentences, n_threads))
 
     def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
-        """The corpus, or what ``trellis.read`` takes, with the labels as its column ``target``."""
+        """Label a corpus; ``tag_corpus`` is the same method.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with the predicted labels as its column ``target``.
+        """
         sentences = read_like(corpus, self.training_file)
         return sentences.with_column(self.tagger.target, column_of(self.predict_batch(sentences, n_threads=n_threads)))
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return self.tagger.training_file
 
     tag, tag_batch, tag_corpus = Model.predict, predict_batch, predict_corpus
 
     def kbest(self, sentence: Any, k: int = 5) -> KBest:
-        """The k best of the tagger's candidates with their scores, best first."""
+        """Rerank the tagger's candidates.
+
+        Parameters
+        ----------
+        sentence
+            Tokens, as for the tagger.
+        k
+            Number of label sequences.
+
+        Returns
+        -------
+        KBest
+            Pairs (labels, score), best first.
+        """
         (found,) = self._lists([sentence], 1)
         return KBest((list(found.candidates[at].labels), score) for at, score in self.model.kbest(found, k))
 
     def explain(self, sentence: Any) -> Explanation:
-        """Why it chooses a candidate: what its score is made of, and that of the next best."""
+        """Explain a prediction: the terms of the candidate's score, and the difference to the second-best candidate.
+
+        Parameters
+        ----------
+        sentence
+            Tokens, as for the tagger.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         (found,) = self._lists([sentence], 1)
 
         def labelled(choice: Explanation) -> Explanation:
@@ -118,19 +253,58 @@ class Reranker(Model):
         return labelled(self.model.explain(found))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), of features of whole label sequences."""
+        """List the features of whole label sequences with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first.
+        """
         return self.model.top_features(n)
 
     def evaluate(
         self, corpus: Any, y: Any = None, *, target: str | None = None, n_threads: int | None = None
     ) -> RerankingReport:
-        """Compare the tagger, the reranker and the best candidates (oracle) with a column of a corpus, or ``y``."""
+        """Compare the labels of the tagger, the reranker and the best candidates (oracle) with gold labels.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the labels.
+        y
+            Gold labels of every sentence.
+        target
+            Column with the gold labels (default: the column that the model predicts).
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        RerankingReport
+            The report of the reranker, with those of the tagger and the oracle.
+        """
         gold = read_examples(corpus, y, target=target or self.tagger.target, like=self.training_file)
         lists = kbest_lists(self.tagger, gold, self.k, gold.sentences(target or self.tagger.target), n_threads)
         return report(lists, self.choose(lists), cost=self.cost)
 
     def choose(self, lists: Sequence[KBestList]) -> list[list[str]]:
-        """The labels of the best candidate of every list."""
+        """Choose the best candidate of each list.
+
+        Parameters
+        ----------
+        lists
+            Lists of candidates.
+
+        Returns
+        -------
+        list[list[str]]
+            The labels of the chosen candidates.
+        """
         return [list(one.candidates[self.model.predict(one)].labels) for one in lists]
 
     def _lists(self, sentences: Any, n_threads: int | None) -> list[KBestList]:

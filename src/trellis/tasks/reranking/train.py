@@ -33,12 +33,67 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     Parameters
     ----------
     corpus
-        Corpus, or anything ``trellis.read`` takes; with a trained ``tagger`` lists, such as ``held_out_lists`` gives.
-    y
-        Labels of every sentence, the column ``label``, where ``corpus`` has sentences alone.
-    **options
-        See `RerankingOptions` (docs/reranking.md); ``tagger`` is required, such as ``lambda part: trellis.train(part,
-        target="chunk")``. Options of training are those of the reranker; ``dev`` is a corpus, or lists.
+        Corpus, or anything that ``trellis.read`` accepts; with a trained ``tagger``, lists as made by
+        ``held_out_lists``.
+    y : list of list of str, optional
+        Labels of every sentence, if ``corpus`` has sentences alone; their column is ``label``.
+    tagger : callable or Tagger
+        Required. Function that trains a tagger on a corpus, called for each fold and for the whole corpus, such as
+        ``lambda part: trellis.train(part, target="chunk")``; or a trained tagger.
+    learner : Learner or str, optional
+        Online learner, `CRF`, `ExponentialLoss` or ``HMSVM(solver="frank-wolfe")`` (default: ``Perceptron()``).
+    k : int, default 20
+        Number of candidates per sentence.
+    features : list, optional
+        Names of feature functions, templates, or functions of a `Candidate` (default: all names).
+    cost : str, default "auto"
+        Cost of a candidate: wrong tokens or spans; ``"auto"``: spans if the labels encode them.
+    folds : int, default 5
+        Number of folds of the cross-validation that makes the lists.
+    dev : data, optional
+        Held-out data, in the form of the training data; the epoch with the best score on it is returned.
+    metric : str, default "auto"
+        Score on ``dev``: ``"token"`` or ``"sentence"`` accuracy, F1 of ``"span"``, or ``"auto"`` (F1).
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each sentence.
+    init : model, optional
+        Model for a warm start.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Reranker
+        The trained model.
+
+    Raises
+    ------
+    LearnerError
+        If an option is invalid, or has no effect with the other options.
+    CorpusError
+        If the data is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> corpus = trellis.read({"word": [["we", "can"], ["the", "can"]] * 5, "label": [["P", "V"], ["D", "N"]] * 5})
+    >>> def tagger(part):
+    ...     return trellis.train(part, target="label", features=["word[0]"], order=0, learner=trellis.CRF())
+    >>> reranker = trellis.Reranker.train(corpus, tagger=tagger, k=4)
+    >>> reranker.predict(["we", "can"])
+    ['P', 'V']
     """
     fit = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     settings = fit.settings
@@ -106,9 +161,25 @@ def _tagger_and_lists(corpus: Corpus, fit: Fit) -> tuple[Tagger, list[KBestList]
 def held_out_lists(
     corpus: Any, tagger: MakeTagger, *, k: int = 20, folds: int = 5, n_threads: int | None = None
 ) -> list[KBestList]:
-    """The k best of every sentence by a tagger that was trained without it, in the order of the corpus.
+    """Tag each sentence with a tagger that was trained without it, and keep the k best label sequences.
 
-    Sentence i is in fold i modulo ``folds``.
+    Parameters
+    ----------
+    corpus
+        Sentences with labels.
+    tagger
+        Function that trains a tagger on a corpus.
+    k
+        Number of candidates per sentence.
+    folds
+        Number of folds; sentence i is in fold i modulo ``folds``.
+    n_threads
+        (int, optional) Number of threads (default: all cores); the result does not depend on it.
+
+    Returns
+    -------
+    list[KBestList]
+        One list per sentence, in the order of the corpus.
     """
     corpus = read_examples(corpus)
     k = whole_number("k", k, 1, MAX_K)

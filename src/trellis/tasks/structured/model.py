@@ -42,14 +42,44 @@ FORMAT = "trellis structured model 1"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StructuredModel(Model):
-    """Weights of features, and the problem that says what outputs are."""
+    """A model of any structure: weights of features, and a problem that defines the outputs.
+
+    Parameters
+    ----------
+    problem
+        Object that defines the outputs of an input and their features.
+    names
+        Names of the features.
+    weights
+        Their weights.
+    beam
+        Beam width for a problem with ``choices``.
+    info
+        The user's notes.
+    training
+        The record of training.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> class Gender:
+    ...     def candidates(self, name):
+    ...         return ["f", "m"]
+    ...     def features(self, name, gender):
+    ...         return {f"ends in {name[-1]}, {gender}": 1}
+    >>> model = trellis.StructuredModel.train([("Anna", "f"), ("Otto", "m")], problem=Gender())
+    >>> model.predict("Maria")
+    'f'
+    >>> [output for output, score in model.kbest("Maria", 2)]
+    ['f', 'm']
+    """
 
     task, format, needs = "structured", FORMAT, ("problem",)
 
     problem: Problem
-    names: tuple[str, ...]  # of features
+    names: tuple[str, ...]
     weights: FeatureWeights
-    beam: int | None = None  # states that a problem with choices(x, done) is searched by
+    beam: int | None = None
     info: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
@@ -65,19 +95,54 @@ class StructuredModel(Model):
         return 0.0 if number is None else self._values[number]
 
     def score(self, features: Features) -> float:
-        """The sum of weight times value."""
+        """Score features: the sum of weight times value.
+
+        Parameters
+        ----------
+        features
+            Values by the names of features.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         numbers, values = self._numbers, self._values
         given = plain_features(features, "score").items()
         return sum(values[numbers[name]] * value for name, value in given if name in numbers)
 
     def predict(self, x: Any) -> Any:
-        """The best output; of a voted perceptron the one with the most votes."""
+        """Predict the best output of one input; a voted perceptron predicts the output with the most votes.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Any
+            The output.
+        """
         if self.weights.votes is not None:
             return self._most_voted(x, self.weights.votes)
         return self._best(x, 1)[0][0]
 
     def predict_batch(self, xs: Any, *, n_threads: int | None = None) -> list[Any]:
-        """The best outputs of many inputs, one after the other: a problem is Python's own code."""
+        """Predict the best outputs of many inputs, one after the other.
+
+        Parameters
+        ----------
+        xs
+            The inputs.
+        n_threads
+            Ignored, because problems are Python code.
+
+        Returns
+        -------
+        list[Any]
+            One output per input.
+        """
         thread_count(n_threads)
         inputs = items(xs)
         if inputs is None:
@@ -85,11 +150,35 @@ class StructuredModel(Model):
         return [self.predict(x) for x in inputs]
 
     def kbest(self, x: Any, k: int = 5) -> KBest:
-        """The ``k`` best outputs with their scores, best first."""
+        """Find the k best outputs and their scores.
+
+        Parameters
+        ----------
+        x
+            The input.
+        k
+            Number of outputs.
+
+        Returns
+        -------
+        KBest
+            Pairs (output, score), best first.
+        """
         return KBest(self._best(x, whole_number("k", k, 1, 2**31 - 1)))
 
     def explain(self, x: Any) -> Explanation:
-        """What the best output's score is made of, and why it beats the next best, where the problem finds it."""
+        """Explain a prediction: the terms of its score, and the difference to the second-best output.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         many = isinstance(self._searched, PartsProblem | CandidateProblem) or hasattr(self._searched, "kbest")
         ranked = self._with_features(x, 2 if many else 1)
         return explanation_of((output, score, self._terms(features)) for output, score, features in ranked)
@@ -101,7 +190,22 @@ class StructuredModel(Model):
         return heaviest_first(Term(name, self[name] * value) for name, value in total.items() if value * self[name])
 
     def evaluate(self, examples: Any, y: Any = None, *, n_threads: int | None = None) -> StructuredReport:
-        """Compare its outputs with those of pairs of an input and its right output, or of inputs with ``y``."""
+        """Compare predicted with gold outputs.
+
+        Parameters
+        ----------
+        examples
+            Pairs (input, gold output); inputs alone if ``y`` is given.
+        y
+            Gold outputs.
+        n_threads
+            Ignored, because problems are Python code.
+
+        Returns
+        -------
+        StructuredReport
+            Accuracy, and mean cost if the problem has a cost function.
+        """
         from trellis.evaluation.report import StructuredReport
 
         pairs = check_pairs("example", examples, y)
@@ -111,7 +215,18 @@ class StructuredModel(Model):
         return StructuredReport(len(pairs), right, total)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), by the names of features."""
+        """List the features with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first.
+        """
         most = None if n is None else whole_number("n", n, 0)
         named = zip(self.names, self._values, strict=True)
         return heaviest_first(Term(name, weight) for name, weight in named if weight)[:most]
@@ -141,7 +256,13 @@ class StructuredModel(Model):
         return {"problem": type(self.problem).__name__, "features": len(self.names)}
 
     def tensors(self) -> Arrays:
-        """Names and weights, for a file."""
+        """Convert names and weights to named arrays, for a file.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         names = Strings.of(self.names)
         return {"names.data": names.data, "names.starts": names.starts, **self.weights.tensors()}
 

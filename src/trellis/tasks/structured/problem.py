@@ -24,7 +24,15 @@ C = TypeVar("C")
 
 
 class Weights:
-    """The weight of every feature by its name; 0 of features that no training met."""
+    """Weights of features by name; 0 for features that did not occur in training.
+
+    Parameters
+    ----------
+    numbers
+        Number of each feature.
+    dot
+        Function that sums weight times value over feature numbers.
+    """
 
     def __init__(self, numbers: Mapping[str, int], dot: Callable[[Ints, Doubles], float]) -> None:
         self._numbers, self._dot = numbers, dot
@@ -33,7 +41,18 @@ class Weights:
         return self.score({feature: 1.0})
 
     def score(self, features: Features) -> float:
-        """The sum of weight times value."""
+        """Score features: the sum of weight times value.
+
+        Parameters
+        ----------
+        features
+            Values by the names of features.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         numbers = self._numbers
         known = [(numbers[name], value) for name, value in features.items() if name in numbers]
         ids = np.array([number for number, _ in known], np.int32)
@@ -42,70 +61,195 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All outputs of an input, packed: derivations of a hypergraph, with features on its edges."""
+    """All outputs of an input, packed: derivations of a hypergraph, with features on its edges.
+
+    Parameters
+    ----------
+    graph
+        The hypergraph.
+    features
+        Features of each edge.
+    """
 
     graph: Hypergraph
-    features: Sequence[Features]  # of each edge
+    features: Sequence[Features]
 
 
 @runtime_checkable
 class CandidateProblem(Protocol[X, Y]):
-    """Outputs that can be listed. ``cost(x, y, z)``, how bad z is where y is right, may be there too (default: 1)."""
+    """Protocol of problems whose outputs can be listed.
+
+    Optional method: ``cost(x, y, z)``, the cost of output z if y is correct (default: 1).
+    """
 
     def candidates(self, x: X) -> Sequence[Y]:
-        """GEN: all outputs of an input."""
+        """List all outputs of an input: GEN(x).
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Sequence[Y]
+            The outputs.
+        """
 
     def features(self, x: X, y: Y) -> Features:
-        """Phi: names of features with their values."""
+        """Compute the features of an output: Phi(x, y).
+
+        Parameters
+        ----------
+        x
+            The input.
+        y
+            The output.
+
+        Returns
+        -------
+        Features
+            Values by the names of features.
+        """
 
 
 @runtime_checkable
 class SearchProblem(Protocol[X, Y]):
-    """Outputs of which the best can be found.
+    """Protocol of problems with a search for the best output.
 
-    There may also be ``kbest(x, weights, k)``, the k best; ``augmented(x, y, weights)``, the best by score + cost where
-    y is right; and ``cost(x, y, z)`` (default: 1). Where y does not say which output to learn, because part of outputs
-    is hidden or y cannot be reached, ``target(x, y, weights)`` gives the one to step towards by the weights of now, or
-    None to leave the example out; ``features`` then never sees y.
+    Optional methods: ``kbest(x, weights, k)``, the k best outputs; ``augmented(x, y, weights)``, the best by score +
+    cost if y is correct; ``cost(x, y, z)`` (default: 1); ``target(x, y, weights)``, the output to update towards with
+    the current weights, or None to skip the example, for hidden or unreachable outputs: ``features`` then never gets y.
     """
 
     def argmax(self, x: X, weights: Weights) -> Y:
-        """The output with the highest score."""
+        """Find the output with the highest score.
+
+        Parameters
+        ----------
+        x
+            The input.
+        weights
+            The current weights.
+
+        Returns
+        -------
+        Y
+            The output.
+        """
 
     def features(self, x: X, y: Y) -> Features:
-        """Phi: names of features with their values."""
+        """Compute the features of an output: Phi(x, y).
+
+        Parameters
+        ----------
+        x
+            The input.
+        y
+            The output.
+
+        Returns
+        -------
+        Features
+            Values by the names of features.
+        """
 
 
 @runtime_checkable
 class PartsProblem(Protocol[X, Y]):
-    """Outputs that are derivations of a hypergraph.
+    """Protocol of problems whose outputs are derivations of a hypergraph.
 
-    ``costs(x, y)``, of each edge where y is right, may be there too (default: 1 of every other edge).
+    Optional method: ``costs(x, y)``, the cost of each edge if y is correct (default: 1 for edges that y has not).
     """
 
     def parts(self, x: X) -> Parts:
-        """All outputs of an input."""
+        """Pack all outputs of an input.
+
+        Parameters
+        ----------
+        x
+            The input.
+
+        Returns
+        -------
+        Parts
+            Hypergraph and features.
+        """
 
     def edges(self, x: X, y: Y) -> Sequence[int]:
-        """The edges of an output, in any order."""
+        """List the edges of an output.
+
+        Parameters
+        ----------
+        x
+            The input.
+        y
+            The output.
+
+        Returns
+        -------
+        Sequence[int]
+            Numbers of edges, in any order.
+        """
 
     def output(self, x: X, edges: Sequence[int]) -> Y:
-        """The output that has these edges, given from the goal down."""
+        """Make the output that has these edges.
+
+        Parameters
+        ----------
+        x
+            The input.
+        edges
+            Numbers of edges, from the goal down.
+
+        Returns
+        -------
+        Y
+            The output.
+        """
 
 
 @runtime_checkable
 class StepProblem(Protocol[X, C]):
-    """Outputs that are decided step by step: a tuple of choices, found by beam search.
+    """Protocol of problems whose outputs are tuples of choices, found by beam search.
 
-    There may also be ``signature(x, done)``, a hashable value that is equal only where everything to come, choices and
-    features alike, is the same: then hypotheses that share one compete, and the beam has room for others.
+    Optional method: ``signature(x, done)``, a hashable value; hypotheses with the same signature compete, so it must
+    only be equal if all further choices and features are equal.
     """
 
     def choices(self, x: X, done: tuple[C, ...]) -> Sequence[C]:
-        """What may come next after the choices ``done``; nothing: the output is complete."""
+        """List the next choices.
+
+        Parameters
+        ----------
+        x
+            The input.
+        done
+            The choices so far.
+
+        Returns
+        -------
+        Sequence[C]
+            The choices; empty if the output is complete.
+        """
 
     def features(self, x: X, done: tuple[C, ...], choice: C) -> Features:
-        """What a choice after ``done`` adds to Phi."""
+        """Compute the features that a choice adds to Phi.
+
+        Parameters
+        ----------
+        x
+            The input.
+        done
+            The choices so far.
+        choice
+            The next choice.
+
+        Returns
+        -------
+        Features
+            Values by the names of features.
+        """
 
 
 Problem = CandidateProblem[Any, Any] | SearchProblem[Any, Any] | PartsProblem[Any, Any] | StepProblem[Any, Any]

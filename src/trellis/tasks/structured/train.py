@@ -17,21 +17,69 @@ from trellis.tasks.structured.problem import Features, check_beam, check_pairs, 
 
 
 def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) -> StructuredModel:
-    """Learn from inputs and their right outputs.
+    """Train a structured model on pairs of inputs and outputs.
 
-    A problem with ``candidates`` or ``parts`` answers all learners of structures; one with ``argmax`` answers the
-    perceptron and passive-aggressive learners, and with ``augmented`` or ``kbest`` MIRA and AROW; one with ``choices``
-    answers these too, by a beam.
+    Learners by kind of problem: with ``candidates`` or ``parts``, all learners of structures; with ``argmax``, the
+    perceptron and passive-aggressive learners, and with ``augmented`` or ``kbest`` also MIRA and AROW; with
+    ``choices``, all of these, by beam search.
 
     Parameters
     ----------
     examples
-        Pairs of an input and its right output; inputs alone where ``y`` is given.
-    y
-        Right outputs.
-    **options
-        See `StructuredOptions` (docs/structured.md). ``metric(outputs, right)`` is a function that gives a number from
-        0 on (default: the share of right outputs); ``init`` is a model, or weights by the names of features.
+        Pairs (input, gold output); inputs alone if ``y`` is given.
+    y : list, optional
+        Gold outputs.
+    problem : object
+        Required. Defines the outputs of an input and their features: a `CandidateProblem`, `SearchProblem`,
+        `PartsProblem` or `StepProblem`.
+    learner : Learner or str, optional
+        Online learner, `CRF`, `ExponentialLoss` or ``HMSVM(solver="frank-wolfe")`` (default: ``Perceptron()``).
+    beam : int, optional
+        Beam width for a problem with ``choices``.
+    dev : data, optional
+        Held-out data, in the form of the training data; the epoch with the best score on it is returned.
+    metric : callable, optional
+        Function of predicted and gold outputs that returns a score from 0 on (default: accuracy).
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each example.
+    init : StructuredModel or dict, optional
+        Model for a warm start, or weights by the names of features.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    StructuredModel
+        The trained model.
+
+    Raises
+    ------
+    LearnerError
+        If an option is invalid, or the learner does not support the problem.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> class Gender:
+    ...     def candidates(self, name):
+    ...         return ["f", "m"]
+    ...     def features(self, name, gender):
+    ...         return {f"ends in {name[-1]}, {gender}": 1}
+    >>> model = trellis.StructuredModel.train([("Anna", "f"), ("Otto", "m")], problem=Gender())
+    >>> model.predict("Maria")
+    'f'
     """
     fit = Fit(StructuredOptions, options, metrics=None)
     settings, learner, problem = fit.settings, fit.learner, fit.settings.problem

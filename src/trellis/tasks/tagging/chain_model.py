@@ -21,43 +21,92 @@ from trellis.engine.weights import MAX_ORDER, ChainWeights, Ngrams, Rows, _expan
 
 
 class Endings(NamedTuple):
-    """What words that a tag dictionary lacks may end in, with the set of labels that they have then."""
+    """Endings of words that are not in the tag dictionary, with the labels they allow.
+
+    Attributes
+    ----------
+    strings
+        The endings.
+    set_of
+        [n_strings] set of labels of each.
+    """
 
     strings: Strings
-    set_of: Ints  # [n_strings]
+    set_of: Ints
 
 
 class FilterLevel(NamedTuple):
-    """A level of pruning above order 0: level k leaves runs of k + 1 labels, by the best paths through them."""
+    """One level of pruning above order 0: level k leaves runs of k + 1 labels.
 
-    margin: float  # by how much the best path through a run may score less than the best path
-    # In training, by weights that were not trained on a sentence: the share of gold runs that are kept, and how many
-    # runs a token has on average.
+    Attributes
+    ----------
+    margin
+        Maximum difference between the best path through a run and the best path.
+    survival
+        Recall of gold runs in training, with weights that were not trained on the sentence.
+    n_runs
+        Mean number of runs per token, likewise.
+    """
+
+    margin: float
     survival: float
     n_runs: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFilter:
-    """What prunes labels before a sentence is decoded: scores of single labels, over the attributes of the model.
+    """Pruning of labels before decoding, by scores of single labels over the attributes of the model.
 
-    The candidates of a token are the labels that score at most ``margin`` less than the best one; of more than ``most``
-    the best. ``levels`` then prune pairs of candidates and longer runs, by weights of label n-grams beside.
+    The candidates of a token are the labels that score at most ``margin`` less than the best one, at most ``most`` of
+    them. ``levels`` then prune label pairs and longer n-grams.
+
+    Attributes
+    ----------
+    rows
+        Weights of attributes.
+    margin
+        Maximum difference to the best label.
+    most
+        Maximum number of candidates.
+    survival
+        Recall of gold labels in training, with filters that were not trained on the sentence.
+    n_candidates
+        Mean number of candidates per token, likewise.
+    levels
+        Further levels of pruning.
+    edge
+        [n_labels + 1, stride] weights of label pairs, if there are levels.
+    ngrams
+        Weights of longer n-grams.
     """
 
     rows: Rows
     margin: float
     most: int
-    # In training, by filters that were not trained on a sentence: the share of gold labels that they keep, and how many
-    # candidates a token has on average.
     survival: float
     n_candidates: float
     levels: tuple[FilterLevel, ...] = ()
-    edge: Floats | None = None  # [n_labels + 1, stride] weights of label pairs, where there are levels
-    ngrams: Ngrams | None = None  # and of longer n-grams
+    edge: Floats | None = None
+    ngrams: Ngrams | None = None
 
     def native(self, n_labels: int) -> dict[str, Any]:
-        """As native code takes it; ValueError if it makes no sense."""
+        """Convert to native arguments.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        dict[str, Any]
+            Arguments by name.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are inconsistent.
+        """
         margin = float(np.float32(self.margin))  # native code takes no rounding upon itself
         levels = None
         if self.levels and self.edge is not None and self.ngrams is not None:
@@ -67,12 +116,18 @@ class LabelFilter:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What is no array."""
+        """Values that are not arrays, for files."""
         out = {name: getattr(self, name) for name in ("margin", "most", "survival", "n_candidates")}
         return {**out, "levels": [level._asdict() for level in self.levels]} if self.levels else out
 
     def tensors(self) -> Arrays:
-        """As named arrays, for files."""
+        """Convert to named arrays, for files.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         out = self.rows.tensors("filter")
         if self.levels and self.edge is not None and self.ngrams is not None:
             out |= _nonzero("filter.edge", self.edge[:, : len(self.edge) - 1])
@@ -81,7 +136,22 @@ class LabelFilter:
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any], header: Mapping[str, Any], n_labels: int) -> LabelFilter:
-        """From such arrays and what is no array."""
+        """Make the filter from named arrays.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+        header
+            The values that are not arrays.
+        n_labels
+            Number of labels.
+
+        Returns
+        -------
+        LabelFilter
+            The filter.
+        """
         levels = tuple(
             FilterLevel(*(float(level[name]) for name in FilterLevel._fields)) for level in header.get("levels", ())
         )
@@ -108,46 +178,102 @@ FIRST_PASS = ("same_word", "same_word_in_corpus")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainModel:
-    """Labels, vocabulary and weights, with how they came to be."""
+    """Content of a tagger: labels, vocabulary and weights, with the record of training.
+
+    Attributes
+    ----------
+    labels
+        The labels.
+    target
+        Column that the model predicts.
+    order
+        Markov order: number of preceding labels.
+    vocabulary
+        Templates and their attributes.
+    weights
+        The weights.
+    dictionary
+        Allowed labels by value of the first column; the first set is for other words.
+    info
+        The user's notes.
+    family
+        Meaning of scores, see FAMILIES.
+    temperature
+        Divisor of scores before they become probabilities.
+    filter
+        Pruning of labels.
+    endings
+        Allowed labels by the longest known ending, for words that are not in the dictionary.
+    segments
+        Types of segments of a semi-Markov model.
+    first
+        Model of the first pass, whose labels are columns of this one.
+    training
+        The record of training: version, learner, sizes, history.
+    """
 
     labels: tuple[str, ...]
-    target: str  # the column it labels
+    target: str
     order: int
     vocabulary: Vocabulary
     weights: ChainWeights
-    # Of every value of the first column; the first set is that of other words.
     dictionary: LabelSets | None = None
-    info: dict[str, Any] = field(default_factory=dict)  # the user's notes
-    family: str = "scores"  # what scores mean, see FAMILIES
-    temperature: float = 1.0  # by which scores are divided before they become probabilities
-    filter: LabelFilter | None = None  # what prunes labels
-    # Where the dictionary has them, the longest ending of another word decides; without any it has the first set.
+    info: dict[str, Any] = field(default_factory=dict)
+    family: str = "scores"
+    temperature: float = 1.0
+    filter: LabelFilter | None = None
     endings: Endings | None = None
-    segments: SegmentModel | None = None  # of a semi-Markov model
-    first: ChainModel | None = None  # whose labels give columns that this one reads (trellis.tasks.tagging.documents)
-    training: dict[str, Any] = field(default_factory=dict)  # the record: version, learner, sizes, history
+    segments: SegmentModel | None = None
+    first: ChainModel | None = None
+    training: dict[str, Any] = field(default_factory=dict)
 
     @property
     def row_names(self) -> tuple[str, ...]:
-        """What the columns of rows stand for: labels, then parts of labels."""
+        """Names of the columns of weights: labels, then parts of labels."""
         return (*self.labels, *(() if self.weights.parts is None else self.weights.parts.names))
 
     def row_name(self, attribute: int, column: int) -> str:
-        """What a column stands for in the row of an attribute: of an attribute of segments a type."""
+        """Get the name of a column of weights: a label, a part of a label, or a type of segment.
+
+        Parameters
+        ----------
+        attribute
+            The attribute.
+        column
+            The column.
+
+        Returns
+        -------
+        str
+            The name.
+        """
         if self.segments is not None and attribute >= self.segments.first:
             return self.segments.types.type_of_column(column)
         return self.row_names[column]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What it reads; free-form attributes are the last of them."""
+        """Columns that the model reads; free-form attributes are the last one."""
         if self.first is not None:
             return self.first.columns
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
         return (*(column.name for column in self.vocabulary.given), *bag)
 
     def attribute_names(self, wanted: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
-        """Names of attributes (``on_edge``: of those of label pairs) by their rows of weights."""
+        """Get the names of attributes.
+
+        Parameters
+        ----------
+        wanted
+            Attributes.
+        on_edge
+            Whether they are attributes of label pairs.
+
+        Returns
+        -------
+        dict[int, str]
+            Names by attribute.
+        """
         from trellis.features.known import attribute_names
 
         of_tokens, of_segments, segments = set(wanted), set[int](), self.segments
@@ -166,7 +292,7 @@ class ChainModel:
 
     @property
     def training_file(self) -> TrainingFile:
-        """The file that it was trained on; a model of CRF++ or Wapiti reads some fields of rows that may have more."""
+        """Description of the file that the model was trained on; models of CRF++ and Wapiti read rows of any length."""
         record = self.training.get("corpus", {})
         targets = columns_named(self.target, record.get("columns", (self.target,)))
         imported = self.training.get("imported") in ("CRF++", "Wapiti")

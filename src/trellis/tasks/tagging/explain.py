@@ -36,16 +36,43 @@ Named = dict[int, tuple[str, float]]  # attributes by number, with their names a
 
 @dataclass(frozen=True, slots=True)
 class TokenExplanation:
-    """One token: its label, and what its own features say of every label."""
+    """Explanation of one token: its label, and the scores of all labels by its own features.
+
+    Attributes
+    ----------
+    token
+        The word.
+    label
+        Its label in the best path.
+    scores
+        Score of each label by the features of the token, without its neighbours' labels, best first.
+    terms
+        Terms for and against each label, largest first.
+    transitions
+        Terms of the transition from the preceding label, in the best path.
+    """
 
     token: str
-    label: str  # in the best path
-    scores: dict[str, float]  # of each label by the features of the token, best first, without its neighbours
-    terms: dict[str, list[Term]]  # for and against each label, the heaviest first
-    transitions: list[Term]  # of the best path, from the label before to this one
+    label: str
+    scores: dict[str, float]
+    terms: dict[str, list[Term]]
+    transitions: list[Term]
 
     def to_dict(self, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Parameters
+        ----------
+        n_terms
+            Number of terms per list (None: all).
+        n_labels
+            Number of labels (None: all).
+
+        Returns
+        -------
+        dict[str, Any]
+            A nested dict.
+        """
         most = None if n_labels is None else whole_number("n_labels", n_labels, 0)
         scores = dict(list(self.scores.items())[:most])
         terms = {label: plain_terms(self.terms[label], n_terms) for label in scores}
@@ -55,17 +82,57 @@ class TokenExplanation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaggingExplanation(Explanation):
-    """The best path, the next best, what made the difference, and every token."""
+    """Explanation of the labels of a sentence: the best path, the second, their difference, and every token.
+
+    Attributes
+    ----------
+    tokens
+        Explanation of each token.
+    output
+        The best label sequence.
+    score
+        Its score.
+    terms
+        The terms that sum to the score.
+    second
+        The second-best label sequence; None if there is only one.
+    """
 
     tokens: list[TokenExplanation] = field(default_factory=list)
 
     def to_dict(self, *, n_terms: int | None = None, n_labels: int | None = None) -> dict[str, Any]:
-        """As plain data, ready for JSON, with so many labels per token and terms per list (None: all)."""
+        """Convert to plain data, ready for JSON.
+
+        Parameters
+        ----------
+        n_terms
+            Number of terms per list (None: all).
+        n_labels
+            Number of labels per token (None: all).
+
+        Returns
+        -------
+        dict[str, Any]
+            A nested dict.
+        """
         tokens = [token.to_dict(n_terms, n_labels) for token in self.tokens]
         return {**Explanation.to_dict(self, n_terms=n_terms), "tokens": tokens}
 
     def text(self, *, n_labels: int = 3, n_terms: int = 6) -> str:
-        """To be read by a person: so many labels per token, so many terms per label."""
+        """Format as text.
+
+        Parameters
+        ----------
+        n_labels
+            Number of labels per token.
+        n_terms
+            Number of terms per label.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         n_labels, n_terms = whole_number("n_labels", n_labels, 1), whole_number("n_terms", n_terms, 0)
         lines = [f"1: {output_text(self.output)}   score {self.score:.4f}"]
         if self.second is not None:

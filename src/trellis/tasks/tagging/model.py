@@ -43,11 +43,25 @@ SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F
 
 
 class Tagger(Model):
-    """Labels sequences. Get one from ``trellis.train`` or ``trellis.load``.
+    """A model that labels sequences, made by ``trellis.train`` or ``trellis.load``.
 
-    A sentence is a list of strings; where the model reads several columns, a list of tuples or a dict of column name
-    to list of strings; where it reads free-form attributes, a list of dicts or of lists of strings (beside other
-    columns, they are the last of the tuple).
+    A sentence is a list of strings. A model of several columns takes a list of tuples, or a dict of column name to list
+    of strings. A model of free-form attributes takes a list of dicts or of lists of strings; beside other columns, the
+    attributes are the last item of each tuple.
+
+    Parameters
+    ----------
+    model
+        The model as data: labels, vocabulary and weights.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+    >>> tagger.predict(["a", "dog"])
+    ['D', 'N']
+    >>> tagger.labels, tagger.target
+    (('D', 'N'), 'label')
     """
 
     __slots__ = ("_decoder", "_model", "columns", "labels")
@@ -66,7 +80,7 @@ class Tagger(Model):
 
     @property
     def target(self) -> str:
-        """The column it predicts."""
+        """Column that the model predicts."""
         return self._model.target
 
     @property
@@ -81,29 +95,56 @@ class Tagger(Model):
 
     @property
     def training(self) -> dict[str, Any]:
-        """The record of its training: version, learner, sizes, history."""
+        """The record of training: version, learner, sizes, history."""
         return self._model.training
 
     @property
     def model(self) -> ChainModel:
-        """The model as data."""
+        """The model as data: labels, vocabulary and weights."""
         return self._model
 
     @property
     def probability_kind(self) -> ProbabilityKind:
-        """What its marginals are: probabilities, or of a learner without them confidences, a softmax of scores."""
+        """``"probability"``, or ``"confidence"`` (softmax of scores) for learners without probabilities."""
         return "confidence" if self._model.family == "scores" else "probability"
 
     @property
     def temperature(self) -> float:
-        """By which scores are divided before they become probabilities or confidences; see ``calibrated``."""
+        """Divisor of scores before they become probabilities or confidences; see ``calibrated``."""
         return self._model.temperature
 
     def tag(self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None) -> list[str]:
-        """The best labels of a sentence: the best path, or with decode="posterior" the best label of each token.
+        """Label one sentence; ``predict`` is the same method.
 
-        ``allowed`` restricts labels: {position: label or labels}, or a list with None where any label will do. It
-        overrules the tag dictionary. ConstraintError if no label sequence is left.
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        list[str]
+            One label per token.
+
+        Raises
+        ------
+        ConstraintError
+            If no label sequence satisfies ``allowed``.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+        >>> tagger.tag(["a", "dog"])
+        ['D', 'N']
+        >>> tagger.tag(["a", "dog"], allowed={0: "N"})
+        ['N', 'N']
         """
         if decode == "viterbi" and allowed is None and self._decoder.plain:
             return self._decoder.tag_one(sentence)
@@ -112,19 +153,81 @@ class Tagger(Model):
     def tag_batch(
         self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[str]]:
-        """The best labels of many sentences. ``n_threads``: the number of threads (default: all cores)."""
+        """Label many sentences; ``predict_batch`` is the same method.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        allowed
+            Allowed labels: for each sentence what ``tag`` accepts, or None.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[str]]
+            One list of labels per sentence.
+
+        Raises
+        ------
+        ConstraintError
+            If no label sequence of a sentence satisfies ``allowed``.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+        >>> tagger.tag_batch([["a", "dog"], ["cat"]])
+        [['D', 'N'], ['N']]
+        """
         n_threads, decoder = thread_count(n_threads), self._decoder
         if decode == "viterbi" and allowed is None and decoder.plain:
             return decoder.best(decoder.encode(sentences, n_threads), n_threads)
         return decoder.named(*decoder.best_codes(sentences, decode, allowed, n_threads))
 
     def tag_corpus(self, corpus: Any, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Corpus:
-        """The corpus, or what ``trellis.read`` takes, with the best labels as its column ``target``."""
+        """Label a corpus; ``predict_corpus`` is the same method.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with the predicted labels as its column ``target``.
+        """
         sentences = read_like(corpus, self.training_file)
         return sentences.with_column(self.target, self.tag_column(sentences, decode=decode, n_threads=n_threads))
 
     def tag_column(self, corpus: Corpus, *, decode: Decode = "viterbi", n_threads: Threads = None) -> Column:
-        """The best labels of a corpus as a column."""
+        """Label a corpus and return the labels as a column.
+
+        Parameters
+        ----------
+        corpus
+            Sentences.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Column
+            The predicted labels.
+        """
         instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
         codes, _ = self._decoder.best_codes(corpus, decode, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
@@ -140,9 +243,36 @@ class Tagger(Model):
         decode: Decode = "viterbi",
         n_threads: Threads = None,
     ) -> TaggedText:
-        """Label running text: its sentences and words are found by ``trellis.tokenize``, and keep their places.
+        """Split text into sentences and tokens with ``trellis.tokenize``, and label them.
 
-        With ``lines`` every line is a sentence. With ``confidence`` labels and spans have their probabilities.
+        Parameters
+        ----------
+        text
+            The text.
+        lines
+            Whether every line is a sentence.
+        confidence
+            Whether to compute the probabilities of labels and spans.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        TaggedText
+            Sentences with tokens, labels, spans and their offsets in the text.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog", "."], ["a", "cat", "."]], [["D", "N", "."], ["D", "N", "."]])
+        >>> tagged = tagger.tag_text("a dog. the cat.")
+        >>> tagged.sentences[0].labels
+        ['D', 'N', '.']
+        >>> tagged.sentences[0].tokens[1]
+        Token(text='dog', start=2, end=5)
         """
         from trellis.corpus.tokens import tokenize
         from trellis.tasks.tagging.text import tag_sentences
@@ -151,16 +281,56 @@ class Tagger(Model):
         return tag_sentences(self, text, sentences, confidence=confidence, decode=decode, n_threads=n_threads)
 
     def kbest(self, sentence: Sentence, k: int = 5, *, allowed: AllowedLabels | None = None) -> KBest:
-        """The k best label sequences with their scores, best first; fewer if there are not as many.
+        """Find the k best label sequences and their scores.
 
-        Of a voted perceptron, by its averaged weights: the first need not be what ``tag`` gives.
+        A voted perceptron ranks by its averaged weights, so that the first sequence may differ from that of ``tag``.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        k
+            Number of label sequences.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        KBest
+            Pairs (labels, score), best first; fewer than ``k`` if there are not as many sequences.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+        >>> best, second = tagger.kbest(["a", "dog"], 2)
+        >>> best[0], best[1] > second[1]
+        (['D', 'N'], True)
         """
         return KBest(self.kbest_batch([sentence], k, allowed=one(allowed), n_threads=1)[0])
 
     def kbest_batch(
         self, sentences: Sentences, k: int, *, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[list[str], float]]]:
-        """The k best label sequences of many sentences with their scores."""
+        """Find the k best label sequences of many sentences.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        k
+            Number of label sequences.
+        allowed
+            Allowed labels: for each sentence what ``tag`` accepts, or None.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[tuple[list[str], float]]]
+            For each sentence pairs (labels, score), best first.
+        """
         from trellis.tasks.tagging.constraints import require_possible
 
         k, outputs, best = whole_number("k", k, 1, 1_000_000), list[list[tuple[list[str], float]]](), list[float]()
@@ -176,17 +346,62 @@ class Tagger(Model):
         return outputs
 
     def marginals(self, sentence: Sentence, *, edges: bool = False, allowed: AllowedLabels | None = None) -> Posterior:
-        """The probability of each label at each position: ``marginals(sentence)[t]["B-NP"]``; ``node`` is an array.
+        """Compute the marginal probability of each label at each token.
 
-        With ``edges`` also of label pairs. They are probabilities, or of a learner that has none (perceptron)
-        confidences, the softmax of path scores at the model's temperature: ``probability_kind`` says which.
+        For learners without probabilities (perceptron) these are confidences: the softmax of path scores divided by the
+        model's temperature. ``probability_kind`` says which.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        edges
+            Whether to compute the marginals of label pairs as well.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        Posterior
+            ``posterior[t][label]`` is a probability; ``posterior.node`` is an array.
+
+        Raises
+        ------
+        ConstraintError
+            If no label sequence satisfies ``allowed``.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]], learner=trellis.CRF())
+        >>> posterior = tagger.marginals(["a", "dog"])
+        >>> posterior[0]["D"] > 0.5, posterior.node.shape
+        (True, (2, 2))
         """
         return self.marginals_batch([sentence], edges=edges, allowed=one(allowed), n_threads=1)[0]
 
     def marginals_batch(
         self, sentences: Sentences, *, edges: bool = False, allowed: Allowed = None, n_threads: Threads = None
     ) -> list[Posterior]:
-        """The marginals of many sentences."""
+        """Compute the marginals of many sentences.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        edges
+            Whether to compute the marginals of label pairs as well.
+        allowed
+            Allowed labels: for each sentence what ``tag`` accepts, or None.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[Posterior]
+            One posterior per sentence.
+        """
         from trellis.tasks.tagging.constraints import require_possible
         from trellis.tasks.tagging.posterior import Posterior
 
@@ -202,9 +417,21 @@ class Tagger(Model):
         return outputs
 
     def log_partition_batch(self, sentences: Sentences, *, n_threads: Threads = None) -> list[float]:
-        """The logarithm of the sum over all label sequences of exp(score / temperature), of each sentence.
+        """Compute the log partition function: log of the sum of exp(score / temperature) over all label sequences.
 
         A label sequence with score s has the probability exp(s / temperature - log_partition).
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[float]
+            One number per sentence.
         """
         pieces = self._decoder.pieces(sentences, None, threads := thread_count(n_threads))
         return [log_z for chains in pieces for log_z in chains.log_partition(threads, self.temperature).tolist()]
@@ -212,9 +439,24 @@ class Tagger(Model):
     def span_probability(
         self, sentence: Sentence, span: Span | tuple[str, int, int], *, allowed: AllowedLabels | None = None
     ) -> float:
-        """The probability that exactly this span (label, start_token, end_token) is in the output.
+        """Compute the probability that exactly this span is in the output.
 
-        The exact sum over all label sequences that have it. Of a learner without probabilities it is a confidence.
+        The sum is exact, over all label sequences with the span. For learners without probabilities it is a confidence.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        span
+            Label, first token, and the token after the last one.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        float
+            The probability.
         """
         from trellis.corpus.schemes import Span, SpanReading
         from trellis.tasks.tagging.posterior import probabilities
@@ -232,13 +474,49 @@ class Tagger(Model):
     def tag_spans(
         self, sentence: Sentence, *, decode: Decode = "viterbi", allowed: AllowedLabels | None = None
     ) -> list[tuple[Span, float]]:
-        """The spans of the best labels, each with its confidence: the exact probability where ``measure`` says so."""
+        """Find the spans of one sentence, each with its confidence.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        list[tuple[Span, float]]
+            Pairs (span, confidence); the confidence is an exact probability if ``probability_kind`` is
+            ``"probability"``.
+        """
         return self.tag_spans_batch([sentence], decode=decode, allowed=one(allowed), n_threads=1)[0]
 
     def tag_spans_batch(
         self, sentences: Sentences, *, decode: Decode = "viterbi", allowed: Allowed = None, n_threads: Threads = None
     ) -> list[list[tuple[Span, float]]]:
-        """The spans of many sentences with their confidences."""
+        """Find the spans of many sentences, each with its confidence.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences, or a Corpus.
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        allowed
+            Allowed labels: for each sentence what ``tag`` accepts, or None.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[tuple[Span, float]]]
+            For each sentence pairs (span, confidence).
+        """
         from trellis.corpus.schemes import Span, SpanReading, spans
         from trellis.tasks.tagging.posterior import probabilities
 
@@ -253,7 +531,18 @@ class Tagger(Model):
         return outputs
 
     def constrained(self, scheme: str) -> Tagger:
-        """A tagger that never emits a label sequence that the scheme (iob1, iob2, ioe1, ioe2, iobes...) forbids."""
+        """Make a tagger that never predicts a label sequence that a scheme forbids.
+
+        Parameters
+        ----------
+        scheme
+            Name of the scheme: iob1, iob2, ioe1, ioe2, iobes, ...
+
+        Returns
+        -------
+        Tagger
+            A new tagger with the same weights.
+        """
         from trellis.corpus.schemes import scheme_named
         from trellis.tasks.tagging.constraints import forbid, scheme_base
 
@@ -262,9 +551,17 @@ class Tagger(Model):
         return Tagger(replace(self._model, weights=weights, training=training))
 
     def pruned(self, margin: float | None) -> Tagger:
-        """A tagger whose filter keeps labels that score at most ``margin`` less than the best one; None: no filter.
+        """Make a tagger with another pruning margin; the model must have been trained with ``Search(prune=)``.
 
-        Of a model that was trained with ``Search(prune=)``. A larger margin keeps more labels.
+        Parameters
+        ----------
+        margin
+            Labels that score at most ``margin`` less than the best one stay candidates (None: no pruning).
+
+        Returns
+        -------
+        Tagger
+            A new tagger with the same weights.
         """
         if margin is None:
             return Tagger(replace(self._model, filter=None))
@@ -274,10 +571,23 @@ class Tagger(Model):
         return Tagger(replace(self._model, filter=label_filter))
 
     def calibrated(self, dev: Any, *, target: str | None = None, n_threads: Threads = None) -> Tagger:
-        """A tagger whose temperature is fitted to held-out sentences (a Corpus or what ``trellis.read`` takes).
+        """Make a tagger whose temperature minimises the negative log-likelihood of held-out labels under the marginals.
 
-        It minimises the negative log-likelihood of the gold labels under their marginals. Best paths stay the same;
-        marginals and confidences change, also in the saved model.
+        Best paths stay the same; marginals and confidences change, also in the saved model.
+
+        Parameters
+        ----------
+        dev
+            Held-out sentences with labels: a Corpus or anything that ``trellis.read`` accepts.
+        target
+            Column with the gold labels (default: the column that the model predicts).
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Tagger
+            A new tagger with the same weights.
         """
         from trellis.tasks.tagging.calibration import calibrate
 
@@ -287,7 +597,24 @@ class Tagger(Model):
     def reliability(
         self, corpus: Any, *, target: str | None = None, n_bins: int = 10, n_threads: Threads = None
     ) -> Calibration:
-        """How well calibrated it is: reliability tables of labels, and of spans where labels mark them."""
+        """Measure calibration: reliability tables of labels, and of spans if the labels encode spans.
+
+        Parameters
+        ----------
+        corpus
+            Sentences with labels: a Corpus or anything that ``trellis.read`` accepts.
+        target
+            Column with the gold labels (default: the column that the model predicts).
+        n_bins
+            Number of confidence bins.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Calibration
+            Tables with expected and maximum calibration error and Brier score.
+        """
         corpus, gold = self._labelled(corpus, target)
         return self._reliability(corpus, gold, self.tag_column(corpus, n_threads=n_threads), n_bins, n_threads)
 
@@ -300,16 +627,55 @@ class Tagger(Model):
         return measure_reliability(self._decoder, kind, corpus, gold, predicted.codes, n_bins, threads)
 
     def explain(self, sentence: Sentence, *, allowed: AllowedLabels | None = None) -> TaggingExplanation:
-        """Why it gives these labels: each token's features with their weights, and why path 1 beats path 2."""
+        """Explain a prediction: each token's features with their weights, and why the best path beats the second.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        TaggingExplanation
+            The best path, the second, their differing terms, and every token.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> tagger = trellis.train([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+        >>> why = tagger.explain(["a", "dog"])
+        >>> why.output, why.gap > 0
+        (['D', 'N'], True)
+        >>> why.tokens[1].label
+        'N'
+        """
         from trellis.tasks.tagging.explain import explain
 
         return explain(self, sentence, allowed)
 
     def draw(self, sentence: Sentence, *, most_labels: int = 12, allowed: AllowedLabels | None = None) -> Picture:
-        """The trellis of a sentence as a picture: tokens across, labels down, the best path bold.
+        """Draw the trellis of a sentence: tokens across, labels down, the best path in bold.
 
-        The larger a label and the wider a line, the more probable. Labels that matter least are left out, and so are
-        tokens after the 200th.
+        Larger labels and wider lines are more probable. The least probable labels are not shown, and at most 200
+        tokens.
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        most_labels
+            Maximum number of labels in the picture.
+        allowed
+            Allowed labels: a dict of position to label or labels, or a list with None where all labels are allowed.
+            Overrides the tag dictionary.
+
+        Returns
+        -------
+        Picture
+            SVG, with a description as text.
         """
         from trellis.tasks.tagging.drawing import draw
 
@@ -322,7 +688,20 @@ class Tagger(Model):
         return name or SCORES["token" if guess_scheme(self.labels) is None else "span"]
 
     def score(self, sentence: Sentence, labels: Sequence[str]) -> float:
-        """The score of a label sequence: the sum of the weights (if voted, of the averaged ones) of its features."""
+        """Score a label sequence: the sum of the weights of its features (averaged weights if the model votes).
+
+        Parameters
+        ----------
+        sentence
+            Tokens; see `Tagger` for the forms of a sentence.
+        labels
+            One label per token.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         given = items(labels)
         [chains] = self._decoder.searched([sentence], None, 1)
         if given is None:
@@ -345,12 +724,37 @@ class Tagger(Model):
         label_parts: str | None = None,
         n_threads: Threads = None,
     ) -> TaggingReport:
-        """Compare its labels with those in a column of a corpus, or of what ``trellis.read`` takes, or with ``y``.
+        """Compare predicted labels with gold labels.
 
-        ``y`` has the labels of sentences that are given without, as in ``trellis.train``.
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the labels.
+        y
+            Gold labels of every sentence.
+        target
+            Column with the gold labels (default: the column that the model predicts).
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        label_parts
+            Separator of the parts of labels, which are then scored too (default: as in training, and ``|`` for a target
+            of two columns such as ``upos+feats``).
+        n_threads
+            Number of threads (default: all cores).
 
-        ``label_parts`` is what separates the parts of labels, which are then counted too (default: as in training, and
-        ``|`` where it labels two columns, ``upos+feats``).
+        Returns
+        -------
+        TaggingReport
+            Accuracy, and precision, recall and F1 of spans or of labels.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+        >>> report = trellis.train(X, y).evaluate(X, y)
+        >>> report.token_accuracy
+        1.0
         """
         corpus, gold = self._labelled(corpus, target, y)
         predicted = self.tag_column(corpus, decode=decode, n_threads=n_threads)
@@ -369,7 +773,25 @@ class Tagger(Model):
     def error_analysis(
         self, corpus: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: Threads = None
     ) -> ErrorAnalysis:
-        """Scores per label, confusions, accuracy of known and unknown words, partial matches of spans."""
+        """Analyse errors: scores per label, confusions, known and unknown words, partial matches of spans.
+
+        Parameters
+        ----------
+        corpus
+            Corpus, file, or anything that ``trellis.read`` accepts, with gold labels.
+        target
+            Column with the gold labels (default: the column that the model predicts).
+        decode
+            ``"viterbi"`` for the best path (default), ``"posterior"`` for the label of highest marginal probability at
+            each token.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        ErrorAnalysis
+            The analysis, a report.
+        """
         corpus, gold = self._labelled(corpus, target)
         return self._error_analysis(corpus, gold, self.tag_column(corpus, decode=decode, n_threads=n_threads))
 
@@ -389,19 +811,33 @@ class Tagger(Model):
 
     @property
     def training_file(self) -> TrainingFile:
-        """What it knows of the file that it was trained on."""
+        """Description of the file that the model was trained on."""
         return self._model.training_file
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), each with the name of its feature and its label or labels."""
+        """List the features with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first, each with its feature and its label or labels.
+        """
         from trellis.tasks.tagging.top_features import top_features
 
         return top_features(self._model, n)
 
     def support(self) -> list[SupportSequence]:
-        """The label sequences that a model learnt in the dual (HMSVM, KernelPerceptron) is made of.
+        """List the label sequences that a dual model (HMSVM, KernelPerceptron) consists of.
 
-        Each has the number of its training sentence, how much it counts, and where it differs from the gold labels.
+        Returns
+        -------
+        list[SupportSequence]
+            Each with its training sentence, its coefficient, and the positions that differ from the gold labels.
         """
         dual = self._model.weights.dual
         if dual is None:
@@ -409,7 +845,13 @@ class Tagger(Model):
         return dual.support.named(self.labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file; with a name that ends in ``.crfsuite``, as one of CRFsuite."""
+        """Write the model to one file, atomically; a name that ends in ``.crfsuite`` makes a model of CRFsuite.
+
+        Parameters
+        ----------
+        path
+            Name of the file.
+        """
         place = file_path("path", path)
         if extension(os.fspath(place)) == ".crfsuite":
             importlib.import_module(OTHER_TOOLS).write_file(self._model, place)

@@ -30,7 +30,7 @@ class Segments:
     Parameters
     ----------
     longest
-        Number of tokens that a segment may have (default: by type, that of the longest one in training).
+        Maximum number of tokens of a segment (default: for each type, the longest segment in training).
     """
 
     longest: int | None = None
@@ -118,7 +118,18 @@ DOCUMENTS_HELP = "two passes, for names: a second model reads what the first say
 
 @dataclass(frozen=True, slots=True)
 class Features(Group):
-    """The features of a model, and which of them get weights: ``Features("default", min_count=2, pairs="all")``."""
+    """Templates, and the features that get weights: ``Features("default", min_count=2, pairs="all")``.
+
+    Parameters
+    ----------
+    templates
+        Preset, template file or list of templates (default: preset ``"default"``).
+    min_count
+        Minimum count of a feature in training.
+    pairs
+        ``"seen"``: a feature has weights for the labels seen with it in training; ``"all"``: for all labels (default:
+        by learner).
+    """
 
     templates: Annotated[
         TemplateSource | None, Option(None, None, "preset, file or list of templates", "data", flat="features")
@@ -129,7 +140,22 @@ class Features(Group):
 
 @dataclass(frozen=True, slots=True)
 class Labels(Group):
-    """Gold labels: which sequences are legal, what they are made of, and what they count: ``Labels(scheme="iob2")``."""
+    """Properties of gold labels: ``Labels(scheme="iob2")``.
+
+    Parameters
+    ----------
+    scheme
+        Scheme (iob2, iobes, ...) whose illegal label sequences are never predicted.
+    parts
+        Separator of the parts of labels, such as ``|`` in ``NOUN|Case=Nom``; parts get weights of their own.
+    partial
+        True: labels may be empty (unknown) or ``A|B`` (one of both); ``"missing"``: they may be empty, and ``|`` is
+        part of a label.
+    weights
+        Weight of each label; a sentence is weighted by the mean weight of its gold labels.
+    costs
+        Cost of missing a label, or of predicting another one, by (gold, predicted), for learners with a margin.
+    """
 
     scheme: Annotated[str | None, Option(None, None, SCHEME_HELP)] = None
     parts: Annotated[
@@ -145,7 +171,20 @@ class Labels(Group):
 
 @dataclass(frozen=True, slots=True)
 class Search(Group):
-    """What the search for the best labels looks at, in training and in tagging: ``Search(beam=8)``."""
+    """Options of the search for the best labels, in training and prediction: ``Search(beam=8)``.
+
+    Parameters
+    ----------
+    beam
+        Beam width in states per token, at order 2 and above, or with templates such as ``label[-3]`` (default: exact
+        search).
+    prune
+        Recall of gold labels that pruning must retain (True: 0.997); further numbers are for label pairs and longer
+        n-grams. ``"auto"`` prunes with more than 2,000 labels at order 1, or 200 above it.
+    tag_dictionary
+        Frequent words (5 times if True, or this number of times) get only labels seen with them; ``"smoothed"``: words
+        with fewer than 300 occurrences also get labels of rare words with the same ending.
+    """
 
     beam: Annotated[int | None, Option(None, whole(1, 2**31 - 1), BEAM_HELP)] = None
     prune: Annotated[

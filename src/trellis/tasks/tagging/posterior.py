@@ -24,12 +24,24 @@ ProbabilityKind = Literal["probability", "confidence"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """The marginals of one sentence: ``posterior[t]["B-NP"]``; ``node`` is the same as an array."""
+    """Marginals of one sentence: ``posterior[t]["B-NP"]``, or ``node`` as an array.
+
+    Attributes
+    ----------
+    labels
+        The labels, in the order of the arrays.
+    node
+        [T, L] marginal of label z at token t.
+    edge
+        [T, L+1, L] marginal of label y at t-1 and z at t, if requested; row L stands for the start of the sentence.
+    probability_kind
+        ``"probability"``, or ``"confidence"`` for learners without probabilities.
+    """
 
     labels: tuple[str, ...]
-    node: Doubles  # [T, L] of label z at t
-    edge: Doubles | None  # [T, L+1, L] of y at t-1 and z at t, if asked for; row L stands before the sentence
-    probability_kind: ProbabilityKind  # what the figures are
+    node: Doubles
+    edge: Doubles | None
+    probability_kind: ProbabilityKind
 
     def __len__(self) -> int:
         return len(self.node)
@@ -41,7 +53,18 @@ class Posterior:
         return (self[t] for t in range(len(self)))
 
     def edges(self, t: int) -> dict[tuple[str, str], float]:
-        """Of the label before token t and its own label, those that can be; needs ``edges=True``."""
+        """List the marginals of label pairs at one token; needs ``marginals(edges=True)``.
+
+        Parameters
+        ----------
+        t
+            Position of the token.
+
+        Returns
+        -------
+        dict[tuple[str, str], float]
+            By (preceding label, label); only pairs that are possible.
+        """
         if self.edge is None:
             raise ArgumentError("label pairs were not asked for; give edges=True")
         names = (*self.labels, START)
@@ -50,7 +73,13 @@ class Posterior:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """Convert to plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            Labels, probabilities and their kind.
+        """
         return {"probability_kind": self.probability_kind, "tokens": list(self)}
 
 

@@ -16,9 +16,24 @@ if TYPE_CHECKING:
 
 
 class TextSpan(NamedTuple):
-    """A span of a text: characters ``start`` to ``end``, tokens ``start_token`` to ``end_token`` of its sentence.
+    """A span of a text; ends are exclusive.
 
-    Neither end is included.
+    Attributes
+    ----------
+    label
+        Type of the span.
+    start_token
+        First token in the sentence.
+    end_token
+        Token after the last one.
+    start
+        Offset of the first character in the text.
+    end
+        Offset after the last character.
+    text
+        Text of the span.
+    confidence
+        Probability of the span, if requested.
     """
 
     label: str
@@ -27,26 +42,48 @@ class TextSpan(NamedTuple):
     start: int
     end: int
     text: str
-    confidence: float | None = None  # None where not asked for
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence of a text."""
+    """One sentence of a tagged text.
+
+    Attributes
+    ----------
+    tokens
+        Tokens with offsets.
+    labels
+        One label per token.
+    confidences
+        Probability of each label, if requested.
+    spans
+        Spans; None if the labels of the model encode no spans.
+    """
 
     tokens: list[Token]
     labels: list[str]
-    confidences: list[float] | None  # of each label, where asked for
-    spans: list[TextSpan] | None  # None where the model's labels mark no spans
+    confidences: list[float] | None
+    spans: list[TextSpan] | None
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """A text with labels. It iterates over its sentences; notebooks show it in colours."""
+    """A text with labels. It iterates over its sentences; notebooks show it in colours.
+
+    Attributes
+    ----------
+    text
+        The text.
+    sentences
+        Its sentences.
+    probability_kind
+        Meaning of the confidences: ``"probability"`` (exact) or ``"confidence"`` (a softmax of scores).
+    """
 
     text: str
     sentences: list[TaggedSentence]
-    probability_kind: str  # what confidences are: exact, "probability", or a softmax of scores, "confidence"
+    probability_kind: str
 
     def __iter__(self) -> Iterator[TaggedSentence]:
         return iter(self.sentences)
@@ -62,11 +99,22 @@ class TaggedText:
 
     @property
     def spans(self) -> list[TextSpan]:
-        """The spans of all sentences."""
+        """Spans of all sentences."""
         return [span for sentence in self.sentences for span in sentence.spans or ()]
 
     def inline(self, sentence: TaggedSentence) -> str:
-        """A sentence as one line with its labels in it: ``[NP the dog] ran``, or ``the/DT dog/NN ran/VBD``."""
+        """Format a sentence as one line with its labels: ``[NP the dog] ran``, or ``the/DT dog/NN ran/VBD``.
+
+        Parameters
+        ----------
+        sentence
+            A sentence of this text.
+
+        Returns
+        -------
+        str
+            The line.
+        """
         words = [token.text for token in sentence.tokens]
         if sentence.spans is None:
             return " ".join(f"{word}/{label}" for word, label in zip(words, sentence.labels, strict=True))
@@ -77,9 +125,17 @@ class TaggedText:
         )
 
     def to_dicts(self, *, offset: int = 0) -> list[dict[str, Any]]:
-        """The sentences as plain data, ready for JSON, with the offsets of words and spans in the text.
+        """Convert the sentences to plain data, ready for JSON, with the offsets of tokens and spans.
 
-        ``offset`` is added to every offset: where the text begins in a longer one.
+        Parameters
+        ----------
+        offset
+            Number added to every offset: the position of this text in a longer one.
+
+        Returns
+        -------
+        list[dict[str, Any]]
+            One dict per sentence.
         """
         records = list[dict[str, Any]]()
         for sentence in self.sentences:
@@ -97,7 +153,13 @@ class TaggedText:
         return records
 
     def to_html(self) -> str:
-        """The text with its labels in colours, as a piece of a page that needs nothing else."""
+        """Format the text with coloured labels as a self-contained piece of HTML.
+
+        Returns
+        -------
+        str
+            HTML.
+        """
         from trellis.display.models import text_html
 
         return text_html(self)

@@ -61,19 +61,79 @@ SURE = 300  # the same of a smoothed one: a rarer word may also have labels of w
 def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagger:
     """Train a tagger that predicts the column ``target``.
 
+    Short for ``Tagger.train``. The options in groups are objects: `Features`, `Labels`, `Search`, `Segments`.
+
     Parameters
     ----------
     corpus
-        Corpus, ``trellis.stream``, or anything ``trellis.read`` takes.
-    y
-        Labels of every sentence, where ``corpus`` has sentences alone.
-    **options
-        See `TaggingOptions` (docs/tagging.md).
+        Corpus, ``trellis.stream``, or anything that ``trellis.read`` accepts; sentences alone if ``y`` has the labels.
+    y : list of list of str, optional
+        Labels of every sentence.
+    target : str, optional
+        Column to predict (default: ``label``, ``upos`` or the last column).
+    features : str, path, list of str or Features, optional
+        Preset, template file, list of templates, or a `Features` (default: preset ``"default"``, or the attributes if
+        tokens have attributes).
+    learner : Learner or str, optional
+        Learner or its name (default: ``MIRA()``).
+    order : int, optional
+        Markov order: number of preceding labels (default: that of the templates).
+    labels : Labels, optional
+        Scheme, parts, weights and costs of gold labels, and whether labels may be unknown.
+    search : Search, optional
+        Beam width, pruning and tag dictionary.
+    segments : bool or Segments, default False
+        Train a semi-Markov model, with features of whole segments.
+    documents : bool, default False
+        Use two passes: a second model reads the labels that the first gives a word elsewhere in the document.
+    bagging : int, default 1
+        Number of trainings, each without a random tenth of the features; the model is their mean.
+    workers : int or workers, optional
+        Number of Ray processes, or workers of ``trellis.cluster.connect``; needs a ``trellis.stream``.
+    dev : data, optional
+        Held-out data, in any form of ``corpus``; the epoch with the best score on it is returned.
+    metric : str, default "auto"
+        Score on ``dev``: ``"token"`` or ``"sentence"`` accuracy, F1 of ``"span"``, or ``"auto"`` (F1 of spans, or token
+        accuracy without spans).
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each sentence.
+    init : Tagger, optional
+        Model for a warm start.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Tagger
+        The trained model.
 
     Raises
     ------
     LearnerError
-        For an option that is not allowed or has no effect, in one line.
+        If an option is invalid, or has no effect with the other options.
+    CorpusError
+        If the data is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> X = [["the", "dog", "barks"], ["the", "cat", "sleeps"]]
+    >>> y = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> tagger = trellis.train(X, y, learner=trellis.CRF())
+    >>> tagger.predict(["the", "cat", "barks"])
+    ['D', 'N', 'V']
     """
     if y is not None:
         options["target"] = target = options.get("target") or "label"
@@ -88,9 +148,35 @@ def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagg
 
 
 def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, **more: Any) -> Tagger:
-    """Another tagger that has learnt from new sentences as well, one epoch of MIRA unless a learner is given.
+    """Train a new tagger that starts from the weights of another one and learns from new sentences.
 
-    Labels and features that are new join the old ones. ``more`` are other parameters of ``train``.
+    New labels and features are added to those of ``tagger``, which does not change.
+
+    Parameters
+    ----------
+    tagger
+        Model to start from.
+    corpus
+        New sentences with labels: a Corpus or anything that ``trellis.read`` accepts.
+    learner
+        Learner (default: ``MIRA(epochs=1)``).
+    **more
+        Other options of ``trellis.train``.
+
+    Returns
+    -------
+    Tagger
+        The new tagger.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> tagger = trellis.train([["the", "dog"]], [["D", "N"]])
+    >>> newer = trellis.partial_fit(tagger, {"word": [["it", "barks"]], "label": [["PRP", "V"]]})
+    >>> newer.predict(["it", "barks"])
+    ['PRP', 'V']
+    >>> tagger.labels
+    ('D', 'N')
     """
     instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
     return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **more)

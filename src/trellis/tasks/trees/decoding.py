@@ -38,54 +38,134 @@ NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.fl
 
 
 class TaggedWords(NamedTuple):
-    """Words with the tags that they may have, as native code takes them."""
+    """Words with their possible tags, for native code.
 
-    starts: Longs  # [n_sentences + 1]
-    tag_starts: Longs  # [n_words + 1]
+    Attributes
+    ----------
+    starts
+        [n_sentences + 1] first word of each sentence.
+    tag_starts
+        [n_words + 1] first tag of each word.
+    tags
+        Possible tags.
+    scores
+        Their scores.
+    """
+
+    starts: Longs
+    tag_starts: Longs
     tags: Ints
     scores: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Sentences as the parser takes them."""
+    """Encoded sentences.
+
+    Attributes
+    ----------
+    word
+        The words.
+    tags
+        Tags, given or predicted by a tagger.
+    starts
+        [n_sentences + 1] first word of each sentence.
+    tagged
+        Possible tags of each word.
+    columns
+        Columns for templates.
+    """
 
     word: Column
-    tags: Column | None  # as given or by a tagger
-    starts: Longs  # [n_sentences + 1]
+    tags: Column | None
+    starts: Longs
     tagged: TaggedWords
-    columns: list[Coded]  # for templates
+    columns: list[Coded]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def strings(self, i: int) -> list[str]:
-        """The words of a sentence."""
+        """Get the words of a sentence.
+
+        Parameters
+        ----------
+        i
+            Number of the sentence.
+
+        Returns
+        -------
+        list[str]
+            The words.
+        """
         return self.word.slice(*self.starts[i : i + 2]).tolist()
 
     def given_tags(self, i: int) -> list[str] | None:
-        """Its tags, if they are known before parsing."""
+        """Get the tags of a sentence that are known before parsing.
+
+        Parameters
+        ----------
+        i
+            Number of the sentence.
+
+        Returns
+        -------
+        list[str] | None
+            The tags; None if there are none.
+        """
         return None if self.tags is None else self.tags.slice(*self.starts[i : i + 2]).tolist()
 
 
 @dataclass(frozen=True, eq=False)
 class PhraseModel:
-    """All that parsing needs, checked when it is made ready for native code."""
+    """Grammar, lexicon and weights of a constituency parser.
+
+    Attributes
+    ----------
+    grammar
+        The grammar.
+    coarse
+        The grammar of the same trees without Markovization.
+    lexicon
+        The lexicon.
+    vocabulary
+        Templates and their attributes.
+    base
+        [n_rules] scores of rules.
+    rows
+        Weights of attributes.
+    tables
+        Keys of attributes.
+    folds
+        Values folded in keys.
+    outlines
+        Keys of outlines of words.
+    prune
+        Minimum probability of a phrase under the coarse grammar.
+    family
+        Meaning of scores.
+    """
 
     grammar: Grammar
-    coarse: Grammar  # the same trees without markovisation
+    coarse: Grammar
     lexicon: Lexicon
     vocabulary: PhraseVocabulary
-    base: Floats  # [n_rules] scores of rules everywhere
-    rows: Rows = NO_ROWS  # of attributes
+    base: Floats
+    rows: Rows = NO_ROWS
     tables: KeyTables = NO_TABLES
     folds: KeyTables = NO_TABLES
     outlines: KeyTables = EMPTY_TABLE
-    prune: float = 1e-4  # what is less probable by the coarse grammar is not looked at
+    prune: float = 1e-4
     family: str = "scores"
 
     def content(self) -> tuple[Arrays, dict[str, Any]]:
-        """As arrays and a header, for files."""
+        """Convert to arrays and a header, for files.
+
+        Returns
+        -------
+        tuple[Arrays, dict[str, Any]]
+            Arrays by name, and header.
+        """
         (grammar, about), (coarse, about_coarse) = self.grammar.content(), self.coarse.content()
         known, columns = columns_content(self.vocabulary.columns, self.vocabulary.lookups)
         header = {
@@ -109,7 +189,25 @@ class PhraseModel:
 
     @classmethod
     def of_content(cls, tensors: Tensors, header: Mapping[str, Any]) -> PhraseModel:
-        """What ``content`` gave, checked; ValueError or LookupError if it is damaged."""
+        """Make the model from the result of ``content``.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+        header
+            The header.
+
+        Returns
+        -------
+        PhraseModel
+            The model.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If it is damaged.
+        """
         grammar, coarse = (
             Grammar.of_content(header[name], tensors[f"{name}.binary"], tensors[f"{name}.counts"])
             for name in ("grammar", "coarse")
@@ -130,7 +228,18 @@ class PhraseModel:
         return model
 
     def attribute_names(self, wanted: Longs) -> dict[int, str]:
-        """Names of attributes as a person reads them: ``pos[first]=DT & length=3``."""
+        """Get the names of attributes, such as ``pos[first]=DT & length=3``.
+
+        Parameters
+        ----------
+        wanted
+            Attributes.
+
+        Returns
+        -------
+        dict[int, str]
+            Names by attribute.
+        """
         folds = [keys for keys, _ in keys_in_order(self.folds)]
         measures = {"length": self.vocabulary.LENGTHS, "outline": self._outlines()}
         names = dict[int, str]()
@@ -173,7 +282,24 @@ class PhraseModel:
         return {tag: len(self.grammar.phrases) + i for i, tag in enumerate(self.grammar.tags)}
 
     def words(self, word: Column, tags: Column | None, starts: Longs, n_threads: int) -> Words:
-        """Encode sentences; where templates read tags and there are none, the coarse grammar finds them."""
+        """Encode sentences; if templates read tags and there are none, the coarse grammar predicts them.
+
+        Parameters
+        ----------
+        word
+            The words.
+        tags
+            Tags, if known.
+        starts
+            [n_sentences + 1] first word of each sentence.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Words
+            Encoded sentences.
+        """
         lengths = np.diff(starts)
         if len(lengths) and lengths.max() > LONGEST:
             i = int(lengths.argmax())
@@ -205,7 +331,22 @@ class PhraseModel:
         return TaggedWords(starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32))
 
     def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
-        """Of each sentence up to k trees, best first; none where no grammar derives it."""
+        """Find up to k best trees of each sentence.
+
+        Parameters
+        ----------
+        words
+            Encoded sentences.
+        k
+            Number of trees.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[Found]]
+            For each sentence trees, best first; none if no grammar derives it.
+        """
         out = self._own(words, k, n_threads)
         if self.grammar is not self.coarse:
             for i in [i for i, found in enumerate(out) if not found]:
@@ -222,14 +363,40 @@ class PhraseModel:
         return self.fallback.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
 
     def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
-        """Of one sentence up to k trees as ``parse`` gives them, with the terms of their scores."""
+        """Find up to k best trees of one sentence, with the terms of their scores.
+
+        Parameters
+        ----------
+        words
+            Encoded sentences.
+        k
+            Number of trees.
+
+        Returns
+        -------
+        list[tuple[Found, list[Term]]]
+            Pairs (tree, terms), best first.
+        """
         found = self._own(words, k, 1)[0]
         if not found and self.grammar is not self.coarse:
             return self.fallback.derived(self._coarse_words(words, 0), k)
         return [(one, self._terms(words, one[1])) for one in found]
 
     def best_tags(self, words: Words, n_threads: int) -> Column:
-        """The tags of the best trees."""
+        """Get the tags of the best trees.
+
+        Parameters
+        ----------
+        words
+            Encoded sentences.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Column
+            One tag per word.
+        """
         grammar, numbers = self.grammar, dict[str, int]()
         first_tag, codes = grammar.n_rules - len(grammar.tags), np.zeros(len(words.word.codes), np.int32)
         for i, found in enumerate(self.parse(words, 1, n_threads)):
@@ -242,7 +409,18 @@ class PhraseModel:
         return Column(codes, Strings.of(numbers))
 
     def marginals(self, words: Words) -> tuple[float, Ints, Doubles, Doubles]:
-        """Of one sentence: log Z, rules over spans, their scores and how often they are in a tree."""
+        """Compute the marginals of one sentence.
+
+        Parameters
+        ----------
+        words
+            Encoded sentences.
+
+        Returns
+        -------
+        tuple[float, Ints, Doubles, Doubles]
+            log Z; rules over spans, their scores and expected numbers.
+        """
         log_z, rules, scores, shares = self.native.marginals(words.tagged, words.columns)
         return log_z, rules.reshape(-1, 4), scores, shares
 

@@ -25,21 +25,51 @@ Step = tuple[int, int, int, int]  # rule, first word, split point or 0, word aft
 
 @dataclass(frozen=True, slots=True)
 class Markov:
-    """What the symbols of a grammar remember.
+    """Markovization of a grammar's symbols.
 
-    ``vertical`` 1: a phrase its own label; 2: its parent's too, and so on. ``horizontal``: the part of a phrase that is
-    still to come remembers so many children before it.
+    Parameters
+    ----------
+    vertical
+        Number of ancestors in a symbol, including the node.
+    horizontal
+        Number of preceding siblings in the symbol of a partial phrase.
     """
 
     vertical: int = 1
     horizontal: int = 0
 
     def symbol(self, label: str, above: Sequence[str]) -> str:
-        """A phrase below others, the nearest first."""
+        """Make the symbol of a phrase.
+
+        Parameters
+        ----------
+        label
+            Its label.
+        above
+            Labels of its ancestors, nearest first.
+
+        Returns
+        -------
+        str
+            The symbol.
+        """
         return "^".join((label, *above[: self.vertical - 1]))
 
     def part(self, symbol: str, before: Sequence[str]) -> str:
-        """What is left of a phrase after some children, given by their labels."""
+        """Make the symbol of the rest of a phrase.
+
+        Parameters
+        ----------
+        symbol
+            Symbol of the phrase.
+        before
+            Labels of the preceding children.
+
+        Returns
+        -------
+        str
+            The symbol.
+        """
         kept = before[len(before) - min(len(before), self.horizontal) :]
         return f"{PART}{symbol}|{','.join(kept)}" if self.horizontal else f"{PART}{symbol}"
 
@@ -92,16 +122,38 @@ def top_symbol(node: PhraseTree, above: tuple[str, ...], markov: Markov) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """Symbols and rules with how often trees had them."""
+    """Symbols and rules with their counts in the treebank.
+
+    Attributes
+    ----------
+    markov
+        Markovization.
+    phrases
+        Symbols of phrases; the first is the root.
+    tags
+        Part-of-speech tags.
+    binary
+        [n_binary, 3] parent, left and right child.
+    unary
+        [n_unary, 2] top and bottom.
+    chains
+        [n_unary] symbols from top to bottom.
+    counts
+        [n_rules].
+    labels
+        [n_unary] labels of the phrases that a chain stands for.
+    number
+        Number of each rule.
+    """
 
     markov: Markov
-    phrases: tuple[str, ...]  # symbols; the first is the root
-    tags: tuple[str, ...]  # without the sign of their symbols
-    binary: Ints  # [n_binary, 3] parent, left, right
-    unary: Ints  # [n_unary, 2] top, bottom
-    chains: tuple[Chain, ...]  # [n_unary] symbols from top to bottom
-    counts: Longs  # [n_rules]
-    labels: tuple[tuple[str, ...], ...]  # [n_unary] of phrases that a chain stands for; of parts and tags none
+    phrases: tuple[str, ...]
+    tags: tuple[str, ...]
+    binary: Ints
+    unary: Ints
+    chains: tuple[Chain, ...]
+    counts: Longs
+    labels: tuple[tuple[str, ...], ...]
     number: Mapping[tuple[bool, tuple[str, ...]], int] = field(repr=False, compare=False)
 
     @classmethod
@@ -114,7 +166,33 @@ class Grammar:
         chains: tuple[Chain, ...],
         counts: Longs,
     ) -> Grammar:
-        """The grammar of rules: binary ones by numbers of symbols, chains by symbols; KeyError for an unknown one."""
+        """Make a grammar from rules.
+
+        Parameters
+        ----------
+        markov
+            Markovization.
+        phrases
+            Symbols of phrases; the first is the root.
+        tags
+            Part-of-speech tags.
+        binary
+            Binary rules by numbers of symbols.
+        chains
+            Unary chains by symbols.
+        counts
+            Counts of all rules.
+
+        Returns
+        -------
+        Grammar
+            The grammar.
+
+        Raises
+        ------
+        KeyError
+            If a symbol is unknown.
+        """
         symbols = [*phrases, *(TAG + tag for tag in tags)]
         number = {symbol: i for i, symbol in enumerate(symbols)}
         ends = [[number[chain[0]], number[chain[-1]]] for chain in chains]
@@ -125,7 +203,13 @@ class Grammar:
         return cls(markov, phrases, tags, binary, unary, chains, counts, labels, rules)
 
     def content(self) -> tuple[Arrays, dict[str, Any]]:
-        """As arrays and a header, for files."""
+        """Convert to arrays and a header, for files.
+
+        Returns
+        -------
+        tuple[Arrays, dict[str, Any]]
+            Arrays by name, and header.
+        """
         header = {
             "markov": [self.markov.vertical, self.markov.horizontal],
             "phrases": list(self.phrases),
@@ -136,7 +220,27 @@ class Grammar:
 
     @classmethod
     def of_content(cls, header: Mapping[str, Any], binary: Ints, counts: Longs) -> Grammar:
-        """What ``content`` gave; ValueError or LookupError if it is damaged."""
+        """Make the grammar from the result of ``content``.
+
+        Parameters
+        ----------
+        header
+            The header.
+        binary
+            Binary rules.
+        counts
+            Counts of all rules.
+
+        Returns
+        -------
+        Grammar
+            The grammar.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If it is damaged.
+        """
         phrases, tags = (tuple(map(str, header[part])) for part in ("phrases", "tags"))
         chains = tuple(tuple(map(str, chain)) for chain in header["chains"])
         grammar = cls.of(Markov(*map(int, header["markov"])), phrases, tags, binary, chains, counts)
@@ -146,20 +250,37 @@ class Grammar:
 
     @property
     def n_rules(self) -> int:
-        """How many there are, those of tags too."""
+        """Number of rules, including those of tags."""
         return len(self.binary) + len(self.unary) + len(self.tags)
 
     @property
     def symbols(self) -> list[str]:
-        """All of them, tags last."""
+        """All symbols, tags last."""
         return [*self.phrases, *(TAG + tag for tag in self.tags)]
 
     def native(self) -> _core.PhraseGrammar:
-        """Checked for native code; ValueError if it makes no sense."""
+        """Convert to a checked native grammar.
+
+        Returns
+        -------
+        _core.PhraseGrammar
+            Native grammar.
+
+        Raises
+        ------
+        ValueError
+            If the rules are inconsistent.
+        """
         return _core.PhraseGrammar(len(self.phrases), len(self.phrases) + len(self.tags), 0, self.binary, self.unary)
 
     def log_probabilities(self) -> Doubles:
-        """[n_rules] of binary rules given the parent, of unary ones given the top; of tags 0."""
+        """Compute log probabilities of rules, given the parent of binary and the top of unary rules; 0 for tags.
+
+        Returns
+        -------
+        Doubles
+            [n_rules].
+        """
         n_binary, n = len(self.binary), len(self.phrases) + len(self.tags)
         out = np.zeros(self.n_rules)
         for first, given in ((0, self.binary[:, 0]), (n_binary, self.unary[:, 0])):
@@ -169,12 +290,34 @@ class Grammar:
         return out
 
     def is_chain(self, u: int) -> bool:
-        """Whether unary rule u stands for labels over one another, or over a tag; else a phrase is its own top."""
+        """Check whether a unary rule stands for labels above one another, or above a tag.
+
+        Parameters
+        ----------
+        u
+            Number of the rule.
+
+        Returns
+        -------
+        bool
+            False if a phrase is its own top.
+        """
         top, bottom = self.unary[u].tolist()
         return top != bottom or len(self.labels[u]) > 1
 
     def name(self, rule: int) -> str:
-        """A rule as a person reads it."""
+        """Format a rule.
+
+        Parameters
+        ----------
+        rule
+            Number of the rule.
+
+        Returns
+        -------
+        str
+            Text.
+        """
         symbols, u = self.symbols, rule - len(self.binary)
         if u < 0:
             parent, left, right = (symbols[s] for s in self.binary[rule].tolist())
@@ -183,12 +326,39 @@ class Grammar:
         return " -> ".join([*self.labels[u], *([bottom] if bottom[0] == TAG else [])]) if self.is_chain(u) else top
 
     def coarse_of(self, coarse: Grammar) -> Ints:
-        """[n_symbols] which symbol of a grammar without markovisation each is a case of."""
+        """Map symbols to those of a grammar without Markovization.
+
+        Parameters
+        ----------
+        coarse
+            The coarse grammar.
+
+        Returns
+        -------
+        Ints
+            [n_symbols].
+        """
         number = {symbol: i for i, symbol in enumerate(coarse.symbols)}
         return np.array([number[coarse_symbol(symbol)] for symbol in self.symbols], np.int32)
 
     def steps(self, rules: Iterable[Anchored]) -> list[Step]:
-        """Rules over spans by their numbers, with those of tags; KeyError if there is none."""
+        """Number rules over spans.
+
+        Parameters
+        ----------
+        rules
+            Rules over spans.
+
+        Returns
+        -------
+        list[Step]
+            Numbered rules, with those of tags.
+
+        Raises
+        ------
+        KeyError
+            If there is no such rule.
+        """
         out, first_tag = list[Step](), self.n_rules - len(self.tags)
         for one in rules:
             out.append((self.number[one.binary, one.symbols], one.begin, one.split, one.end))

@@ -42,7 +42,17 @@ def spellings(word: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Counts of words, and of spellings of rare words, with tags."""
+    """Counts of words, and of spellings of rare words, with tags.
+
+    Attributes
+    ----------
+    words
+        Counts by word and tag.
+    spelt
+        Counts by spelling and tag.
+    tags
+        Counts by tag.
+    """
 
     words: Counts
     spelt: Counts
@@ -51,7 +61,18 @@ class Lexicon:
 
     @classmethod
     def of(cls, tagged: Iterable[tuple[str, str]]) -> Lexicon:
-        """Of words with their tags."""
+        """Count words with their tags.
+
+        Parameters
+        ----------
+        tagged
+            Pairs (word, tag).
+
+        Returns
+        -------
+        Lexicon
+            The lexicon.
+        """
         words, tags, spelt = dict[str, Counter[str]](), Counter[str](), dict[str, Counter[str]]()
         for word, tag in tagged:
             words.setdefault(word, Counter())[tag] += 1
@@ -63,7 +84,18 @@ class Lexicon:
         return cls(words, spelt, tags)
 
     def tensors(self, tags: Sequence[str]) -> Arrays:
-        """As named arrays; ``tags`` in the order of their numbers."""
+        """Convert to named arrays, for files.
+
+        Parameters
+        ----------
+        tags
+            The tags in the order of their numbers.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         out: Arrays = {"lexicon.tags": np.array([self.tags[tag] for tag in tags], np.int64)}
         number = {tag: i for i, tag in enumerate(tags)}
         for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.spelt)):
@@ -75,7 +107,25 @@ class Lexicon:
 
     @classmethod
     def of_tensors(cls, tensors: Tensors, tags: Sequence[str]) -> Lexicon:
-        """What ``tensors`` gave; ValueError or LookupError if it is damaged."""
+        """Make the lexicon from named arrays.
+
+        Parameters
+        ----------
+        tensors
+            Arrays by name.
+        tags
+            The tags in the order of their numbers.
+
+        Returns
+        -------
+        Lexicon
+            The lexicon.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If the arrays are damaged.
+        """
         found = list[dict[str, dict[str, int]]]()
         for name in ("words", "spelt"):
             keys = strings_of(f"lexicon.{name}", tensors)
@@ -99,7 +149,18 @@ class Lexicon:
         return cls(found[0], found[1], dict(zip(tags, totals, strict=True)))
 
     def probabilities(self, word: str) -> dict[str, float]:
-        """P(tag | word) of every tag."""
+        """Compute P(tag | word) of every tag.
+
+        Parameters
+        ----------
+        word
+            The word.
+
+        Returns
+        -------
+        dict[str, float]
+            Probabilities by tag.
+        """
         total = sum(self.tags.values())
         found = {tag: n / total for tag, n in self.tags.items()}
         for one in reversed([*spellings(word)]):
@@ -107,7 +168,18 @@ class Lexicon:
         return _mixed(self.words.get(word), found)
 
     def scores(self, word: str) -> list[tuple[str, float]]:
-        """The tags that a word may have, with log P(tag | word) - log P(tag)."""
+        """List the tags of a word with log P(tag | word) - log P(tag).
+
+        Parameters
+        ----------
+        word
+            The word.
+
+        Returns
+        -------
+        list[tuple[str, float]]
+            Pairs (tag, score).
+        """
         if word not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()

@@ -38,11 +38,29 @@ PROBABLE = ("joint", "log-linear")  # families whose scores are log-probabilitie
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TreeParser(Model):
-    """Gives sentences constituency trees. Get one from ``TreeParser.train`` or ``trellis.load``.
+    """A constituency parser, made by ``TreeParser.train`` or ``trellis.load``.
 
-    A sentence is a list of words, a list of pairs of a word and its tag, a dict with the columns ``word`` and perhaps
-    ``pos``, or a tree, of which only words and tags are read. Where it has no tags, the parser's tagger gives them, or
-    what training knew of words and their spelling.
+    A sentence is a list of words, a list of pairs (word, tag), a dict with the columns ``word`` and perhaps ``pos``, or
+    a tree, of which only words and tags are read. Without tags, the parser's tagger predicts them, or its lexicon.
+
+    Parameters
+    ----------
+    model
+        Grammar, lexicon and weights.
+    tagger
+        Tagger for sentences without tags.
+    info
+        The user's notes.
+    training
+        The record of training.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> text = "(TOP (S (NP (D the) (N dog)) (VP (V barks)))) (TOP (S (NP (D a) (N cat)) (VP (V sleeps))))"
+    >>> parser = trellis.TreeParser.train(trellis.parse_trees(text))
+    >>> print(parser.predict([("a", "D"), ("dog", "N"), ("barks", "V")]))
+    (TOP (S (NP (D a) (N dog)) (VP (V barks))))
     """
 
     task, format = "trees", "trellis-tree-parser-1"
@@ -60,14 +78,37 @@ class TreeParser(Model):
     # ------------------------------------------------------------ parsing
 
     def predict_batch(self, sentences: Any, *, n_threads: int | None = None) -> list[PhraseTree]:
-        """The best trees of many sentences. One that the grammar cannot derive gets a tree without phrases."""
+        """Parse many sentences; ``parse_batch`` is the same method.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences; see `TreeParser` for their forms.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[PhraseTree]
+            One tree per sentence; a tree without phrases if the grammar derives none.
+        """
         threads = thread_count(n_threads)
         return [found[0][0] for found in self._trees(self._words(sentences, threads), 1, threads)]
 
     def predict_corpus(self, corpus: Any, *, n_threads: int | None = None) -> Corpus:
-        """The corpus with trees as its column ``tree``, each token's piece of the brackets: ``(S(NP*``, ``*)``.
+        """Parse a corpus; ``parse_corpus`` is the same method.
 
-        ``corpus`` may also be what ``trellis.read`` takes, trees, or a file of them: words and tags are read.
+        Parameters
+        ----------
+        corpus
+            Corpus, anything that ``trellis.read`` accepts, trees, or a file of trees; words and tags are read.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with the column ``tree``: the brackets at each token, such as ``(S(NP*``.
         """
         sentences = sentence_corpus(corpus)
         trees = self.predict_batch(sentences, n_threads=n_threads)
@@ -76,21 +117,63 @@ class TreeParser(Model):
     parse, parse_batch, parse_corpus = Model.predict, predict_batch, predict_corpus
 
     def kbest(self, sentence: Any, k: int = 5) -> KBest:
-        """Up to k trees with their scores, best first."""
+        """Find up to k best trees and their scores.
+
+        Parameters
+        ----------
+        sentence
+            Words, pairs (word, tag), a dict with ``word`` and perhaps ``pos``, or a tree; see `TreeParser`.
+        k
+            Number of trees.
+
+        Returns
+        -------
+        KBest
+            Pairs (tree, score), best first.
+        """
         return KBest(self.kbest_batch([sentence], k, n_threads=1)[0])
 
     def kbest_batch(
         self, sentences: Any, k: int, *, n_threads: int | None = None
     ) -> list[list[tuple[PhraseTree, float]]]:
-        """Up to k trees of each sentence with their scores, best first."""
+        """Find up to k best trees of many sentences.
+
+        Parameters
+        ----------
+        sentences
+            List of sentences; see `TreeParser` for their forms.
+        k
+            Number of trees.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[tuple[PhraseTree, float]]]
+            For each sentence pairs (tree, score), best first.
+        """
         threads, k = thread_count(n_threads), whole_number("k", k, 1, 2**16)
         return self._trees(self._words(sentences, threads), k, threads)
 
     def probability(self, sentence: Any, tree: PhraseTree | None = None) -> float:
-        """How probable a tree of the sentence is (default: the best one), among all that the grammar derives.
+        """Compute the probability of a tree among all trees of the grammar; pruned phrases are impossible.
 
-        Only for parsers whose scores are log-probabilities: a PCFG, or one trained by the log loss. What pruning left
-        out counts as impossible.
+        Parameters
+        ----------
+        sentence
+            Words, pairs (word, tag), a dict with ``word`` and perhaps ``pos``, or a tree; see `TreeParser`.
+        tree
+            A tree of the sentence (default: the best one).
+
+        Returns
+        -------
+        float
+            The probability.
+
+        Raises
+        ------
+        ArgumentError
+            If scores are not log-probabilities: only a PCFG or a parser trained with the log loss has them.
         """
         self._check_probable()
         words = self._words([sentence], 1)
@@ -102,7 +185,23 @@ class TreeParser(Model):
         return math.exp(min(0.0, sum(known[step] for step in wanted) - log_z))
 
     def span_probabilities(self, sentence: Any) -> dict[tuple[str, int, int], float]:
-        """How often phrases are in a tree, on average: label, first word, and the word after the last."""
+        """Compute the expected number of each phrase in the tree.
+
+        Parameters
+        ----------
+        sentence
+            Words, pairs (word, tag), a dict with ``word`` and perhaps ``pos``, or a tree; see `TreeParser`.
+
+        Returns
+        -------
+        dict[tuple[str, int, int], float]
+            By label, first word, and the word after the last one.
+
+        Raises
+        ------
+        ArgumentError
+            If scores are not log-probabilities.
+        """
         self._check_probable()
         _, steps, _, shares = self.model.marginals(self._words([sentence], 1))
         found, n_binary, labels = dict[tuple[str, int, int], float](), len(self.grammar.binary), self.grammar.labels
@@ -112,7 +211,18 @@ class TreeParser(Model):
         return found
 
     def explain(self, sentence: Any) -> Explanation:
-        """What the score of the best tree is made of, rule by rule, and why it beats the next best tree."""
+        """Explain a prediction: the terms of the best tree's score by rule, and the difference to the second.
+
+        Parameters
+        ----------
+        sentence
+            Words, pairs (word, tag), a dict with ``word`` and perhaps ``pos``, or a tree; see `TreeParser`.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         words = self._words([sentence], 1)
         derived = self.model.derived(words, 2)
         trees = self._built(words, 0, [found for found, _ in derived])
@@ -121,7 +231,18 @@ class TreeParser(Model):
         return explanation_of((*ranked, own) for ranked, own in zip(trees, terms, strict=True))
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), of features with a phrase or a rule, and of rules."""
+        """List the features and rules with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first, with a phrase or a rule.
+        """
         model, most = self.model, None if n is None else whole_number("n", n, 0)
         at, rules = farthest(model.rows.weights, most), farthest(model.base, most).tolist()
         attributes = np.searchsorted(model.rows.starts, at, side="right") - 1
@@ -134,17 +255,43 @@ class TreeParser(Model):
         return heaviest_first(terms)[:most]
 
     def draw(self, sentence: Any) -> Picture:
-        """The best tree."""
+        """Draw the best tree.
+
+        Parameters
+        ----------
+        sentence
+            Words, pairs (word, tag), a dict with ``word`` and perhaps ``pos``, or a tree; see `TreeParser`.
+
+        Returns
+        -------
+        Picture
+            SVG; printed, it is drawn in characters.
+        """
         tree: PhraseTree = self.predict(sentence)
         return tree.draw()
 
     def evaluate(
         self, trees: Any, y: Any = None, *, tags: bool = True, longest: int | None = None, n_threads: int | None = None
     ) -> BracketReport:
-        """Parse the words of trees and compare (docs/trees.md); ``tags=False``: without being given their tags.
+        """Parse the words of gold trees and compare; brackets are counted as by evalb with the parameters of Collins.
 
-        ``trees`` are trees or the name of a file of them; with ``y``, which are the trees, their sentences. With
-        ``longest`` only sentences of so many words count.
+        Parameters
+        ----------
+        trees
+            Gold trees, or name of a file of them; sentences if ``y`` has the trees.
+        y
+            Gold trees.
+        tags
+            Whether the parser gets the gold tags.
+        longest
+            Maximum number of words of a sentence; longer ones are not counted.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        BracketReport
+            Labelled precision, recall and F1.
         """
         gold = gold_trees(trees, y)
         given: Any = gold if tags else [tree.words for tree in gold]

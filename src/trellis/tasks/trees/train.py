@@ -37,16 +37,71 @@ OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_we
 
 
 def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreeParser:
-    """Train a parser on trees.
+    """Train a constituency parser.
 
     Parameters
     ----------
     trees
-        List of ``PhraseTree``, or the name of a file in brackets; sentences where ``y`` has their trees.
-    y
+        List of `PhraseTree`, or name of a file in brackets; sentences if ``y`` has their trees.
+    y : list of PhraseTree, optional
         Trees of the sentences.
-    **options
-        See `TreeOptions` (docs/trees.md).
+    features : str, path or list of str, default "spans"
+        Preset (``"spans"``, ``"rules"``), template file or list of templates.
+    learner : Learner or str, optional
+        Online learner, `CRF` or `ExponentialLoss` (default: ``Perceptron(epochs=6)``); ``"pcfg"`` counts rules, without
+        features.
+    vertical : int, default 1
+        Vertical Markovization: number of ancestors, including the node.
+    horizontal : int, default 0
+        Horizontal Markovization: number of siblings.
+    prune : float, default 1e-4
+        Minimum probability of a phrase under a coarse grammar.
+    tagger : Tagger, optional
+        Tagger of words, stored in the parser, for sentences without tags.
+    lenient : bool, default False
+        Skip invalid trees in a file.
+    dev : data, optional
+        Held-out data, in the form of the training data; the epoch with the best score on it is returned.
+    metric : str, default "auto"
+        Score on ``dev``: ``"f1"`` or ``"auto"``, the same.
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each sentence.
+    init : model, optional
+        Model for a warm start.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    TreeParser
+        The trained model.
+
+    Raises
+    ------
+    LearnerError
+        If an option is invalid, or has no effect with the other options.
+    CorpusError
+        If the data is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> text = "(TOP (S (NP (D the) (N dog)) (VP (V barks)))) (TOP (S (NP (D a) (N cat)) (VP (V sleeps))))"
+    >>> parser = trellis.TreeParser.train(trellis.parse_trees(text))
+    >>> print(parser.predict([("a", "D"), ("dog", "N"), ("barks", "V")]))
+    (TOP (S (NP (D a) (N dog)) (VP (V barks))))
     """
     fit = Fit(TreeOptions, options, metrics=BracketReport.metrics)
     settings = fit.settings

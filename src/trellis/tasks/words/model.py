@@ -37,10 +37,20 @@ BLANK = np.uint32(ord(" "))
 
 
 class Segmenter(Model):
-    """Finds the words of text that is written without blanks. Get one from ``Segmenter.train`` or ``trellis.load``.
+    """A word segmenter for text without spaces, made by ``Segmenter.train`` or ``trellis.load``.
 
-    ``tagger`` is what it stands on: a tagger of characters with labels B, M, E and S (first, inner and last character
-    of a word, a word of one).
+    Parameters
+    ----------
+    tagger
+        Tagger of characters with labels B, M, E and S: first, inner and last character of a word, word of one
+        character.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> segmenter = trellis.Segmenter.train(["我们 在 北京 读书", "老师 在 学校 教书"])
+    >>> segmenter.predict("我们在学校教书")
+    ['我们', '在', '学校', '教书']
     """
 
     task, format, needs = "words", "trellis-segmenter-1", Tagger.needs
@@ -51,7 +61,20 @@ class Segmenter(Model):
         self.tagger = tagger
 
     def predict_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
-        """The words of many texts. White space ends a word and is part of none."""
+        """Segment many texts; ``segment_batch`` is the same method.
+
+        Parameters
+        ----------
+        texts
+            Texts; whitespace ends a word and is not part of one.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        list[list[str]]
+            One list of words per text, without whitespace.
+        """
         given = items(texts)
         if given is None:
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
@@ -62,9 +85,19 @@ class Segmenter(Model):
         return [words_of(line) for line, _ in zip(lines, given, strict=False)]
 
     def predict_corpus(self, corpus: Corpus | str | os.PathLike[str], *, n_threads: int | None = None) -> Corpus:
-        """A corpus of characters with its column ``label``: where in a word each one is (B, M, E, S).
+        """Segment a corpus of characters; ``segment_corpus`` is the same method.
 
-        It may also be a file of text, of which every piece between blanks is a sentence.
+        Parameters
+        ----------
+        corpus
+            Corpus of characters, or a text file, in which each piece between whitespace is a sentence.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        Corpus
+            The corpus with a column ``label``: position of each character in its word (B, M, E, S).
         """
         if isinstance(corpus, str | os.PathLike):
             text = read_segmented(corpus)
@@ -75,7 +108,20 @@ class Segmenter(Model):
     segment, segment_batch, segment_corpus = Model.predict, predict_batch, predict_corpus
 
     def kbest(self, text: str, k: int = 5) -> KBest:
-        """The k best segmentations of a text with their scores, best first."""
+        """Find the k best segmentations and their scores.
+
+        Parameters
+        ----------
+        text
+            The text.
+        k
+            Number of segmentations.
+
+        Returns
+        -------
+        KBest
+            Pairs (words, score), best first.
+        """
         k, best = whole_number("k", k, 1, 2**31 - 1), [(list[str](), 0.0)]
         pieces = _pieces(text)
         for piece, found in zip(
@@ -91,7 +137,18 @@ class Segmenter(Model):
         return KBest(best)
 
     def explain(self, text: str) -> Explanation:
-        """Why a text is cut into these words: the terms of its characters' labels, and of the next best cut."""
+        """Explain a prediction: the terms of the characters' labels, and the difference to the second-best.
+
+        Parameters
+        ----------
+        text
+            The text.
+
+        Returns
+        -------
+        Explanation
+            The explanation.
+        """
         pieces, begins, at = _pieces(text), list[int](), 0
         for piece in pieces:
             begins.append(text.index(piece, at))
@@ -114,25 +171,84 @@ class Segmenter(Model):
         return joined(found, second)
 
     def top_features(self, n: int | None = 20) -> list[Term]:
-        """The n weights farthest from zero (None: all), of features of characters with their labels."""
+        """List the features with the largest absolute weights.
+
+        Parameters
+        ----------
+        n
+            Number of terms (None: all).
+
+        Returns
+        -------
+        list[Term]
+            The terms, largest first, each with its label.
+        """
         return self.tagger.top_features(n)
 
     def segment_text(self, text: str, *, n_threads: int | None = None) -> str:
-        """The text with a blank between two words that have none; nothing else is changed.
+        """Insert a space between words; nothing else changes.
 
-        Lines are segmented one by one, and so is what stands between blanks.
+        Parameters
+        ----------
+        text
+            The text; lines and pieces between whitespace are segmented independently.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        str
+            The text with spaces.
+
+        Examples
+        --------
+        >>> import trellis
+        >>> segmenter = trellis.Segmenter.train(["我们 在 北京 读书", "老师 在 学校 教书"])
+        >>> segmenter.segment_text("我们在学校教书")
+        '我们 在 学校 教书'
         """
         _check(text)
         return self._separated(text, n_threads)
 
     def segment_bytes(self, text: bytes, *, n_threads: int | None = None) -> bytes:
-        """The same of UTF-8; bytes that are not UTF-8 end a word, and come out as they are."""
+        """Insert a space between words of UTF-8 text; bytes that are not UTF-8 end a word and stay.
+
+        Parameters
+        ----------
+        text
+            The text.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        bytes
+            The text with spaces.
+        """
         return self._separated(text.decode("utf-8", "surrogateescape"), n_threads).encode("utf-8", "surrogateescape")
 
     def evaluate(
         self, gold: Source, y: Any = None, *, lenient: bool = False, n_threads: int | None = None
     ) -> WordReport:
-        """Compare its words with those of a text with blanks between words, or with ``y``, as ``train``."""
+        """Compare predicted words with gold words.
+
+        Parameters
+        ----------
+        gold
+            Text with spaces between words, in any form that ``train`` accepts; texts without spaces if ``y`` has the
+            words.
+        y
+            Gold words of every text.
+        lenient
+            Whether to skip lines that are not UTF-8 or have no word.
+        n_threads
+            Number of threads (default: all cores).
+
+        Returns
+        -------
+        WordReport
+            Precision, recall and F1 of words.
+        """
         lines = gold_words(gold, y, lenient=lenient).lines
         found = self.segment_batch(["".join(words) for words in lines], n_threads=n_threads)
         return compare_words(lines, found, self.known_words)
@@ -144,7 +260,7 @@ class Segmenter(Model):
 
     @property
     def training(self) -> dict[str, Any]:
-        """The record of its training."""
+        """The record of training."""
         return self.tagger.training
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:

@@ -23,16 +23,70 @@ UNIT = "characters"  # what is counted in the history of training
 
 
 def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segmenter:
-    """Train a segmenter on text with blanks between words, one sentence per line.
+    """Train a word segmenter on text with spaces between words, one sentence per line.
 
     Parameters
     ----------
     text
-        File, list of lines, list of lists of words, or corpus, stream or table with a column ``word``; so is ``dev``.
-    y
-        Lists of words, where ``text`` has texts without blanks.
-    **options
-        See `WordsOptions` (docs/segmentation.md).
+        File, list of lines, list of lists of words, or a corpus, stream or table with a column ``word``; ``dev``
+        likewise.
+    y : list of list of str, optional
+        Words of every text, if ``text`` has texts without spaces.
+    features : str, path, list of str or Features, optional
+        Preset, template file or list of templates of characters, or a `Features` (default: preset ``"segmentation"``).
+    learner : Learner or str, optional
+        Learner or its name (default: ``MIRA(epochs=10)``).
+    lenient : bool, default False
+        Skip lines that are not UTF-8 or have no word.
+    order : int, optional
+        Markov order: number of preceding labels (default: that of the templates).
+    search : Search, optional
+        Beam width, pruning and tag dictionary.
+    segments : bool or Segments, default False
+        Train a semi-Markov model, with features of whole words.
+    bagging : int, default 1
+        Number of trainings, each without a random tenth of the features; the model is their mean.
+    dev : data, optional
+        Held-out data, in the form of the training data; the epoch with the best score on it is returned.
+    metric : str, default "auto"
+        Score on ``dev``: ``"f1"`` or ``"auto"``, the same.
+    patience : int, optional
+        Number of epochs without a better score on ``dev`` after which training stops.
+    checkpoint : path, optional
+        File that training resumes from, with the same result as without an interruption.
+    checkpoint_every : int, default 1
+        Number of epochs between checkpoints.
+    observer : callable, optional
+        Function that gets an `Event` after each epoch; it may raise `StopTrainingError`.
+    verbose : bool, default False
+        Print one line per epoch on standard error.
+    n_threads : int, optional
+        Number of threads (default: all cores); the result does not depend on it.
+    sample_weight : array-like, optional
+        Weight of each sentence.
+    init : model, optional
+        Model for a warm start.
+    info : dict, optional
+        Notes to store in the model; values must be JSON-serialisable.
+
+    Returns
+    -------
+    Segmenter
+        The trained model.
+
+    Raises
+    ------
+    LearnerError
+        If an option is invalid, or has no effect with the other options.
+    CorpusError
+        If the data is invalid.
+
+    Examples
+    --------
+    >>> import trellis
+    >>> segmenter = trellis.Segmenter.train(["我们 在 北京 读书", "老师 在 学校 教书"])
+    >>> segmenter.predict("我们在学校教书")
+    ['我们', '在', '学校', '教书']
     """
     settings = Fit(WordsOptions, options, metrics=WordReport.metrics).settings
     if isinstance(text, CorpusStream):

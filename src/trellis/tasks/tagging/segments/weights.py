@@ -25,35 +25,79 @@ SHAPE = ("column", "longest", "single", "first", "middle", "last")  # of core/en
 
 @dataclass(frozen=True, slots=True)
 class SegmentTypes:
-    """The types of segments in labels of a scheme. A token outside is a segment of its own, of one token."""
+    """Types of segments in the labels of a scheme; a token outside is a segment of one token.
+
+    Attributes
+    ----------
+    labels
+        The labels.
+    scheme
+        Name of the scheme.
+    longest
+        Maximum number of tokens, by type.
+    """
 
     labels: tuple[str, ...]
     scheme: str
-    longest: dict[str, int]  # tokens, by type
+    longest: dict[str, int]
 
     @property
     def most(self) -> int:
-        """How long any segment may be."""
+        """Maximum number of tokens of a segment."""
         return max([1, *self.longest.values()])
 
     def columns(self) -> Ints:
-        """[n_labels] the label in whose column of weights a segment has its own, by a label of it: that of its type."""
+        """Get the column of the weights of each label's type.
+
+        Returns
+        -------
+        Ints
+            [n_labels] index of a label.
+        """
         kinds = [split_label(label) for label in self.labels]
         first = dict[tuple[bool, str], int]()
         return np.array([first.setdefault((k[0] == OUTSIDE, k[1]), z) for z, k in enumerate(kinds)], np.int32)
 
     def column_of(self, kind: str) -> int:
-        """The same by a type; -1 if there is none."""
+        """Get the column of the weights of a type.
+
+        Parameters
+        ----------
+        kind
+            The type.
+
+        Returns
+        -------
+        int
+            Index of a label; -1 if there is none.
+        """
         kinds = [split_label(label) for label in self.labels]
         return next((z for z, (letter, name) in enumerate(kinds) if name == kind and letter != OUTSIDE), -1)
 
     def type_of_column(self, column: int) -> str:
-        """The type whose weights stand in a column."""
+        """Get the type with the weights of a column.
+
+        Parameters
+        ----------
+        column
+            The column.
+
+        Returns
+        -------
+        str
+            The type.
+        """
         letter, kind = split_label(self.labels[column])
         return letter if letter == OUTSIDE else kind
 
     def shapes(self) -> Ints:
-        """[n, 6] how segments are written (core/engine/segments.hpp), by type."""
+        """Describe how segments of each type are labelled (core/engine/segments.hpp).
+
+        Returns
+        -------
+        Ints
+            [n, 6].
+        """
         # By letter and type, which `B-` and `B` write alike.
         number, columns = {label.partition("-")[::2]: z for z, label in enumerate(self.labels)}, self.columns()
         rows = list[list[int]]()
@@ -66,12 +110,29 @@ class SegmentTypes:
         return np.array(rows, np.int32).reshape(-1, len(SHAPE))
 
     def follows(self) -> Bools:
-        """[n_labels + 1, n_labels + 1] whether one segment may begin with z after another that ends in y."""
+        """List the pairs of labels where one segment may end and the next begin.
+
+        Returns
+        -------
+        Bools
+            [n_labels + 1, n_labels + 1].
+        """
         cut = np.pad(SpanReading.of(self.labels).cut, (0, 1), constant_values=1)
         return legal_transitions(self.labels, self.scheme) & (cut > 0)
 
     def native(self) -> _core.SegmentRules:
-        """For native code, checked; ValueError if they make no sense."""
+        """Convert to checked native rules.
+
+        Returns
+        -------
+        _core.SegmentRules
+            Native rules.
+
+        Raises
+        ------
+        ValueError
+            If the types are inconsistent.
+        """
         return _core.SegmentRules(
             len(self.labels), self.most, self.shapes(), self.columns(), self.follows().astype(np.uint8)
         )
@@ -79,14 +140,30 @@ class SegmentTypes:
 
 @dataclass(frozen=True, slots=True)
 class SegmentModel:
-    """What makes a model semi-Markov."""
+    """The parts of a semi-Markov model beside those of a chain.
+
+    Attributes
+    ----------
+    types
+        Types of segments.
+    vocabulary
+        Templates of segments and their attributes.
+    first
+        Number of their first attribute among the rows of weights.
+    """
 
     types: SegmentTypes
     vocabulary: SegmentVocabulary
-    first: int  # number of their first attribute among the rows of weights
+    first: int
 
     def tensors(self) -> Arrays:
-        """As named arrays, for files."""
+        """Convert to named arrays, for files.
+
+        Returns
+        -------
+        Arrays
+            Arrays by name.
+        """
         out: Arrays = {f"segments.{name}": array for name, array in self.vocabulary.nodes._asdict().items()}
         for j, strings in enumerate(self.vocabulary.strings):
             out |= {f"segments.view{j}.data": strings.data, f"segments.view{j}.starts": strings.starts}
@@ -94,13 +171,33 @@ class SegmentModel:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What is no array."""
+        """Values that are not arrays, for files."""
         types = {"scheme": self.types.scheme, "longest": self.types.longest}
         return {**types, "first": self.first, "templates": list(map(str, self.vocabulary.plan.templates))}
 
     @classmethod
     def of_tensors(cls, header: Mapping[str, Any], labels: tuple[str, ...], tensors: Mapping[str, Any]) -> SegmentModel:
-        """From such arrays; LookupError or ValueError if they make no sense."""
+        """Make the object from named arrays.
+
+        Parameters
+        ----------
+        header
+            The values that are not arrays.
+        labels
+            The labels.
+        tensors
+            Arrays by name.
+
+        Returns
+        -------
+        SegmentModel
+            The object.
+
+        Raises
+        ------
+        ValueError, LookupError
+            If the arrays are inconsistent.
+        """
         plan = SegmentPlan(tuple(parse_template(text) for text in header["templates"]))
         if not all(template.of_segment for template in plan.templates):
             raise ValueError("a template of segments that looks at none")
