@@ -10,7 +10,7 @@ import numpy as np
 import trellis
 from benchmarks.common import Result, Setting
 from trellis.features.presets import PRESETS
-from trellis.learning.online import Update
+from trellis.learners.online import Update
 
 EPOCHS = 5
 WIDTHS = (1, 2, 4, 8, 16)

@@ -13,6 +13,7 @@ from experiments import Run, experiment
 from experiments.report import Curves, Report, Table
 from experiments.steps import ResultFile
 from trellis._support.errors import ArgumentError
+from trellis._support.extras import missing
 from trellis._support.replacing import replacing
 
 STYLE = """body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -29,7 +30,7 @@ def check_report(folder: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        raise ArgumentError("--report draws curves with matplotlib: pip install matplotlib") from None
+        raise ArgumentError(missing("--report", "plot")) from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -594,7 +594,7 @@ def test_tables_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         lambda: trellis.read(frame),
         lambda: trellis.write(corpus, tmp_path / "b.feather"),
     ):
-        with pytest.raises(CorpusError, match=r"pip install pyarrow"):
+        with pytest.raises(CorpusError, match=r"needs pyarrow: pip install"):
             work()
     trellis.write(corpus, tmp_path / "a.txt")
     assert trellis.read(tmp_path / "a.txt", columns=list(corpus.columns)).n_tokens == corpus.n_tokens

@@ -129,7 +129,7 @@ def test_a_small_report_by_hand() -> None:
 
 def test_a_frame_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ArgumentError, match="to_frame needs pandas: pip install pandas"):
+    with pytest.raises(ArgumentError, match="to_frame needs pandas: pip install"):
         evaluate([["O"]], [["O"]]).to_frame()
 
 

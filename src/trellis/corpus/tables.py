@@ -18,14 +18,14 @@ import numpy as np
 from trellis import _core
 from trellis._support.arrays import Longs, starts_of
 from trellis._support.errors import CorpusError
+from trellis._support.extras import missing
 from trellis.corpus.corpus import Column, Corpus, Strings
 from trellis.corpus.files import reading
 
 try:
     import pyarrow as pa
 except ImportError:
-    why = "tables, Parquet and Feather files need pyarrow: pip install pyarrow"
-    raise CorpusError("", None, why) from None
+    raise CorpusError("", None, missing("a table, Parquet or Feather file", "tables")) from None
 
 HUGGING_FACE = b"huggingface"  # the key of a schema under which its datasets are described
 MISSING = "fill it in or leave the sentence out"

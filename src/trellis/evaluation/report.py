@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from trellis._support.errors import ArgumentError
+from trellis._support.extras import missing
 from trellis.display.tables import Figure, Mean, Row, ShownAsTables, Table, title_of, values_of
 
 
@@ -92,7 +93,7 @@ class Report(ShownAsTables):
         try:
             import pandas as pd
         except ModuleNotFoundError:
-            raise ArgumentError("to_frame needs pandas: pip install pandas") from None
+            raise ArgumentError(missing("to_frame", "frames", "pandas")) from None
         rows = [*self.rows.items(), *self.summary().items()]
         cells = [values_of(self.columns, row) for _, row in rows]
         return pd.DataFrame(cells, index=[name for name, _ in rows], columns=list(self.columns))

@@ -16,6 +16,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from trellis._support.errors import ArgumentError
+from trellis._support.extras import missing
 from trellis.interfaces.cli.options import Parser, at_least
 from trellis.interfaces.cli.progress import printable, say
 
@@ -51,8 +52,8 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.serve import App, Limits, Models
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
-    except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
+    except ModuleNotFoundError:
+        raise ArgumentError(missing("serve", "serve")) from None
     show_log(options.quiet)
     models = Models(options.model)
     limits = Limits(**{name: getattr(options, f"max_{name}") for name in LIMITS})

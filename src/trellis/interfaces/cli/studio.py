@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from trellis._support.errors import ArgumentError
+from trellis._support.extras import missing
 from trellis.corpus.read import read_file
 from trellis.interfaces.cli.files import file_shape, read_for, reject_file_options
 from trellis.interfaces.cli.options import Parser, at_least
@@ -46,8 +47,8 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.serve.server import run
         from trellis.interfaces.studio.app import make_studio
         from trellis.interfaces.studio.workbook import Workbook
-    except ModuleNotFoundError as error:
-        raise ArgumentError(f"studio needs {error.name}: pip install pydantic uvicorn") from None
+    except ModuleNotFoundError:
+        raise ArgumentError(missing("studio", "serve")) from None
     path, paths = options.source, options.model
     models = Models(paths or ["builtin:truecase"])
     show_log(quiet=True)

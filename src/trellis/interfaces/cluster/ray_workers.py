@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis._support.errors import ArgumentError, TrellisError
+from trellis._support.extras import missing
 from trellis.interfaces.cluster.ray_actors import ClusterError, RayActors, first_line
 from trellis.interfaces.cluster.workers import Job, attempt, successes
 
@@ -55,7 +56,7 @@ def imported() -> Any:
     try:
         return import_module("ray")
     except ModuleNotFoundError:
-        raise ArgumentError('workers need Ray, the extra trellis[ray]: pip install "ray>=2.40"') from None
+        raise ArgumentError(missing("a run with workers", "ray")) from None
 
 
 @contextmanager

@@ -1,14 +1,16 @@
 """Taggers as scikit-learn's estimators: SequenceTagger, and CRF with the interface of sklearn-crfsuite.
 
-Needs scikit-learn: ``pip install scikit-learn``.
+It needs the extra ``sklearn`` (docs/install.md).
 """
 
 from __future__ import annotations
 
+from trellis._support.extras import missing
+
 try:
     import sklearn  # noqa: F401
 except ModuleNotFoundError:
-    raise ImportError("trellis.interfaces.sklearn needs scikit-learn: pip install scikit-learn") from None
+    raise ImportError(missing("trellis.interfaces.sklearn", "sklearn")) from None
 
 from trellis.interfaces.sklearn import metrics, scorers
 from trellis.interfaces.sklearn.crf import CRF

@@ -1,14 +1,16 @@
 """A component of spaCy's pipelines, ``nlp.add_pipe("trellis", config={"model": "ner.trellis"})``: tags or entities.
 
-Needs spaCy: ``pip install spacy``. spaCy finds the factory by an entry point, so nothing is imported.
+It needs the extra ``spacy`` (docs/install.md). spaCy finds the factory by an entry point, so nothing is imported.
 """
 
 from __future__ import annotations
 
+from trellis._support.extras import missing
+
 try:
     import spacy  # noqa: F401
 except ModuleNotFoundError:
-    raise ImportError("trellis.interfaces.spacy needs spaCy: pip install spacy") from None
+    raise ImportError(missing("trellis.interfaces.spacy", "spacy")) from None
 
 from trellis.interfaces.spacy.component import TrellisTagger
 
