@@ -20,12 +20,12 @@ from trellis.interfaces.cli.main import COMMANDS, module_of
 from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = ("src", "core", "bind", "tests", "docs")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
@@ -47,8 +47,10 @@ INSIDE = "trellis._core"
 
 
 def objects_of_the_api() -> dict[str, object]:
-    """What docs/api.md documents, by name; of two with one name the first."""
-    paths = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    """What the pages in docs/api document, by name; of two with one name that of the shorter path."""
+    pages = (ROOT / "docs" / "api").glob("*.md")
+    paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
+    paths.sort(key=lambda path: (path.count("."), path))
     return {path.rpartition(".")[2]: pkgutil.resolve_name(path) for path in reversed(paths)}
 
 
@@ -79,7 +81,7 @@ def test_everything_returned_has_a_page() -> None:
         for name, annotation in ((name, getattr(one, "__origin__", one)) for name, one in annotations):
             if not name.startswith("_") and name != "begin":
                 missing = (set(re.findall(r"\w+", str(annotation))) & classes) - set(documented)
-                assert missing <= STORED, f"{owner}.{name} has {missing}, which docs/api.md lacks"
+                assert missing <= STORED, f"{owner}.{name} has {missing}, which docs/api lacks"
 
 
 def test_links_lead_somewhere() -> None:
