@@ -22,17 +22,23 @@ from trellis.tasks.model import TASKS, class_of
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = ("src", "core", "bind", "tests", "docs")
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n\n```(?:text)?\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a block prints is compared with the block without a language that follows it."""
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     scope: dict[str, object] = {}
-    for kind, block in BLOCK.findall(text):
+    for kind, block, output in BLOCK.findall(text):
         if kind == "python":
+            capsys.readouterr()
             exec(compile(block, str(page), "exec"), scope)
+            printed = re.sub(r" +$", "", capsys.readouterr().out, flags=re.MULTILINE)
+            assert output.strip("\n") in printed, f"{page.name}: {block}"
             continue
         for command in re.findall(r"^\$ trellis (.*)$", block, re.MULTILINE):
             done = call_within(shlex.split(command))
