@@ -119,6 +119,15 @@ def table(page: str, title: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
 
 
+@pytest.mark.parametrize(("page", "title"), [("learners.md", "you want"), ("presets.md", "advice")])
+def test_figures_of_a_summary_are_in_the_table_below(page: str, title: str) -> None:
+    """Scores with two digits after the point; the table is made from results."""
+    below = (ROOT / "docs" / page).read_text().partition("<!-- results")[2].partition("<!-- end of results -->")[0]
+    figures = re.findall(r"\b\d\d\.\d\d\b", str(table(page, title)))
+    assert len(figures) > 5
+    assert not [figure for figure in figures if figure not in below]
+
+
 @pytest.mark.parametrize(
     ("page", "title", "function"),
     [

@@ -1,4 +1,4 @@
-"""The documentation as a site: `make docs` builds it and runs these tests with SITE=build/docs, the search in a browser."""
+"""The documentation as a site: `make docs` builds it and runs these tests with SITE=build/docs."""
 
 import json
 import os
@@ -120,7 +120,7 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("opened", ["over HTTP", "as a file"])
 def test_the_search_finds_the_answers(opened: str, site: Path, request: pytest.FixtureRequest) -> None:
-    """Typed into the box of the front page: the page is among the first five results; no script fails, nothing is fetched."""
+    """Typed into the box of the front page: the page is among the first five; no script fails, nothing is fetched."""
     program = browser_or_skip()
     from playwright.sync_api import sync_playwright
 
