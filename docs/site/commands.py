@@ -24,7 +24,7 @@ def page(name: str) -> str:
     parsers = parsers_of(name)
     parser = next(iter(parsers.values()))
     about, _, examples = (parser.description or "").partition("\n\nexample")
-    usage = parser.format_usage().removeprefix("usage: ").strip()
+    usage = parser.format_help().partition("\n\n")[0].removeprefix("usage: ")
     parts = [f"# trellis {name}", html.escape(about.strip(), quote=False), f"    {' '.join(usage.split())}"]
     if examples:
         lines = examples.partition("\n")[2].splitlines()
@@ -36,7 +36,7 @@ def page(name: str) -> str:
             if rows:
                 seen |= set(rows)
                 title = (group.title or "options").capitalize()
-                title = f"{title} ({TASKS[task]})" if one is not parser and "of the" not in title else title
+                title = f"{title} ({TASKS[task]})" if one is not parser and TASKS[task][:-1] not in title else title
                 parts += [f"## {title}", "\n".join(["| option | meaning |", "| --- | --- |", *rows])]
     parts.append("More: [the command line](../command-line.md).")
     return "\n\n".join(parts) + "\n"
