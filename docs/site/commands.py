@@ -24,8 +24,8 @@ def page(name: str) -> str:
     parsers = parsers_of(name)
     parser = next(iter(parsers.values()))
     about, _, examples = (parser.description or "").partition("\n\nexample")
-    usage = parser.format_help().partition("\n\n")[0].removeprefix("usage: ")
-    parts = [f"# trellis {name}", html.escape(about.strip(), quote=False), f"    {' '.join(usage.split())}"]
+    usage = _usage(name, parser)
+    parts = [f"# trellis {name}", html.escape(about.strip(), quote=False), f"    {usage}"]
     if examples:
         lines = examples.partition("\n")[2].splitlines()
         parts += ["## Examples", "```sh\n" + "\n".join(line.strip() for line in lines if line.strip()) + "\n```"]
@@ -40,6 +40,19 @@ def page(name: str) -> str:
                 parts += [f"## {title}", "\n".join(["| option | meaning |", "| --- | --- |", *rows])]
     parts.append("More: [the command line](../command-line.md).")
     return "\n\n".join(parts) + "\n"
+
+
+def _usage(name: str, parser: argparse.ArgumentParser) -> str:
+    """What must be written, with "[options]" for the rest."""
+    formatter = parser._get_formatter()
+    needed, files = [], []
+    for action in parser._actions:
+        value = formatter._format_args(action, formatter._get_default_metavar_for_optional(action))
+        if not action.option_strings:
+            files.append(value)
+        elif action.required:
+            needed.append(f"{action.option_strings[0]} {value}")
+    return " ".join([f"trellis {name}", *needed, "[options]", *files])
 
 
 def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
