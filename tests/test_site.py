@@ -132,7 +132,7 @@ def test_the_search_finds_the_answers(opened: str, site: Path, request: pytest.F
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda asked: asked.url.startswith((start, "data:", "blob:")) or troubles.append(asked.url))
         lost = {}
-        for question, answer in QUESTIONS.items():
+        for question, answer in list(QUESTIONS.items())[: None if opened == "over HTTP" else 2]:
             page.goto(f"{start}/index.html")
             page.click("input.md-search__input")
             page.keyboard.type(question)
