@@ -76,9 +76,11 @@ $(VENV)/.docs: $(VENV)/.tests
 	$(PIP) install --no-build-isolation -e ".[docs]"
 	touch $@
 
-# The pages, into build/docs; a broken link or an object without a page is an error. `make test` runs their examples.
+# The pages, into build/docs; a broken link or an object without a page is an error. The search is tested in a browser.
+# `make test` runs the examples.
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	SITE=build/docs $(BIN)/python -m pytest -q tests/test_site.py
 
 # The core's own tests under sanitizers, with no Python: by the compiler of the machine for addresses and undefined
 # behaviour, by clang for threads and undefined behaviour.

@@ -20,19 +20,25 @@ from trellis.interfaces.cli.main import COMMANDS, module_of
 from trellis.tasks.model import TASKS, class_of
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = ("src", "core", "bind", "tests", "docs")
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n\n```(?:text)?\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
+def test_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a block prints is compared with the block without a language that follows it."""
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     scope: dict[str, object] = {}
-    for kind, block in BLOCK.findall(text):
+    for kind, block, output in BLOCK.findall(text):
         if kind == "python":
+            capsys.readouterr()
             exec(compile(block, str(page), "exec"), scope)
+            printed = re.sub(r" +$", "", capsys.readouterr().out, flags=re.MULTILINE)
+            assert output.strip("\n") in printed, f"{page.name}: {block}"
             continue
         for command in re.findall(r"^\$ trellis (.*)$", block, re.MULTILINE):
             done = call_within(shlex.split(command))
@@ -47,8 +53,10 @@ INSIDE = "trellis._core"
 
 
 def objects_of_the_api() -> dict[str, object]:
-    """What docs/api.md documents, by name; of two with one name the first."""
-    paths = re.findall(r"^::: (\S+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    """What the pages in docs/api document, by name; of two with one name that of the shorter path."""
+    pages = (ROOT / "docs" / "api").glob("*.md")
+    paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
+    paths.sort(key=lambda path: (path.count("."), path))
     return {path.rpartition(".")[2]: pkgutil.resolve_name(path) for path in reversed(paths)}
 
 
@@ -79,7 +87,7 @@ def test_everything_returned_has_a_page() -> None:
         for name, annotation in ((name, getattr(one, "__origin__", one)) for name, one in annotations):
             if not name.startswith("_") and name != "begin":
                 missing = (set(re.findall(r"\w+", str(annotation))) & classes) - set(documented)
-                assert missing <= STORED, f"{owner}.{name} has {missing}, which docs/api.md lacks"
+                assert missing <= STORED, f"{owner}.{name} has {missing}, which docs/api lacks"
 
 
 def test_links_lead_somewhere() -> None:
@@ -109,6 +117,15 @@ def table(page: str, title: str) -> list[list[str]]:
     next(line for line in lines if line.startswith(f"| {title} |"))
     rows = itertools.takewhile(lambda line: line.startswith("|"), itertools.islice(lines, 1, None))
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+
+
+@pytest.mark.parametrize(("page", "title"), [("learners.md", "you want"), ("presets.md", "advice")])
+def test_figures_of_a_summary_are_in_the_table_below(page: str, title: str) -> None:
+    """Scores with two digits after the point; the table is made from results."""
+    below = (ROOT / "docs" / page).read_text().partition("<!-- results")[2].partition("<!-- end of results -->")[0]
+    figures = re.findall(r"\b\d\d\.\d\d\b", str(table(page, title)))
+    assert len(figures) > 5
+    assert not [figure for figure in figures if figure not in below]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Draws the pictures of gallery.md into gallery/, and writes the piece of HTML on it: python -m docs.img.gallery.
+"""Draws the pictures of notebooks.md into gallery/, and writes the piece of HTML on it: python -m docs.img.gallery.
 
 Typos of examples/typos.py are what is learnt, letter by letter; trees and texts are small and made up.
 """
@@ -50,7 +50,7 @@ def draw() -> None:
     trellis.DependencyTree(words, [2, 3, 0, 3, 6, 3], labels).draw().save(place / "dependencies.svg")
     namer = trellis.train({k: v * 4 for k, v in NAMES.items()}, target="ner", learner=trellis.CRF())
     html = namer.tag_text("Ann flew to New York. Bob is in Rome.", confidence=True).to_html()
-    page = HERE.parent / "gallery.md"
+    page = HERE.parent / "notebooks.md"
     before, mark, rest = page.read_text().partition("<!-- text -->\n")
     _, end, after = rest.partition("<!-- end -->")
     found = f"{before}{mark}{html}\n{end}{after}"
