@@ -436,7 +436,7 @@ def headline() -> str:
     )
     latency = find([row for row in kept("tagging")["rows"] if "one sentence" in row["work"]], OURS)
     return (
-        f"A CRF trains {one} times as fast as with python-crfsuite on one core ({two} times on two), to the same "
+        f"A CRF trains {one} times as fast as with python-crfsuite ({two} times with two threads), to the same "
         f"objective and F1; tagging a sentence of 23 to 27 words takes {duration(latency['best'])}."
     )
 
