@@ -34,6 +34,30 @@ def draw_peers(bars: Rows, path: Path) -> None:
     _save(figure, path)
 
 
+def draw_speed(panels: Rows, path: Path) -> None:
+    """Two columns of panels of seconds, one bar per program, with its accuracy; for a page 700 pixels wide."""
+    heights = [max(len(panel["rows"]) for panel in panels[k : k + 2]) for k in range(0, len(panels), 2)]
+    size = (7.8, 0.6 * len(heights) + 0.24 * sum(heights))
+    figure, all_axes = pyplot.subplots(len(heights), 2, figsize=size, height_ratios=heights)
+    for place, (axes, panel) in enumerate(zip(all_axes.flat, panels, strict=True)):
+        rows = sorted(panel["rows"], key=lambda row: float(row["best"]))
+        ours = [row["contender"].startswith("trellis") for row in rows]
+        most = rows[-1]["best"]
+        colors = ["#4477aa" if own else "#bbbbbb" for own in ours]
+        axes.barh(range(len(rows)), [row["best"] for row in rows], color=colors)
+        for k, (row, own) in enumerate(zip(rows, ours, strict=True)):
+            text = f"{row['best']:.3g} s, {panel['quality']} {row['quality']:.2f}%"
+            axes.text(row["best"] + 0.03 * most, k, text, va="center", fontsize=8.5, weight="bold" if own else None)
+        axes.set_yticks(range(len(rows)), [row["contender"] for row in rows], fontsize=8.5)
+        axes.set_ylim(heights[place // 2] - 0.4, -0.6)
+        axes.set_xlim(0, 2.4 * most)
+        axes.set_xticks([])
+        axes.set_title(panel["title"], fontsize=9.5, loc="left")
+        axes.spines[["left", "top", "right", "bottom"]].set_visible(False)
+        axes.tick_params(left=False)
+    _save(figure, path)
+
+
 def draw_growth(rows: Rows, path: Path) -> None:
     """Seconds by size on logarithmic axes: one line per series, one panel per thing that grows."""
     panels = list(dict.fromkeys(row["grows"] for row in rows))

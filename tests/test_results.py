@@ -1,13 +1,51 @@
-"""What pages say of the benchmarks is what was kept; the guard tells a slower kernel."""
+"""Figures of README and the documentation agree with the stored results; the guard detects a slower kernel."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
 
 from benchmarks.guard import INSTRUCTIONS, compare
 from benchmarks.kernels import kernels
 from benchmarks.report import pages
+from benchmarks.results_page import headline, panels
+
+README = Path(__file__).parent.parent / "README.md"
 
 
 def test_tables_agree_with_the_results_kept():
     for page, text in pages().items():
         assert page.read_text(encoding="utf-8") == text, f"{page.name} is stale: run python -m benchmarks report"
+
+
+def test_readme_is_short_and_begins_with_install_an_example_and_a_figure():
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 80
+    first = lines[:25]
+    assert headline() in first
+    assert re.search(r"\d+\.\d times as fast", headline())
+    assert {"    make demo", "    make test", "    pip install ."} <= {
+        line.partition("  #")[0].rstrip() for line in first
+    }
+    assert "```python" in first
+    assert "```text" in first[:-1]
+
+
+def test_examples_of_readme_print_what_it_shows():
+    blocks = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
+    assert blocks
+    for code, output in blocks:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, "README.md", "exec"), {})
+        assert printed.getvalue() == output
+
+
+def test_the_picture_of_readme_compares_speed_at_equal_accuracy():
+    for panel in panels():
+        ours, theirs = (
+            [row for row in panel["rows"] if row["contender"].startswith("trellis") == own] for own in (True, False)
+        )
+        assert min(row["quality"] for row in ours) >= max(row["quality"] for row in theirs) - 1e-9
 
 
 def test_the_guard_names_the_kernel_that_became_slower():
