@@ -18,7 +18,7 @@ from benchmarks.processes import usage
 from benchmarks.rows import read_rows, write_rows
 
 COPIES = (1, 10)
-LABELS, EPOCHS = 25, 10
+LABELS, EPOCHS = 25, 40
 CODE = """
 import functools, operator, pathlib, sys, trellis
 files = sorted(pathlib.Path(sys.argv[1]).glob("*.txt"))

@@ -297,7 +297,7 @@ def stream(
 ) -> CorpusStream:
     """Open a corpus that is read block by block, for training on more data than fits into memory.
 
-    Training reads it once and stores tokens and attributes in temporary files, about 150 bytes per token.
+    Training reads it once and stores tokens and attributes in temporary files, 150 to 250 bytes per token.
 
     Parameters
     ----------

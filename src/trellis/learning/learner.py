@@ -259,7 +259,7 @@ class OnlineOptions:
 def check_update(update: str | None, *, stepwise: bool) -> None:
     """LearnerError for an update of a search that is not stepwise."""
     if update is not None and not stepwise:
-        why = "update has an effect only with a beam from left to right (docs/beam-search.md)"
+        why = "update has an effect only with a beam from left to right (docs/orders.md)"
         raise LearnerError(f"{why}; omit it")
 
 

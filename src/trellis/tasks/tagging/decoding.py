@@ -311,7 +311,7 @@ class ChainDecoder:
             if self.about is not None:
                 raise ModelError(
                     "marginals and other sums over all label sequences need exact search, and this model is searched "
-                    "from left to right by a beam (docs/beam-search.md); ask for tag or kbest"
+                    "from left to right by a beam (docs/orders.md); ask for tag or kbest"
                 )
             yield chains  # type: ignore[misc]
 

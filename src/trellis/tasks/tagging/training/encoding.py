@@ -257,7 +257,7 @@ def chained(first: Ints, second: Ints) -> Ints:
 # ------------------------------------------------------------ the problem
 
 # Labels above which all are too many to look at: at order 1 and above it. On 50,000 tokens an epoch of MIRA then takes
-# minutes, and with a filter seconds (docs/tagging.md).
+# minutes, and with a filter seconds (docs/howto/many-labels.md).
 TOO_MANY = (2000, 200)
 
 
