@@ -172,7 +172,7 @@ def test_help_says_what_there_is_to_choose_from(call: Any) -> None:
     assert "--vertical N" not in shown
     assert "--vertical N" in call("train --task trees --help").out
     shown = call("calibrate --help").out
-    assert "file to write the calibrated model to" in shown
+    assert "file for the calibrated model" in shown
 
 
 def test_the_model_is_named_alike_everywhere(chunk: Path, call: Any) -> None:

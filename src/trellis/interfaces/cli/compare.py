@@ -1,9 +1,9 @@
-"""Compare two models of one task on a file with gold outputs: which is better, and is the difference significant?
+"""Compare two models of one task on a file with gold outputs, with significance tests.
 
-McNemar's test counts what only one of them has right: tokens of taggers, rerankers and dependency parsers, whole
-sentences of constituency parsers and word segmenters. Approximate randomisation and bootstrap intervals are of span F1
-or token accuracy of labels, attachment of heads with their labels, F1 of brackets, F1 of words. --differences writes
-the tokens on which two taggers differ.
+McNemar's test counts what only one model predicts correctly: tokens for taggers, rerankers and dependency parsers,
+whole sentences for constituency parsers and word segmenters. Approximate randomisation and bootstrap intervals use
+span F1 or token accuracy for labels, attachment scores for dependencies, F1 of brackets, F1 of words. --differences
+writes the tokens on which two taggers differ.
 
 example:
   trellis compare -m old.trellis -m new.trellis test.txt --differences differ.tsv
@@ -37,10 +37,10 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold outputs")
-    parser.take(*FILES, action="append", help="model file; give two: -m A -m B")
+    parser.take(*FILES, action="append", help="model file; two are required: -m A -m B")
     parser.share("target", tasks=LABELS)
     parser.share("tagger", "no-tags", "lenient")
-    differences = "write the tokens that get different labels, as a table"
+    differences = "file for a table of the tokens that get different labels"
     add("--differences", tasks=LABELS, metavar="FILE", help=differences)
     parser.share("threads", "json")
     parser.share_file_options()

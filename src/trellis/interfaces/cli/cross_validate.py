@@ -1,4 +1,4 @@
-"""Train and evaluate on parts of one file in turn: every sentence is tested once, by a model that has not seen it.
+"""Train and evaluate by k-fold cross-validation: each sentence is tested once, by a model not trained on it.
 
 Options are those of trellis train with the same --task.
 
@@ -29,8 +29,13 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("corpus", metavar="FILE", help="file with gold outputs; - is standard input")
     task = parser.task()
-    add("--folds", type=at_least(2), default=5, metavar="N", help="number of parts")
-    add("--mix", type=at_least(0), metavar="SEED", help="random parts, by this seed (default: sentences in turn)")
+    add("--folds", type=at_least(2), default=5, metavar="N", help="number of folds")
+    add(
+        "--mix",
+        type=at_least(0),
+        metavar="SEED",
+        help="random seed for random folds (default: sentence i is in fold i modulo N)",
+    )
     parser.share("threads", "quiet", "json")
     describe_training(parser, task, shared=False)
     if task in COLUMNS:

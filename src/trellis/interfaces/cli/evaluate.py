@@ -1,11 +1,11 @@
 """Evaluate a model of any task on a file with gold outputs, or a file of predictions.
 
-Taggers: token and sentence accuracy, for labels that mark spans precision, recall and F1 per type, for labels with
-parts (NOUN|Case=Nom) the accuracy of the parts. Rerankers: the tagger's first choice, the reranker's, and the best
+Taggers: token and sentence accuracy; for span labels precision, recall and F1 per type; for labels with parts
+(NOUN|Case=Nom) the accuracy of the parts. Rerankers: also the scores of the tagger's first candidate and of the best
 candidate (oracle). Dependency parsers: unlabelled and labelled attachment scores. Constituency parsers: labelled
-brackets, counted as evalb counts them. Word segmenters: precision, recall and F1 of words; the file has spaces between
-words. Without a model the file of --predicted is compared with that of --gold; in columns, the last column of
---predicted are the predicted labels.
+brackets, counted as evalb does. Word segmenters: precision, recall and F1 of words, on a file with spaces between
+words. Without a model, --predicted is compared with --gold; in column files, the last column of --predicted holds the
+predicted labels.
 
 examples:
   trellis evaluate -m chunk.trellis test.txt --error-analysis --errors mistakes.tsv
@@ -49,24 +49,24 @@ EITHER = "give --model and a file with gold outputs, or --gold and --predicted, 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", nargs="?", metavar="FILE", help="with --model: file with gold outputs; - is standard input")
+    add("source", nargs="?", metavar="FILE", help="file with gold outputs, for --model; - is standard input")
     parser.take(*FILES, required=False)
-    add("--gold", metavar="FILE", help="without a model: file with gold outputs")
-    add("--predicted", metavar="FILE", help="without a model: file with predicted outputs of the same sentences")
-    tasks = "of --predicted: tag, parse, trees or words (default: trees for files in brackets, else tag)"
+    add("--gold", metavar="FILE", help="file with gold outputs, for --predicted")
+    add("--predicted", metavar="FILE", help="file with predicted outputs of the same sentences, instead of --model")
+    tasks = "task of --predicted: tag, parse, trees or words (default: trees for bracketed files, else tag)"
     add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
     parser.share("target", tasks=("tag", "rerank"))
     parser.share("label-parts")
-    calibration = "reliability of a tagger's probabilities"
+    calibration = "calibration of a tagger's probabilities: ECE and reliability diagram"
     add("--calibration", action="store_true", tasks=("tag",), help=calibration)
-    analysis = "scores per label, confusions, known words, partial matches of spans"
+    analysis = "scores per label, confusions, accuracy on known and unknown words, partial span matches"
     add("--error-analysis", action="store_true", tasks=("tag",), help=analysis)
-    add("--errors", tasks=("tag",), metavar="FILE", help="write the tokens with a wrong label, as a table")
+    add("--errors", tasks=("tag",), metavar="FILE", help="file for a table of the tokens with a wrong label")
     parser.share("decode", "scheme", "tagger")
-    subtypes = "of dependency parsers: nsubj:pass counts as nsubj"
+    subtypes = "dependency parsers: ignore subtypes of relations (nsubj:pass counts as nsubj)"
     add("--no-subtypes", action="store_true", tasks=("parse",), help=subtypes)
     parser.share("no-tags")
-    longest = "of constituency parsers: only sentences of up to N words"
+    longest = "constituency parsers: evaluate only sentences of at most N words"
     add("--longest", type=at_least(1), tasks=("trees",), metavar="N", help=longest)
     parser.share("lenient", "threads", "quiet", "json")
     parser.share_file_options()

@@ -1,8 +1,8 @@
-"""Show why a sentence gets its output: the terms of its score, and those that made the difference to the next best.
+"""Explain a prediction: the features and weights of its score, and of the score difference to the second best.
 
-Of a tagger, which features speak for and against each label. Where the model reads several columns, a word is written
-as the/DT: of a parser of Universal Dependencies as the/the/DET/DT/_, which is why a file is easier. One word that is
-the name of a file, such as test.conllu, is read as one; without words, sentences come from standard input.
+For a tagger, the features for and against each label of a token. If the model reads several columns, write a word as
+the/DT, and for a parser of Universal Dependencies as the/the/DET/DT/_; a file is easier. A single word that is the
+name of a file, such as test.conllu, is read as a file; without words, sentences are read from standard input.
 
 examples:
   trellis explain -m chunk.trellis the/DT dog/NN
@@ -32,9 +32,9 @@ TERMS, LABELS = 6, 3  # of a tagger's explanation by default
 def describe(parser: Parser) -> None:
     """The options."""
     add, parser.mixed = parser.add_argument, True
-    add("words", nargs="*", metavar="WORD", help="the words of a sentence, or a file (default: standard input)")
+    add("words", nargs="*", metavar="WORD", help="words of a sentence, or a file (default: standard input)")
     parser.take(*FILES)
-    top = f"number of features shown per label of a tagger (default: {TERMS}), per output of other models (20)"
+    top = f"number of features per label of a tagger (default: {TERMS}), or per output of other models (default: 20)"
     add("--top", type=at_least(1), metavar="N", help=top)
     labels = f"number of labels per token of a tagger (default: {LABELS})"
     add("--labels", type=at_least(1), tasks=("tag",), metavar="N", help=labels)

@@ -1,4 +1,4 @@
-"""List the presets of features; with a name, the templates of that one, ready to be changed in a file.
+"""List the feature presets; with a name, print the templates of that preset, ready to be saved and edited.
 
 examples:
   trellis features
@@ -18,7 +18,7 @@ from trellis.interfaces.cli.outputs import align, show
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a preset")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="preset")
 
 
 def command(options: Namespace) -> None:

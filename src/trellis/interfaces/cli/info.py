@@ -1,4 +1,4 @@
-"""Show the content of a model and how it was trained: sizes, labels, templates, largest weights, history.
+"""Show the content of a model and how it was trained: sizes, labels, templates, largest weights, training history.
 
 example:
   trellis info -m chunk.trellis --top 50
@@ -28,8 +28,8 @@ RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-o
 def describe(parser: Parser) -> None:
     """The options."""
     parser.take()
-    parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of the largest weights")
-    parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
+    parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of largest weights to show")
+    parser.add_argument("--history", action="store_true", help=f"show all epochs, not only the last {LAST_EPOCHS}")
     parser.share("json")
 
 

@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
 
     def share_file_options(self) -> None:
         """Add the options that say how a file is laid out."""
-        group = self.add_argument_group("options of the file")
+        group = self.add_argument_group("file options")
         for name, option in FILE_OPTIONS.items():
             group.add_argument(f"--{name}", **option)
 
@@ -205,38 +205,44 @@ SHARED: dict[str, dict[str, Any]] = {
     "label-parts": {
         "tasks": ("tag",),
         "metavar": "CHARACTER",
-        "help": "separator of the parts of a label: | in NOUN|Case=Nom",
+        "help": "separator of the parts of a label, such as | in NOUN|Case=Nom",
     },
     "target": {"metavar": "NAME", "help": "column of gold labels (default: the model's target)"},
     "output": {"metavar": "FILE", "help": "output file (default: standard output); .gz is compressed"},
-    "scheme": {"tasks": ("tag",), "help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
+    "scheme": {
+        "tasks": ("tag",),
+        "help": "tagging scheme (iob2, iobes, ...); only valid label sequences are predicted",
+    },
     "tagger": {
         "tasks": ("parse",),
         "metavar": "MODEL",
-        "help": "tagger that fills in the column of its target before parsing",
+        "help": "tagger that predicts its target column before parsing",
     },
     "no-tags": {
         "tasks": ("trees",),
         "action": "store_true",
-        "help": "of constituency parsers: ignore the part-of-speech tags of the file",
+        "help": "constituency parsers: ignore the part-of-speech tags of the file",
     },
     "lenient": {
         "tasks": ("parse", "trees", "words"),
         "action": "store_true",
-        "help": "skip what cannot be read and report how much",
+        "help": "skip invalid sentences and report their number",
     },
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},
     "json": {"action": "store_true", "help": "JSON on standard output"},
 }
 FILE_OPTIONS: dict[str, dict[str, Any]] = {
-    "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk, or renamed: word=form"},
+    "columns": {
+        "metavar": "NAMES",
+        "help": "column names, such as word,pos,chunk; word=form reads column form as word",
+    },
     "format": {
         "choices": ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather"),
         "metavar": "NAME",
-        "help": "conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by the file's extension)",
+        "help": "conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by file extension)",
     },
-    "sentence": {"metavar": "NAME", "help": "of tables with a row per token: the column that tells sentences apart"},
-    "comments": {"action": SWITCH, "help": "lines of a column file that begin with # are comments"},
-    "tabs": {"action": SWITCH, "help": "only single tabs separate fields, as in .tsv files"},
+    "sentence": {"metavar": "NAME", "help": "tables with one row per token: column with the sentence identifier"},
+    "comments": {"action": SWITCH, "help": "treat lines of a column file that begin with # as comments"},
+    "tabs": {"action": SWITCH, "help": "fields are separated by single tabs, as in .tsv files"},
 }

@@ -1,6 +1,6 @@
-"""Open the studio in a browser: see what models do, where they are wrong, label sentences and train on them.
+"""Open the studio in a browser: inspect predictions and errors, annotate sentences, train on them.
 
-The page is served on this machine alone.
+The page is served on the loopback interface (127.0.0.1) only.
 
 examples:
   trellis studio -m ner.trellis
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", nargs="?", metavar="FILE", help="corpus to look at and to label")
-    models = "model file; may be given several times (default: builtin:truecase)"
+    add("source", nargs="?", metavar="FILE", help="corpus to inspect and to annotate")
+    models = "model file; repeatable (default: builtin:truecase)"
     add("--model", "-m", action="append", default=[], metavar="MODEL", help=models)
-    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: a free one")
-    add("--target", metavar="NAME", help="column of labels (default: the model's, or label)")
+    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: any free port")
+    add("--target", metavar="NAME", help="column of labels (default: the model's target, or label)")
     add("--no-browser", action="store_true", help="do not open a browser")
     parser.share("threads", "quiet")
     parser.share_file_options()

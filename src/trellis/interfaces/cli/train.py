@@ -1,8 +1,8 @@
 """Train a model of any task and write it to a file; trellis train --task TASK --help lists the options of a task.
 
 Taggers and rerankers learn a column of labels, dependency parsers the columns head and deprel, constituency parsers
-trees in brackets, word segmenters lines with spaces between words. The model remembers the columns and the format of
-the training file. Ctrl-C ends training after the epoch and keeps the best one so far; a second Ctrl-C gives up.
+bracketed trees, word segmenters lines with spaces between words. The model stores the columns and the format of the
+training file. Ctrl-C stops training after the current epoch and saves the best model so far; a second Ctrl-C aborts.
 
 examples:
   trellis train train.txt --columns word,pos,chunk --features chunking -m chunk.trellis
@@ -43,19 +43,24 @@ COLUMNS = ("tag", "parse", "rerank")  # tasks that learn from columns
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("corpus", nargs="+", metavar="FILE", help="training file, or several; - is standard input")
+    add("corpus", nargs="+", metavar="FILE", help="training files; - is standard input")
     parser.share("model")
     parser.outputs += ("model",)
     task = parser.task()
-    add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
-    add("--plot", metavar="FILE", help="draw the learning curves, .svg")
+    add("--note", metavar="TEXT", help="note to store in the model; trellis info shows it")
+    add("--plot", metavar="FILE", help="file for a plot of the learning curves, .svg")
     if task in ("tag", "parse"):
-        stream = "keep tokens and attributes in temporary files, for more than memory holds"
+        stream = "keep tokens and attributes in temporary files: for corpora larger than memory"
         add("--stream", action="store_true", help=stream)
-        add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
+        add("--block", type=at_least(1), metavar="MB", help="block size of --stream in MB of text (default: 4)")
     if task == "tag":
-        add("--workers", type=at_least(1), metavar="N", help="workers of Ray that train, each on files of its own")
-        add("--ray", metavar="ADDRESS", help="their cluster: auto, or HOST:PORT (default: Ray on this machine)")
+        add(
+            "--workers",
+            type=at_least(1),
+            metavar="N",
+            help="number of Ray workers to train on, each with its own files",
+        )
+        add("--ray", metavar="ADDRESS", help="Ray cluster: auto or HOST:PORT (default: Ray on this machine)")
     parser.share("threads", "quiet", "json")
     describe_training(parser, task)
     if task in COLUMNS:

@@ -46,7 +46,13 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
     if task == "rerank":
         learners = f"{own['learner'].help} (default: {own['learner'].default})"
         add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
-        add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
+        add(
+            "--reranker-set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="parameter of the reranker's learner; repeatable",
+        )
         tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
         for name in _own(tagger):
             _add(add, name, tagger[name])
@@ -120,11 +126,11 @@ def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
     """The options of a learner."""
     help = f"{option.help}; see trellis learners (default: {option.default})"
     add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
-    add("--epochs", type=int, metavar="N", help="number of passes over the data, at most")
+    add("--epochs", type=int, metavar="N", help="maximum number of epochs (passes over the training data)")
     add("--average", action=SWITCH, help="average the weights over training")
-    add("--shuffle", action=SWITCH, help="another order of the sentences in each epoch")
-    add("--seed", type=int, metavar="N", help="seed of the shuffling")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    add("--shuffle", action=SWITCH, help="shuffle the sentences in each epoch")
+    add("--seed", type=int, metavar="N", help="random seed")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the learner; repeatable")
 
 
 def _is_mapping(option: Option) -> bool:
