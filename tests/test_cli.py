@@ -444,10 +444,10 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("--foo", "no option --foo"),
-        ("tran x", "no command tran (did you mean train?)"),
-        ("cross-valdiate x", "did you mean cross-validate?"),
-        ("zzz", "no command zzz; the commands are train, predict"),
+        ("--foo", "unknown option --foo"),
+        ("tran x", "unknown command tran (did you mean `train`?)"),
+        ("cross-valdiate x", "did you mean `cross-validate`?"),
+        ("zzz", "unknown command zzz; the commands are train, predict"),
         ("train x --task prase --model m", "--task: invalid choice: 'prase'"),
         (
             "train train.txt --model m --prune abc",

@@ -22,12 +22,12 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("predict --modle m test.txt", ["no option --modle (did you mean --model?)"]),
-        ("train train.txt --modle m", ["no option --modle (did you mean --model?)"]),
+        ("predict --modle m test.txt", ["unknown option --modle (did you mean `--model`?)"]),
+        ("train train.txt --modle m", ["unknown option --modle (did you mean `--model`?)"]),
         ("train train.txt --vertical 2 -m m", ["--vertical", "--task trees"]),
         ("cross-validate train.txt --projective", ["--projective", "--task parse"]),
         ("train train.txt --c2 1 -m m", ["--set c2=VALUE", "crf"]),
-        ("info --zzz -m m", ["no option --zzz; see trellis info --help"]),
+        ("info --zzz -m m", ["unknown option --zzz; see trellis info --help"]),
         ("info -m m more", ["unexpected: more"]),
         ("train train.txt --patience 2 -m m -q", ["--patience is a number", "--dev"]),
         ("train train.txt --min-count -1 -m m", ["--min-count must be a whole number"]),

@@ -52,8 +52,8 @@ def test_verbose_prints_one_line_per_epoch(kind: Kind, capsys: pytest.CaptureFix
 def test_wrong_options_are_one_line(kind: Kind) -> None:
     n = len(kind.data)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"patiense": 3}, "no option 'patiense'; did you mean 'patience'\\?"),
-        ({"xyz": 3}, "no option 'xyz'; the options are "),
+        ({"patiense": 3}, "unknown option 'patiense'; did you mean 'patience'\\?"),
+        ({"xyz": 3}, "unknown option 'xyz'; the options are "),
         ({"patience": 0, "dev": kind.other}, "patience must be a whole number from 1 on, not 0"),
         ({"patience": 3}, "needs a dev corpus"),
         ({"metric": "f2", "dev": kind.other}, "metric must be"),
@@ -103,7 +103,7 @@ def test_options_of_another_place(options: dict[str, Any], hint: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         trellis.train({"word": [["a"]], "label": [["A"]]}, **options)
     name = next(name for name in options if name != "learner")
-    assert str(caught.value) == f"no option {name!r}; {hint}"
+    assert str(caught.value) == f"unknown option {name!r}; {hint}"
 
 
 def test_groups_are_checked() -> None:

@@ -39,7 +39,7 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
     """All options with their defaults, converted and checked; those of a group under their own names."""
     declared, values = options_of(kind), dict[str, Any](options)
     if unknown := next((name for name in options if name not in declared), None):
-        raise ArgumentError(f"no option {unknown!r}; {_hint(kind, unknown, options)}")
+        raise ArgumentError(f"unknown option {unknown!r}; {_hint(kind, unknown, options)}")
     for name, members in groups_of(kind).items():
         group, check = values.pop(name, None), declared[name].check
         group = declared[name].default if group is None or check is None else check.check(name, group)

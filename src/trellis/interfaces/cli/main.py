@@ -90,8 +90,8 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     _, (name, *_) = parser.parse_known_args(arguments)
     commands = ", ".join(COMMANDS)
     if name.startswith("-"):
-        parser.error(f"no option {name}; the commands are {commands}")
-    parser.error(f"no command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
+        parser.error(f"unknown option {name}; the commands are {commands}")
+    parser.error(f"unknown command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
 
 
 def buffer_output() -> None:

@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
                 return
             if not option.startswith("--") or option in known:
                 continue
-            self.error(f"no option {option}{meant(option, known) or self._owner(option)}")
+            self.error(f"unknown option {option}{meant(option, known) or self._owner(option)}")
 
     def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""
@@ -148,7 +148,7 @@ def meant(word: str, known: Iterable[str]) -> str:
     """A question that names the known word that is most like it; empty if none is."""
     from difflib import get_close_matches
 
-    return next((f" (did you mean {close}?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
+    return next((f" (did you mean `{close}`?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
 
 
 def _learners_with(parameter: str) -> list[str]:

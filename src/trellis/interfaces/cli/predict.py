@@ -82,7 +82,7 @@ def describe(parser: Parser) -> None:
     parser.share("lenient", tasks=("trees", "words"))
     parser.share("json", help="one JSON object per line and sentence; with --kbest also scores")
     parser.share_file_options()
-    bulk = parser.add_argument_group("many files").add_argument
+    bulk = parser.add_argument_group("several files").add_argument
     bulk("--workers", type=at_least(1), metavar="N", help="number of Ray workers, one core each (default: no Ray)")
     bulk("--ray", metavar="ADDRESS", help="Ray cluster: auto or HOST:PORT (default: Ray on this machine)")
     waiting = "timeout: seconds without a finished task until an error (default: 3600)"

@@ -39,7 +39,7 @@ def describe(parser: Parser) -> None:
     add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: any free port")
     add("--token-file", metavar="FILE", help="file with the token that clients must send: Authorization: Bearer TOKEN")
     add("--watch", action="store_true", help="reload a model file when it changes")
-    limit = parser.add_argument_group("limits of a request").add_argument
+    limit = parser.add_argument_group("request limits").add_argument
     for name, (default, help) in LIMITS.items():
         limit(f"--max-{name}", type=at_least(1), default=default, metavar="N", help=help)
     parser.share("threads", "quiet")

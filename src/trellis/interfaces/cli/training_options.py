@@ -38,7 +38,7 @@ def _kind(task: str) -> type:
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
     """Add the options of a task's training; ``shared``: also those that every task has."""
-    own, title = table_of(task), f"options of the {TASKS[task].noun}"
+    own, title = table_of(task), f"{TASKS[task].noun} options"
     add = parser.add_argument_group(title).add_argument
     names = RERANKER_NAMES if task == "rerank" else {}
     for name in _own(own):
@@ -53,16 +53,16 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
             metavar="NAME=VALUE",
             help="parameter of the reranker's learner; repeatable",
         )
-        tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
+        tagger, add = table_of("tag"), parser.add_argument_group("tagger options").add_argument
         for name in _own(tagger):
             _add(add, name, tagger[name])
         _add_learner(parser.add_argument_group("options of the tagger's learner").add_argument, tagger["learner"])
     else:
         others = ("pcfg",) if task == "trees" else ()
-        _add_learner(parser.add_argument_group("options of the learner").add_argument, own["learner"], *others)
+        _add_learner(parser.add_argument_group("learner options").add_argument, own["learner"], *others)
     if task == "parse":
         parser.share("tagger")
-    add = parser.add_argument_group("options of the training").add_argument if shared else add
+    add = parser.add_argument_group("training options").add_argument if shared else add
     for name in own if shared else ():
         if name in TrainingOptions.__annotations__ and name != "n_threads":
             _add(add, name, own[name])
