@@ -172,5 +172,5 @@ def test_what_makes_no_sense_is_one_clear_line(given: Any, message: str) -> None
 def test_the_command_and_info(here: Path, call: Any) -> None:
     line = TRAIN.replace("--order 1", "--order 3")
     assert call(f"train {line} --beam 5 --epochs 2 --model m --quiet").code == 0
-    assert "5 states per token, not exact" in call("info -m m").out
+    assert "5 states per token, inexact search" in call("info -m m").out
     refused(call(f"train {TRAIN} --beam 5 --model n --quiet"), "beam has an effect only")

@@ -353,7 +353,7 @@ def test_the_command(here: Path, call: Any) -> None:
     Path("c.tsv").write_text("\n\n".join(rows) + "\n")
     line = "train c.tsv --target label --columns word,label --features t --epochs 2 --quiet"
     assert call(f"{line} --beam 4 --set update=early --model m").code == 0
-    assert "4 states per token, not exact; early updates" in call("info -m m").out
+    assert "4 states per token, inexact search; early updates" in call("info -m m").out
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("predict -m m c.tsv").code == 0
     refused(call(f"{line} --model n"), "give its width, such as --beam 8")

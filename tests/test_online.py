@@ -426,7 +426,7 @@ def test_progress_tells_mistakes_from_violations_of_the_margin() -> None:
         events = list[trellis.Event]()
         tagger = trellis.train(corpus, target="label", learner=learner(epochs=5), observer=events.append)
         assert tagger.evaluate(corpus).token_accuracy == 1
-        text = "of tokens wrong in training" if events[-1].mistakes is not None else "of tokens violating the margin in"
+        text = "training error" if events[-1].mistakes is not None else "margin violations"
         assert text in events[-1].text()
         if events[-1].mistakes is not None:
             assert events[-1].mistakes == 0

@@ -222,7 +222,7 @@ def test_info_says_how_labels_are_pruned() -> None:
     assert tagger.model.filter is not None
     assert facts["prune"] == tagger.model.filter.header
     shown = " ".join(facts_text(facts, 0).split())
-    assert f"at most 16; {tagger.model.filter.survival:.2%} of held-out gold labels survive" in shown
+    assert f"at most 16; recall {tagger.model.filter.survival:.2%} on held-out data" in shown
     assert facts_of(tagger.pruned(None), 0)["prune"] is None
 
 

@@ -288,8 +288,8 @@ def test_info_and_command_line(here: Path, call: Any) -> None:
     facts = facts_of(usual(3), 0)
     shown = " ".join(facts_text(facts, 0).split())
     levels = usual(3).model.filter.levels  # type: ignore[union-attr]
-    assert f"{levels[0].n_runs:.1f} runs of 2 labels per token; {levels[0].survival:.2%} of held-out gold ones" in shown
-    assert f"{levels[1].n_runs:.1f} runs of 3 labels per token" in shown
+    assert f"{levels[0].n_runs:.1f} candidate label 2-grams per token; recall {levels[0].survival:.2%}" in shown
+    assert f"{levels[1].n_runs:.1f} candidate label 3-grams per token" in shown
     options = "train.txt --columns word,pos,chunk --order 2 --epochs 1 --prune"
     assert call(f"train {options} 0.9,0.95 -m m").code == 0
     assert len(trellis.load(here / "m").model.filter.levels) == 1  # type: ignore[union-attr]

@@ -241,8 +241,8 @@ def test_commands(words: Path, call: Callable[..., Done]) -> None:
     assert done.code == 0, done.err
     assert json.loads(done.out)["known words"] == 13
     assert "18 lines" in done.err
-    assert "% of characters violating the margin" in done.err
-    assert "% of characters violating the margin" in call("info -m m").out
+    assert "% of characters" in done.err
+    assert "% of characters" in call("info -m m").out
     done = call("predict --model m text.txt --output out.txt")
     assert (done.code, done.out) == (0, "")
     assert (words / "out.txt").read_bytes() == "我们 是 学生\r\n\n \u3000\n他 的 书".encode()

@@ -56,17 +56,19 @@ class Event:
     def text(self) -> str:
         """One line for people."""
         # An objective may converge long before the last epoch.
-        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
-        n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
+        parts = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
+        n, what = (self.violations, "margin violations")
+        if self.mistakes is not None:
+            n, what = self.mistakes, "training error"
         if n is not None:
-            said.append(f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training")
+            parts.append(f"{what} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
         if self.objective is not None:
-            said.append(f"objective {self.objective:.6g}")
+            parts.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
-            said.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
+            parts.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
-            said.append(f"{self.seconds:.2f} s")
-        return ", ".join(said)
+            parts.append(f"{self.seconds:.2f} s")
+        return ", ".join(parts)
 
 
 Observer = Callable[[Event], None]

@@ -71,7 +71,7 @@ def command(options: Namespace) -> None:
         intervals = [bootstrap(outcome.counts) for outcome in outcomes]
     if options.differences is not None:
         differ = np.flatnonzero(~right_tokens(a.labels["predicted"], b.labels["predicted"])).tolist()
-        columns = [("true", a.labels["true"]), ("A", a.labels["predicted"]), ("B", b.labels["predicted"])]
+        columns = [("gold", a.labels["true"]), ("A", a.labels["predicted"]), ("B", b.labels["predicted"])]
         write_mistakes(options.differences, data, tagger_of(first).columns[0], columns, differ)
     scores = [float(f1_of(outcome.counts.sum(axis=0))) for outcome in outcomes]
     if options.json:
@@ -79,12 +79,12 @@ def command(options: Namespace) -> None:
         test = {"unit": a.unit, "only_a_right": units.a, "only_b_right": units.b, "p": units.p}
         show_json({**figures, "mcnemar": test, "randomisation": {"p": score.p}})
         return
-    rows = [["", a.measure, "95% of bootstraps", f"{a.unit} that only it has right"]]
+    rows = [["", a.measure, "95% bootstrap interval", f"{a.unit} only it predicts correctly"]]
     for name, value, (low, high), only in zip("AB", scores, intervals, (units.a, units.b), strict=True):
         rows.append([name, f"{100 * value:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{only:.0f}"])
     tests = [
-        f"McNemar's test on {a.unit}: p = {units.p:.4g}",
-        f"approximate randomisation of the {a.measure}: p = {score.p:.4g}",
+        f"McNemar's test ({a.unit}): p = {units.p:.4g}",
+        f"approximate randomisation ({a.measure}): p = {score.p:.4g}",
         "p < 0.05 is conventionally called significant.",
     ]
     show("\n".join([align(rows, right=(1, 3)), "", *tests]))
@@ -111,7 +111,7 @@ def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome
     predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
     spans = guess_scheme(gold.values) is not None
     counts = sentence_counts(gold, predicted, corpus.starts, spans=spans)
-    measure, labels = "F1 of spans" if spans else "token accuracy", {"true": gold, "predicted": predicted}
+    measure, labels = "span F1" if spans else "token accuracy", {"true": gold, "predicted": predicted}
     return _Outcome(measure, "tokens", right_tokens(gold, predicted), counts, labels)
 
 
@@ -120,7 +120,7 @@ def _attachment(model: Any, corpus: Any, options: Namespace, first: Any) -> _Out
     predicted = model.predict_corpus(corpus, n_threads=options.threads)
     name = "head+deprel" if first.labels and model.labels else "head"
     gold, found = corpus.column(name), predicted.column(name)
-    measure = "unlabelled attachment" if name == "head" else "labelled attachment"
+    measure = "UAS" if name == "head" else "LAS"
     counts = sentence_counts(gold, found, corpus.starts, spans=False)
     return _Outcome(measure, "tokens", right_tokens(gold, found), counts, {})
 
@@ -132,7 +132,7 @@ def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcom
     gold = [tree.clean() or tree for tree in trees]
     parses = model.predict_batch([tree.words for tree in gold] if options.no_tags else gold, n_threads=options.threads)
     pairs = [(brackets(tree, tree.pos), brackets(parse, tree.pos)) for tree, parse in zip(gold, parses, strict=True)]
-    return _sets("F1 of brackets", "sentences", pairs)
+    return _sets("bracket F1", "sentences", pairs)
 
 
 def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
@@ -141,7 +141,7 @@ def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
 
     found = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
     pairs = [(Counter(places_of(a)), Counter(places_of(b))) for a, b in zip(lines, found, strict=True)]
-    return _sets("F1 of words", "lines", pairs)
+    return _sets("word F1", "lines", pairs)
 
 
 def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:

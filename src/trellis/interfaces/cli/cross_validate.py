@@ -48,7 +48,7 @@ def command(options: Namespace) -> None:
     data, _, layout = training_data(options, task, [options.corpus], None)
     figures = dict[str, list[float]]()
     for number, (training, test) in enumerate(_parts(data, options.folds, options.mix), 1):
-        title = f"part {number} of {options.folds}"
+        title = f"fold {number} of {options.folds}"
         with watch_epochs(options.quiet, title) as observer, interrupts_raise():
             model = trained(options, task, training, layout, {**values, "observer": observer})
         report = model.evaluate(test, n_threads=options.threads)
@@ -64,7 +64,7 @@ def command(options: Namespace) -> None:
     if options.json:
         show_json(summaries)
         return
-    rows = [["", "mean", "deviation", *(f"part {i + 1}" for i in range(options.folds))]]
+    rows = [["", "mean", "std dev", *(f"fold {i + 1}" for i in range(options.folds))]]
     for name, summary in summaries.items():
         shares = summary["mean"], summary["deviation"], *summary["parts"]
         rows.append([name, *(f"{100 * share:.2f}" for share in shares)])

@@ -112,7 +112,7 @@ def _write_errors(options: Namespace, corpus: Corpus, word: str, gold: Column, p
     """The tokens with a wrong label, for ``--errors``."""
     if options.errors is not None:
         wrong = np.flatnonzero(~right_tokens(gold, predicted)).tolist()
-        write_mistakes(options.errors, corpus, word, [("true", gold), ("predicted", predicted)], wrong)
+        write_mistakes(options.errors, corpus, word, [("gold", gold), ("predicted", predicted)], wrong)
 
 
 def _of_files(options: Namespace) -> Parts:

@@ -21,8 +21,8 @@ from trellis.learning.run import Event
 from trellis.tasks.model import Model
 
 LAST_EPOCHS = 5
-PRUNED = "{n_candidates:.1f} labels per token, at most {most}; {survival:.2%} of held-out gold labels survive"
-RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-out gold ones survive"
+PRUNED = "{n_candidates:.1f} candidate labels per token, at most {most}; recall {survival:.2%} on held-out data"
+RUNS = "{n_runs:.1f} candidate label {length}-grams per token; recall {survival:.2%} on held-out data"
 
 
 def describe(parser: Parser) -> None:
@@ -90,7 +90,8 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
         parts.append("largest weights\n" + align([("weight", "label", "feature"), *terms], right=[0]))
     if history := training.get("history"):
         kept = history if n_epochs is None else history[-n_epochs:]
-        title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
+        title = "training history"
+        title += "" if len(kept) == len(history) else f", last {len(kept)} of {len(history)} epochs"
         parts.append("\n".join((title, *(Event(**entry).text() for entry in kept))))
     return "\n\n".join(parts)
 
@@ -100,14 +101,14 @@ def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     lists = {name.replace("_", " "): facts.get(name) for name in ("labels", "label_parts")}
     rows: dict[str, str | None] = {"note": training.get("note")}  # of a model of another tool
     rows |= {name: f"{len(names)}: {' '.join(names)}" for name, names in lists.items() if names}
-    rows["bagging"] = f"{training['bagging']} trainings" if "bagging" in training else None
+    rows["bagging"] = f"mean of {training['bagging']} models" if "bagging" in training else None
     rows["passes"] = "2, over documents" if facts.get("two_passes") else None
     if pruned := facts.get("prune"):
         levels = [RUNS.format(**level, length=n) for n, level in enumerate(pruned.get("levels", ()), 2)]
-        rows["pruned to"] = "; ".join([PRUNED.format(**pruned), *levels])
+        rows["pruning"] = "; ".join([PRUNED.format(**pruned), *levels])
     if facts.get("beam"):
         updates = f"; {training['update']} updates" if "update" in training else ""
-        rows["beam"] = f"{facts['beam']} states per token, not exact{updates}"
+        rows["beam"] = f"{facts['beam']} states per token, inexact search{updates}"
     if facts.get("segments") is not None:
         longest = ", ".join(f"{kind or 'all'} {n}" for kind, n in facts["segments"].items())
         skipped = training.get("segments", {}).get("sentences_left_out")

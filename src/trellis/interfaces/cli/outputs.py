@@ -113,7 +113,7 @@ def write_mistakes(
     """A table of tokens (numbers over the whole corpus): where each is, its word, these columns, and words around."""
     words = [str(text) for text in corpus.column(word).tolist()] if word in corpus.columns else ["_"] * corpus.n_tokens
     values, starts = [column.tolist() for _, column in columns], corpus.starts.tolist()
-    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "around"])]
+    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "context"])]
     for t in tokens:
         i = bisect_right(starts, t) - 1
         begin, end = starts[i : i + 2]

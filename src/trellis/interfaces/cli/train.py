@@ -133,7 +133,7 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
         say(f"skipped {skipped:,} sentences with a segment of more than {longest} tokens", options.quiet)
     if lists := model.training.get("lists"):
         first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
-        say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
+        say(f"candidate lists: score of the first candidates {first}, oracle score {oracle}", options.quiet)
     if model.task != "tag" or layout is None:
         return
     columns = layout["columns"]
@@ -141,5 +141,5 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
     if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
-        why = "--features says what is read, --columns names the columns"
+        why = "select features with --features, name columns with --columns"
         say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {why}", options.quiet)

@@ -39,7 +39,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 Sentences = Sequence[Sentence] | Corpus
 Allowed = Constraints | None  # labels that are allowed in each sentence
 Threads = int | None  # None: all cores
-SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "span F1"}
 
 
 class Tagger(Model):
