@@ -193,7 +193,7 @@ def test_reliability_of_a_tagger(corpus: Corpus, crf: Tagger) -> None:
     assert found.spans is not None
     assert found.spans == reliability(span_believed, span_right, 5)
     assert found.to_dict()["spans"]["n"] == len(span_right)
-    assert "Reliability (spans), probability" in str(found)
+    assert "Calibration (spans), probability" in str(found)
     # Labels that mark no spans.
     plain = random_tagger(0)
     assert plain.reliability(corpus_of(("P", "Q", "R"), 2)).spans is None

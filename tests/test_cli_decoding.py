@@ -96,7 +96,7 @@ def test_calibrate(noisy: Path, call) -> None:
     done = call("calibrate --model noisy.trellis noisy.txt --output calibrated.trellis")
     assert done.code == 0
     assert done.out.count("ECE ") == 4
-    assert "Reliability (spans), confidence" in done.out
+    assert "Calibration (spans), confidence" in done.out
     fitted = trellis.load("calibrated.trellis")
     corpus = trellis.read("noisy.txt", columns="word,label")
     assert fitted.temperature == trellis.load(noisy).calibrated(corpus).temperature != 1.0

@@ -86,7 +86,7 @@ def test_the_page(tagger: trellis.Tagger) -> None:
     assert "http" not in re.sub("http://www.w3.org/2000/svg", "", text)
     links, anchors = set(re.findall(r'href="#(\w+)"', text)), set(re.findall(r'id="(\w+)"', text))
     assert links == anchors == {"c0", "c1", "c2"}
-    for word in ("objective", "Reliability (spans)", "spans, ECE", "gold I-NP, predicted O: 1", "72.73"):
+    for word in ("objective", "Calibration (spans)", "spans, ECE", "gold I-NP, predicted O: 1", "72.73"):
         assert word in " ".join(page.words)
 
 

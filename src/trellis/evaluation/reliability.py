@@ -101,5 +101,5 @@ class Calibration(ShownAsTables):
     def _tables(self) -> Iterable[tuple[str, Table | None]]:
         for name, table in (("tokens", self.tokens), ("spans", self.spans)):
             if table is not None:
-                yield f"Reliability ({name}), {self.probability_kind}, temperature {self.temperature:.4g}", None
+                yield f"Calibration ({name}), {self.probability_kind}, temperature {self.temperature:.4g}", None
                 yield from table._tables()
