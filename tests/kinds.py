@@ -353,7 +353,7 @@ KINDS = [
             "scheme": Change(None, "iob2"),
             "label_parts": Change(None, "-"),
             "documents": Change(False, True, why="documents"),
-            "workers": Change(None, 2, why="workers read files of their own"),
+            "workers": Change(None, 2, why="stream of files; train on one, or omit workers"),
             "metric": Change("token", "sentence", {"dev": OTHER_SPANS}),
         },
     ),
@@ -493,7 +493,7 @@ KINDS = [
         table=StructuredOptions,
         changes={
             "problem": Change(Listed(), ListedWithCosts()),
-            "beam": Change(None, 3, why="beam has an effect only where a problem has choices"),
+            "beam": Change(None, 3, why="beam has an effect only for problems with choices"),
             "metric": Change(share_right, half_right, {"dev": SENTENCES}),
         },
     ),

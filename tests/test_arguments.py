@@ -204,15 +204,15 @@ def test_wrong_arguments_give_one_clear_line(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: TAGGER.tag(SENTENCE, allowed={"0": "O"}), "a constraint at position '0'; the sentence has 0 to 2"),
+        (lambda: TAGGER.tag(SENTENCE, allowed={"0": "O"}), "a constraint at position '0'; positions are 0 to 2"),
         (lambda: TAGGER.tag(SENTENCE, allowed={0: 5}), "allowed at position 0 must be a label or a list of labels"),
         (lambda: TAGGER.tag_batch(SENTENCES, allowed="OO"), "allowed must be a list with one entry per sentence"),
         (lambda: TAGGER.tag_batch(None), "sentences must be a list of sentences or a Corpus .*, not None"),
         (lambda: TAGGER.tag_batch({"word": SENTENCES}), "sentences must be a list of sentences or a Corpus"),
-        (lambda: TAGGER.tag_column(DATA), "corpus must be a Corpus, such as trellis.read gives, not {'label'"),
+        (lambda: TAGGER.tag_column(DATA), "corpus must be a Corpus, as returned by trellis.read, not {'label'"),
         (lambda: TAGGER.save(None), "path must be the path of a file, not None"),
         (lambda: trellis.load(None), "path of a file, not NoneType"),
-        (lambda: trellis.partial_fit(None, DATA), "tagger must be a tagger, such as trellis.load gives, not None"),
+        (lambda: trellis.partial_fit(None, DATA), "tagger must be a Tagger, as returned by trellis.load, not None"),
         (lambda: trellis.train(DATA, target="label", features=5), "features must be a preset's name, a file or a list"),
         (lambda: trellis.train(DATA, target="label", checkpoint=5), "checkpoint must be the path of a file, not 5"),
         (lambda: trellis.train(DATA, target="label", sample_weight=[0, 0]), "0 for every sentence"),

@@ -153,11 +153,11 @@ def test_threads_streams_checkpoints_and_warm_starts(tmp_path: Path) -> None:
         ),
         (
             {"order": 3, "learner": trellis.Perceptron(vote=True), "search": trellis.Search(beam=4)},
-            "beam is for online learners without votes",
+            "beam requires an online learner without vote, but",
         ),
         (
             {"order": 3, "learner": trellis.HMSVM(solver="frank-wolfe"), "search": trellis.Search(beam=4)},
-            "beam is for online learners",
+            "beam requires an online learner without vote, but",
         ),
         ({"order": 1, "search": trellis.Search(beam=4)}, "beam has an effect only above order 2"),
         ({"order": 3, "search": trellis.Search(beam=0)}, "beam must be a whole number from 1"),

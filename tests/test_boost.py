@@ -393,7 +393,7 @@ def test_trainings_that_make_no_sense() -> None:
     options: dict[str, Any] = {"target": "label", "features": ["word[0]"]}
     with pytest.raises(LearnerError, match="6 folds need 6 sentences"):
         trellis.train(corpus, **options, learner=SequenceBoost(folds=6))
-    with pytest.raises(LearnerError, match="dev corpus or from folds"):
+    with pytest.raises(LearnerError, match="dev cannot be combined with folds: both determine the number of rounds"):
         trellis.train(corpus, **options, learner=SequenceBoost(folds=2), dev=corpus)
     problem = problem_of(PARTIAL["partial"], 1)
     with pytest.raises(LearnerError, match="every label"):

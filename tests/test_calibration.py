@@ -130,7 +130,9 @@ def test_impossible_labels_are_left_out() -> None:
     expected = tagger.calibrated(legal)
     for more in (illegal, foreign):
         assert tagger.calibrated(more).training["calibration"] == expected.training["calibration"]
-    with pytest.raises(CorpusError, match="no label here that the model can give"):
+    with pytest.raises(
+        CorpusError, match="no label of these sentences is known to the model; calibrate on other sentences"
+    ):
         tagger.calibrated({"word": [["a"]], "label": [["Z"]]})
 
 

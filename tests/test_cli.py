@@ -220,7 +220,10 @@ def test_evaluate_two_columns(here: Path, call) -> None:
 def test_evaluate_needs_the_target(chunk: Path, here: Path, call) -> None:
     (here / "short.txt").write_text("the DT\n")
     refused(call("evaluate -m chunk.trellis short.txt"), "no column 'chunk'", "word, pos")
-    refused(call("evaluate -m chunk.trellis test.txt --predicted test.txt"), "or --gold and --predicted")
+    refused(
+        call("evaluate -m chunk.trellis test.txt --predicted test.txt"),
+        "give --model and a file with gold outputs, or the files --gold and --predicted",
+    )
 
 
 def test_info(chunk: Path, call) -> None:
@@ -291,7 +294,10 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
         ("train train.txt --set average=maybe --model m", ["average must be True or False, not 'maybe'"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
-        ("train train.txt --task structured --model m", ["structured models learn from Python objects"]),
+        (
+            "train train.txt --task structured --model m",
+            ["structured models are trained on Python objects, not on files; see StructuredModel"],
+        ),
         ("train train.txt --set =3 --model m", ["no parameter ''"]),
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),
@@ -489,7 +495,7 @@ def test_usage_shows_what_is_required(name: str, call: Any) -> None:
 def test_closed_standard_input(chunk: Path) -> None:
     done = shell("trellis predict --model chunk.trellis <&-")
     assert done.returncode == 2
-    assert done.stderr == "trellis: <stdin>: standard input is closed; name a file\n"
+    assert done.stderr == "trellis: <stdin>: standard input is closed; give a file\n"
 
 
 def test_a_note_is_kept(here: Path, call) -> None:

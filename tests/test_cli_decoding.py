@@ -141,7 +141,7 @@ def test_explain(noisy: Path, chunk: Path, call) -> None:
     done = call("explain -m noisy.trellis --json", "a\nb\n\nc\n")
     assert [len(json.loads(line)["tokens"]) for line in done.out.splitlines()] == [2, 1]
     done = call("explain -m noisy.trellis a --scheme iob2 --labels 1 --top 1")
-    assert "path 1 beats path 2" in done.out
+    assert "score difference to path 2" in done.out
     # A model that reads two columns.
     done = call("explain -m chunk.trellis the/DT dog/NN")
     assert "dog NN   I-NP" in done.out
@@ -149,7 +149,7 @@ def test_explain(noisy: Path, chunk: Path, call) -> None:
     done = call("explain -m chunk.trellis the dog")
     refused(done, "'the': the model reads word/pos", "standard input")
     done = call("explain -m chunk.trellis", COLUMNS)
-    assert done.out.count("path 1 beats path 2") == 12
+    assert done.out.count("score difference to path 2") == 12
 
 
 def test_models_of_attributes(here: Path, call) -> None:

@@ -33,8 +33,8 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
         ("train train.txt --min-count -1 -m m", ["--min-count must be a whole number"]),
         ("train train.txt --learner crf --set solver=adagrad --set tolerance=1 -m m", ["--set solver=lbfgs"]),
         ("train train.txt --set epochs5 -m m", ["for example --set epochs=5"]),
-        ("predict -m nomodel test.txt", ["nomodel: no such file; check the name and the folder"]),
-        ("evaluate -m nomodel test.txt", ["nomodel: no such file; check the name and the folder"]),
+        ("predict -m nomodel test.txt", ["nomodel: no such file; check the path"]),
+        ("evaluate -m nomodel test.txt", ["nomodel: no such file; check the path"]),
     ],
 )
 def test_mistakes_are_told_in_the_words_of_the_command_line(
@@ -77,7 +77,7 @@ def test_empty_files_are_told_alike_by_every_verb(
         done = call(line)
         assert (done.code, done.err) == (
             2,
-            f"trellis: {name}: no tokens in it; give a file with at least one sentence\n",
+            f"trellis: {name}: no tokens; the file must have at least one sentence\n",
         )
     for line in ("", "--json"):
         done = call(f"predict -m model.trellis {name} {read} {line}")
@@ -99,7 +99,7 @@ def test_spaces_in_the_input_of_a_segmenter_are_warned_of_once(here: Path, call:
     (here / "words.txt").write_text("ab c\nc ab\nab ab\n")
     assert call("train --task words words.txt -m w -q").code == 0
     done = call("predict -m w", "abc\nab c\nc ab\n")
-    assert done.err.startswith("<stdin>:2: the text has spaces already")
+    assert done.err.startswith("<stdin>:2: the text already has spaces")
     assert done.err.count("\n") == 1
     assert call("predict -m w -q", "ab c\n").err == call("predict -m w", "abc\n").err == ""
     assert call("evaluate -m w words.txt").err == ""  # spaces are taken out before it segments

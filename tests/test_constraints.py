@@ -89,7 +89,7 @@ def test_batches(tagger: Tagger) -> None:
     ("allowed", "message"),
     [
         ({0: "Z"}, "no label 'Z' in this model; its labels are P, Q, R"),
-        ({2: "P"}, "a constraint at position 2; the sentence has 0 to 1"),
+        ({2: "P"}, "a constraint at position 2; positions are 0 to 1"),
         ({-1: "P"}, "a constraint at position -1"),
         ({0: []}, "no label is allowed at position 0"),
         (["P"], "constraints for 1 tokens, but the sentence has 2"),
@@ -209,7 +209,7 @@ def test_no_legal_sequence_at_all() -> None:
         random_tagger(0).constrained("iob2")
     iob2 = random_tagger(0, LABELS["iob2"])
     for scheme in ("iobes", "bilou"):
-        fits = "is in no legal sequence of .* they are of the scheme iob2"
+        fits = "occurs in no valid .* they look like iob2"
         with pytest.raises(ConstraintError, match=fits):
             iob2.constrained(scheme)
         sentences = {"word": [["a", "b"], ["c"]], "tag": [["B-X|O", ""], ["B-X|I-X"]]}

@@ -183,7 +183,7 @@ def test_names() -> None:
     assert parse_names(" word, pos") == ("word", "pos")
     assert parse_names(["a"]) == ("a",)
     for wrong in ("a,,b", "a,a"):
-        with pytest.raises(CorpusError, match="a name of its own"):
+        with pytest.raises(CorpusError, match="names must be unique"):
             parse_names(wrong)
 
 
@@ -213,8 +213,8 @@ def test_tsv_fields_may_hold_blanks(tmp_path: Path) -> None:
         (b"a B\nb\n", 2, "1 field between blanks or tabs, expected 2 like the first row of the file"),
         (b"a B\n\n\nb C D\n", 4, "3 fields between blanks or tabs, expected 2"),
         (b"a B\nb \xff\n", 2, "not valid UTF-8; convert the file"),
-        (b"", None, "no tokens in it"),
-        (b"\n \n-DOCSTART- O\n", None, "no tokens in it"),
+        (b"", None, "no tokens; the file must have at least one sentence"),
+        (b"\n \n-DOCSTART- O\n", None, "no tokens; the file must have at least one sentence"),
     ],
 )
 def test_bad_files_say_where_and_why(tmp_path: Path, content: bytes, line: int | None, why: str) -> None:

@@ -270,5 +270,8 @@ def test_an_objective_that_is_not_finite_is_one_line() -> None:
     problem = problem_of(SPECS["order 1"], 3)
     forbidden = np.full((problem.n_labels + 1, padded(problem.n_labels)), -np.inf, np.float32)
     for solver in ("lbfgs", "adagrad"):
-        with pytest.raises(LearnerError, match="gold labels of some sentence are forbidden, or a penalty"):
+        with pytest.raises(
+            LearnerError,
+            match="the gold labels of a sentence are forbidden, or a penalty, learning rate",
+        ):
             CRF(solver=solver).fit(replace(problem, edge_base=forbidden))

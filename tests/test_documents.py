@@ -288,5 +288,7 @@ def test_other_refusals(corpus: trellis.Corpus) -> None:
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))
     bags = {"attributes": [[["a"]], [["b"]]] * 5, "y": [["A"], ["B"]] * 5}
-    with pytest.raises(LearnerError, match="compares words"):
+    with pytest.raises(
+        LearnerError, match="documents=True needs a template that reads a column of words, such as word"
+    ):
         trellis.train(bags, target="y", documents=True)

@@ -269,26 +269,32 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "search": trellis
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: train(e, ["word[0]", "label[-3]"]), "'label\\[-3\\]' is about a label further back, .* beam=8"),
+        (
+            lambda e: train(e, ["word[0]", "label[-3]"]),
+            "'label\\[-3\\]' reads labels beyond the Markov order, .* beam=8",
+        ),
         (lambda e: train(e, learner=trellis.CRF(), **GIVEN), "beam is for online learners without votes; CRF needs"),
         (
             lambda e: train(e, learner=trellis.Perceptron(vote=True), **GIVEN),
-            "beam is for online learners without votes",
+            "beam requires an online learner without vote, but",
         ),
         (
             lambda e: train([(("a", "b"), ("X|Y", "X"))], labels=trellis.Labels(partial=True), **GIVEN),
-            "needs labels that are fully known",
+            "cannot be combined with partial labels",
         ),
         (lambda e: train(e, ["word[0]", "label[-3] & label[-1]"]), "write label\\[-3..-1\\]"),
         (
             lambda e: train(e, ["word[0]", "label[any] & label[-1]"]),
-            "a label further back is joined with no other label",
+            "a label further back cannot be combined with other labels: write two templates",
         ),
-        (lambda e: train(e, ["word[0]", "label[any] & label[same]"]), "a label further back is joined with no other"),
+        (
+            lambda e: train(e, ["word[0]", "label[any] & label[same]"]),
+            "a label further back cannot be combined with other labels: write two templates",
+        ),
         (lambda e: train(e, ["word[0]", "label[-3..-2]"]), "write label\\[-3..-1\\]"),
-        (lambda e: train(e, ["word[0]", "label[some]"]), "after label\\[ comes a number, any or same, not 'some'"),
-        (lambda e: train(e, ["word[0]", "lower(label[any])"]), "stand alone or beside &, not inside a function"),
-        (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "needs labels that are fully known"),
+        (lambda e: train(e, ["word[0]", "label[some]"]), "a number, any or same after label\\[, not 'some'"),
+        (lambda e: train(e, ["word[0]", "lower(label[any])"]), "preceding labels cannot be arguments of a function"),
+        (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "cannot be combined with partial labels"),
         (
             lambda e: trellis.train(corpus_of(e), learner=trellis.CRF(), init=train(e, **GIVEN)),
             "the model in init searches by a beam, and CRF needs exact search",

@@ -117,7 +117,7 @@ def test_control_c_gives_up(kind: Kind) -> None:
 
     if not kind.has_epochs:
         return
-    with pytest.warns(trellis.TrellisWarning, match="Ctrl-C again gives up"), pytest.raises(KeyboardInterrupt):
+    with pytest.warns(trellis.TrellisWarning, match="training stops after epoch"), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt_twice)
     with interrupts_raise(), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt)
@@ -210,7 +210,7 @@ def test_a_checkpoint_continues_with_more_epochs(kind: Kind, tmp_path: Path) -> 
     with pytest.raises(ModelError, match="a checkpoint of another training") as error:
         kind.train(kind.other, learner=plain(5), checkpoint=path)
     one_line(error)
-    with pytest.raises(ModelError, match="a checkpoint; training continues from it with checkpoint="):
+    with pytest.raises(ModelError, match="not a model but a checkpoint; resume training with checkpoint="):
         trellis.load(path)
 
 

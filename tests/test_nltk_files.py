@@ -140,7 +140,7 @@ def test_what_a_greedy_tagger_cannot_say(folder: tuple[Path, Any, list[list[str]
         ("tagdict", '{"the": "XX"}', "NLTK"),
         ("classes", "[]", "NLTK|labels"),
         ("classes", "null", "NLTK"),
-        ("classes", json.dumps([f"L{i}" for i in range(700)]), "700 labels; at most 406 are read at order 2"),
+        ("classes", json.dumps([f"L{i}" for i in range(700)]), "700 labels; at most 406 are supported at order 2"),
         ("classes", None, "classes"),
     ],
 )

@@ -335,11 +335,11 @@ def test_states_of_other_runs_are_refused() -> None:
     run = OnlineRun(case("plain", 1).problem, "perceptron", average=True)
     for other in (case("plain", 2), case("plain", 1, n_labels=9), case("edges", 1)):
         state = OnlineRun(other.problem, "perceptron", average=True).state()
-        with pytest.raises(LearnerError, match="not one of this training"):
+        with pytest.raises(LearnerError, match="the saved state does not match this training"):
             run.restore(state)
-    with pytest.raises(LearnerError, match="not one of this training"):
+    with pytest.raises(LearnerError, match="the saved state does not match this training"):
         run.restore(OnlineRun(case("plain", 1).problem, "AROW", average=True).state())
-    with pytest.raises(LearnerError, match="not one of this training"):
+    with pytest.raises(LearnerError, match="the saved state does not match this training"):
         run.restore({})
 
 

@@ -251,18 +251,18 @@ def test_rules_of_a_scheme_and_levels() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"search": trellis.Search(prune=(0.9, 0.9)), "order": 1}, "order 1 takes at most 1"),
-        ({"search": trellis.Search(prune=(0.9,) * 3), "order": 2}, "order 2 takes at most 2"),
+        ({"search": trellis.Search(prune=(0.9, 0.9)), "order": 1}, "order 1 allows at most 1"),
+        ({"search": trellis.Search(prune=(0.9,) * 3), "order": 2}, "order 2 allows at most 2"),
         (
             {
                 "search": trellis.Search(prune=(0.9, 0.9), beam=4),
                 "order": 2,
             },
-            "leave beam out",
+            "omit beam",
         ),
         (
             {"search": trellis.Search(prune=(0.9, 0.9)), "order": 2, "learner": trellis.SequenceBoost()},
-            "takes one share",
+            "supports only one value of prune, for single labels",
         ),
     ],
 )

@@ -123,7 +123,10 @@ def test_files_and_lists_are_read_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "line", "why"),
-    [("我 们\n  \n".encode(), 2, "a line of blanks alone"), (b"a b\n\nc \xff d\n", 3, "not valid UTF-8")],
+    [
+        ("我 们\n  \n".encode(), 2, "a line of whitespace only; delete it, or skip such lines with lenient=True"),
+        (b"a b\n\nc \xff d\n", 3, "not valid UTF-8"),
+    ],
 )
 def test_lines_that_cannot_be_read(content: bytes, line: int, why: str, tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
@@ -152,13 +155,13 @@ def test_arguments(segmenter: trellis.Segmenter, tmp_path: Path) -> None:
     assert least.tagger.model.vocabulary.templates == usual.tagger.model.vocabulary.templates
     with pytest.raises(ArgumentError, match="unknown option 'labels'"):
         trellis.Segmenter.train(LINES, labels=trellis.Labels(scheme="iob2"))
-    with pytest.raises(ArgumentError, match="a text is a string"):
+    with pytest.raises(ArgumentError, match="a text must be a string, not"):
         segmenter.segment(b"abc")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="a list of strings"):
         segmenter.segment_batch("abc")
     with pytest.raises(CorpusError, match="surrogate"):
         segmenter.segment("\udc80")
-    with pytest.raises(ModelError, match="not a model of words"):
+    with pytest.raises(ModelError, match="not a word segmentation model; train one with Segmenter"):
         trellis.Segmenter(trellis.train({"word": [["a"]], "pos": [["N"]]}, target="pos"))
 
 
@@ -212,7 +215,7 @@ def test_scores_counted_by_hand() -> None:
 def test_other_texts_cannot_be_compared() -> None:
     with pytest.raises(CorpusError, match="1 lines, 0 predicted"):
         compare_words([["a"]], [], set())
-    with pytest.raises(CorpusError, match="another text"):
+    with pytest.raises(CorpusError, match="the text differs from that of the gold words; compare the same text"):
         compare_words([["a"]], [["b"]], set())
 
 
@@ -272,7 +275,7 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     assert not (words / "out.txt").exists()
     done = call("predict --model m bad.txt -o out.txt --lenient")
     assert done.code == 0
-    assert "2 lines with bytes that are not UTF-8" in done.err
+    assert "2 lines with invalid UTF-8" in done.err
     assert (words / "out.txt").read_bytes().replace(b" ", b"") == bad.read_bytes().replace(b" ", b"")
     done = call("evaluate --model m bad.txt")
     assert done.code == 2

@@ -351,7 +351,7 @@ def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
             assert tagger.score(words, labels) == pytest.approx(score, abs=1e-4)
     with pytest.raises(LearnerError, match="every sentence has a segment of more than 2 tokens"):
         train_on(rows[:1], segments=trellis.Segments(2))
-    with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence without too long a segment"):
+    with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence whose segments are short enough"):
         train_on(rows, segments=trellis.Segments(2), sample_weight=[1, 0, 0, 1])
 
 
@@ -359,7 +359,7 @@ def test_segments_that_cannot_fit_are_rejected_at_once(monkeypatch: pytest.Monke
     rows = [" ".join(["B-X", *["I-X"] * 799]), *[" ".join(["O"] * 1000)] * 8]
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 120_000_000)
     # 16 * 8,800 * 800 in lists; the lattice of 1,000 tokens: 800 * 8 * 4 by labels, 28 per edge, 801 edges per token.
-    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; .* Segments\(longest=80\)$"
+    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are available; .* Segments\(longest=80\)$"
     with pytest.raises(LearnerError, match=why):
         train_on(rows)
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
@@ -389,18 +389,24 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"order": 2}, "segments have order 1, not 2"),
+        ({"order": 2}, "segments require order 1, not 2"),
         ({"segments": 8}, "segments must be True, False or a trellis.Segments"),
         ({"labels": trellis.Labels(partial=True)}, "partial has no place in a model of segments"),
         ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary has no place"),
         ({"search": trellis.Search(prune=True)}, "prune has no place"),
         ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
         ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
-        ({"segments": False, "features": ["word[0]", "word[segment]"]}, "is about a segment; train with segments=True"),
-        ({"features": ["word[0]", "label[any] & word[0]"]}, "further back have no place"),
+        ({"segments": False, "features": ["word[0]", "word[segment]"]}, "reads a segment; train with segments=True"),
+        (
+            {"features": ["word[0]", "label[any] & word[0]"]},
+            "segments cannot be combined with templates of labels before the previous one; omit these templates",
+        ),
         ({"search": trellis.Search(beam=4)}, "beam has no place"),
-        ({"features": ["word[segment]"]}, "all templates are about whole segments"),
-        ({"features": ["word[0]", "pos[segment]"]}, "reads another column than those that templates of tokens read"),
+        (
+            {"features": ["word[segment]"]},
+            "all templates read whole segments; add one that reads a token, such as word",
+        ),
+        ({"features": ["word[0]", "pos[segment]"]}, "reads a column that no template of tokens reads; those read"),
     ],
 )
 def test_what_does_not_go_with_segments_is_one_clear_line(changes: dict[str, Any], why: str) -> None:

@@ -540,7 +540,7 @@ def test_names_of_models(tmp_path: Path, folder: Path) -> None:
         (tmp_path / f"en.{version}.trellis").write_bytes((folder / "ner.trellis").read_bytes())
     names = [served.name for served in Models([str(tmp_path / f"en.{version}.trellis") for version in ("v1", "v2")])]
     assert names == ["en.v1", "en.v2"]
-    with pytest.raises(trellis.ArgumentError, match=r"two models are named 'ner': .*ner.trellis"):
+    with pytest.raises(trellis.ArgumentError, match=r"two models have the name 'ner': .*ner.trellis"):
         Models([str(folder / "ner.trellis"), str(folder / "ner.trellis")])
     with pytest.raises(trellis.ModelError, match="none"):
         Models([str(tmp_path / "none.trellis")])

@@ -187,7 +187,7 @@ def test_a_long_sentence_is_too_much_work_for_a_parser(paths: dict[str, str]) ->
 def test_structured_models_are_not_served(tmp_path: Path) -> None:
     path = tmp_path / "m.trellis"
     trellis.StructuredModel.train(SENTENCES, problem=Listed()).save(path)
-    with pytest.raises(trellis.ModelError, match=r"cannot be served, as it needs Python code: .*m.trellis"):
+    with pytest.raises(trellis.ModelError, match=r"cannot be served because it needs Python code: .*m.trellis"):
         Models([str(path)])
 
 

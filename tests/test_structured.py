@@ -370,7 +370,7 @@ def test_where_the_right_output_is_no_candidate_the_cheapest_stands_for_it() -> 
     class NoCosts(Rerank):
         cost = None  # type: ignore[assignment]
 
-    with pytest.raises(trellis.LearnerError, match="example 0: y is not among its candidates"):
+    with pytest.raises(trellis.LearnerError, match="example 0: y is not among the candidates"):
         trellis.StructuredModel.train(example, problem=NoCosts())
 
 
@@ -443,13 +443,13 @@ class Odd(Lattice):
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(transitions="all")),
-            "transitions='all' is for chains; omit it",
+            "transitions='all' has an effect only for chains; omit it",
         ),
         (
             lambda: trellis.StructuredModel.train(
                 SENTENCES, problem=Lattice(), learner=trellis.CRF(precision="single")
             ),
-            "is for chains",
+            "has an effect only for chains; omit it",
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), sample_weight=[1]),
@@ -471,12 +471,12 @@ class Odd(Lattice):
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges=[99])),
-            "example 0: edges\\(x, y\\) gives edge 99",
+            "example 0: edges\\(x, y\\) returns edge 99",
         ),
-        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges="ab")), "must give numbers of edges"),
+        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(edges="ab")), "must return edge indices"),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Searched(), learner=trellis.Perceptron(batch=4)),
-            "batch has an effect only where",
+            "batch has an effect only for problems with candidates or parts; omit it",
         ),
     ],
 )
@@ -580,8 +580,8 @@ def test_a_metric_of_ones_own() -> None:
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"dev": [1]}, "dev example 0 must be a pair"),
         ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
-        ({"dev": SENTENCES, "metric": lambda outputs, right: "good"}, "what metric"),
-        ({"dev": SENTENCES, "metric": lambda outputs, right: -3.0}, "what metric"),
+        ({"dev": SENTENCES, "metric": lambda outputs, right: "good"}, "the value of metric"),
+        ({"dev": SENTENCES, "metric": lambda outputs, right: -3.0}, "the value of metric"),
     ],
 )
 def test_held_out_pairs_that_make_no_sense(given: dict[str, Any], why: str) -> None:
@@ -684,7 +684,7 @@ def test_a_checkpoint_is_of_one_training_alone(tmp_path: Path) -> None:
             trellis.StructuredModel.train(given.pop("examples"), problem=given.pop("problem"), checkpoint=file, **given)
     with pytest.raises(trellis.LearnerError, match="needs a problem with candidates"):
         trellis.StructuredModel.train(NOISY, problem=Searched(), checkpoint=file)
-    with pytest.raises(trellis.LearnerError, match="it needs a checkpoint"):
+    with pytest.raises(trellis.LearnerError, match="checkpoint_every needs checkpoint="):
         trellis.StructuredModel.train(NOISY, problem=Listed(), checkpoint_every=2)
     more = trellis.StructuredModel.train(
         NOISY, problem=ListedWithCosts(), learner=trellis.Perceptron(epochs=4), checkpoint=file, patience=9, **dev
@@ -723,7 +723,7 @@ def test_a_state_that_is_none_is_an_error() -> None:
                     bad = array[:-1]  # any number will do
                 if name == "clock" or len(bad) == len(array) == 0:
                     continue
-                with pytest.raises(trellis.LearnerError, match="the state is not one of this training"):
+                with pytest.raises(trellis.LearnerError, match="the saved state does not match this training"):
                     work.restore({**state, name: bad})
         with pytest.raises(trellis.LearnerError):
             work.restore({})
@@ -736,7 +736,7 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
         def features(self, x: Any, y: Any) -> dict[str, float]:
             return {"a\ud800": 1.0, **phi(x, y)}
 
-    with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': no file can hold half a surrogate pair"):
+    with pytest.raises(trellis.ArgumentError, match=r"feature 'a\\ud800': a lone surrogate cannot be saved"):
         trellis.StructuredModel.train(SENTENCES, problem=Halved())
 
 
@@ -751,7 +751,7 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
         ({"observer": 3}, "observer must be a function"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
         ({"learner": "boost"}, "SequenceBoost learns chains only"),
-        ({"checkpoint_every": 2}, "it needs a checkpoint"),
+        ({"checkpoint_every": 2}, "checkpoint_every needs checkpoint="),
         ({"checkpoint": "c", "checkpoint_every": 0}, "checkpoint_every must be"),
     ],
 )

@@ -77,7 +77,7 @@ def test_every_learner_starts_where_every_other_ended(
     tagger, learner = older_models[older, order], LEARNERS[newer]
     first, second = older_and_new(order)
     if not allowed(older, newer):
-        with pytest.raises(LearnerError, match=r"cannot start from .*; leave init out") as error:
+        with pytest.raises(LearnerError, match=r"(cannot start from|does not support init).*; omit") as error:
             trellis.train(second, init=tagger, learner=learner)
         assert "\n" not in str(error.value)
         return
@@ -128,7 +128,7 @@ def test_a_learner_that_stops_at_order_2_says_so() -> None:
     tagger = train(first, learner=trellis.Perceptron(epochs=2), order=3)
     with pytest.raises(LearnerError, match="SequenceBoost trains at orders 0 to 2, not 3"):
         trellis.train(second, init=tagger, learner=trellis.SequenceBoost(epochs=2))
-    with pytest.raises(LearnerError, match=r"HMSVM trains at orders 0 to 2, not 3; .* HMSVM by frank-wolfe"):
+    with pytest.raises(LearnerError, match=r"HMSVM supports orders 0 to 2, not 3; .* HMSVM\(solver='frank-wolfe'\)"):
         train(first, learner=trellis.HMSVM(epochs=2), order=3)
 
 
@@ -265,7 +265,7 @@ def test_warm_starts_that_make_no_sense() -> None:
     for options, why in (
         ({"target": "word"}, "predicts 'label'"),
         ({"features": "default"}, "other features"),
-        ({"order": 0}, "order 1; order 0 has no place for its weights"),
+        ({"order": 0}, "order=0 conflicts with the initial model, which has order 1"),
         ({"search": trellis.Search(tag_dictionary=3)}, "tag dictionary"),
     ):
         with pytest.raises(LearnerError, match=why):

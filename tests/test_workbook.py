@@ -143,7 +143,7 @@ def test_a_journal_that_another_program_changed(tmp_path: Path) -> None:
         content = one.journal.path.read_bytes()
         for changed in (content + b"x\n", content[:-5], b""):
             one.journal.path.write_bytes(changed)
-            with pytest.raises(trellis.CorpusError, match="another program changed it; not saved, restart"):
+            with pytest.raises(trellis.CorpusError, match="changed by another program; not saved, restart"):
                 one.set(1, ["B", "B"])
             assert one.journal.path.read_bytes() == changed
 
@@ -161,7 +161,7 @@ HEADER = '{"format": 1, "target": "ner"}'
         pytest.param("[" * 100_000 + "\n", "not a journal", id="deep"),
         ('{"format": 1, "target": ["ner"]}\n', "not a journal"),
         ('{"sentence": 0, "labels": ["A", "B", "C"]}\n', "not a journal"),
-        ('{"format": 2, "target": "ner"}\n', "not a journal of this version"),
+        ('{"format": 2, "target": "ner"}\n', "not a journal of this studio version"),
         (
             '{"format": 1, "target": "pos"}\n',
             "has labels of column 'pos', not 'ner'; open the studio with --target pos",
@@ -191,7 +191,7 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path: Path) -> None:
     one.journal.path.write_bytes(content)
     with book(tmp_path) as again:
         assert again.labels[0] == ["A", "A", "A"]
-        assert "7 damaged lines, the first in line 3; skipped, and kept" in again.warnings[0]
+        assert "7 damaged lines, the first in line 3; skipped, but kept" in again.warnings[0]
         assert "labels of 1 sentence that the corpus no longer has" in again.warnings[1]
         again.set(1, ["B", "B"])
         assert again.journal.path.read_bytes().startswith(content)
@@ -279,7 +279,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(trellis.CorpusError) as error:
             book(tmp_path)
         place = tmp_path / "words.txt"
-        assert str(error.value) == f"{place}: another studio has it open; close that one first"
+        assert str(error.value) == f"{place}: opened by another studio; close that studio first"
     killed = f"""
 import os, signal, trellis
 from trellis.interfaces.studio.workbook import Workbook
@@ -347,7 +347,7 @@ def test_a_model_of_other_columns_gives_no_order(tmp_path: Path) -> None:
 
 def test_training_on_what_there_is(tmp_path: Path) -> None:
     with book(tmp_path) as one:
-        with pytest.raises(trellis.ArgumentError, match="nothing is labelled"):
+        with pytest.raises(trellis.ArgumentError, match="no labels to train on"):
             one.start_training(lambda tagger: None)
         one.set(0, ["B-PER", None, "B-LOC"])
         [tagger] = train(one)
@@ -517,7 +517,7 @@ def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: 
     line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
     with book(tmp_path) as one:
         one.set(0, ["A", "A", "A"])
-        refused(call(line), "another studio has it open; close that one first")
+        refused(call(line), "opened by another studio; close that studio first")
     (tmp_path / "words.txt").write_text("Ann\nsaw\nParis\n\n")
     done = call(line)
     assert (done.code, done.out) == (0, "")

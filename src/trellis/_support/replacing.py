@@ -26,7 +26,7 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
     with _explaining(failed):
         target = Path(path)
         if target.exists() and not target.is_file():
-            raise OSError(errno.EINVAL, "not a plain file; name another")
+            raise OSError(errno.EINVAL, "not a regular file; choose another file")
         prefix = f".trellis-{zlib.crc32(os.fsencode(target.name)):08x}-"
         for left in target.parent.glob(f"{prefix}*.tmp"):
             with suppress(OSError):  # another process was quicker

@@ -90,7 +90,7 @@ class TrainingFile:
         return cls(tuple(record.get("columns", (*inputs, *targets))), tuple(targets), tuple(inputs), shape, n_inputs)
 
     def names(self, n_columns: int, source: str = "") -> tuple[str, ...]:
-        """Names of that many columns: all of training; all but the targets; those that the model reads."""
+        """Names of that many columns: all of training; all but the targets; the columns that the model reads."""
         if 0 < self.n_inputs < n_columns - 1:
             return (*self.inputs, *(f"column{i}" for i in range(self.n_inputs + 1, n_columns)), *self.targets)
         without = tuple(name for name in self.columns if name not in self.targets)
@@ -102,7 +102,7 @@ class TrainingFile:
         shown = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
         found = "1 column" if n_columns == 1 else f"{n_columns} columns"
         text = ", or running text with tag_text or --text" if len(self.inputs) == 1 else ""
-        why = f"{found}, but the model learned from {shown}; read the file with columns=...{text}"
+        why = f"{found}, but the model was trained on {shown}; read the file with columns=...{text}"
         raise CorpusError(source, None, why)
 
 
@@ -194,7 +194,7 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", like: Tr
     from trellis.corpus.stream import CorpusStream
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
-        raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
+        raise ArgumentError("y is for sentences in memory; the labels of a file are a column: omit y")
     named = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
     return with_labels(read(corpus) if named else from_tokens(corpus, None if like is None else like.names), target, y)
 
@@ -233,9 +233,9 @@ def _read_text(
 ) -> Corpus:
     format, layout = str(shape.format), shape.layout(columns, like)
     if not isinstance(text, bytes):
-        raise CorpusError(source, None, "opened as text; open it in binary mode, for example open(name, 'rb')")
+        raise CorpusError(source, None, "opened in text mode; open it in binary mode, for example open(name, 'rb')")
     if format in TABLES:
-        raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
+        raise CorpusError(source, None, f"{format} cannot be read from an open file; give its path")
     parse = function_of("parse", format) if format in _MODULES else parse_text
     return _with_tokens(choose(parse(text, source, layout), parse_names(columns)))
 

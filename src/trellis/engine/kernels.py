@@ -79,12 +79,12 @@ class Kernel:
     def values(self, a: Observations, b: Observations) -> Doubles:
         """The values of a kernel that is a function, of each of a with each of b, [len(a), len(b)], checked."""
         if self.function is None:
-            raise ModelError("the model's kernel is a function that it was loaded without")
+            raise ModelError("the model's kernel is a function, which was not given to load")
         out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))
         if out.shape != (len(a), len(b)):
-            raise ModelError(f"the kernel must give an array of {len(a)} rows and {len(b)} columns, not {out.shape}")
+            raise ModelError(f"the kernel must return an array of shape ({len(a)}, {len(b)}), not {out.shape}")
         if not np.isfinite(out).all():
-            raise ModelError("the kernel gave values that are not finite numbers")
+            raise ModelError("the kernel returned values that are not finite")
         return out
 
 

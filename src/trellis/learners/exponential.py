@@ -105,9 +105,9 @@ class SequenceBoost(BatchLearner):
         """The rounds over a problem."""
         chains = chains_of(problem, self)
         if chains.partial is not None and (chains.gold < 0).any():
-            raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
+            raise LearnerError("SequenceBoost does not support partial labels; use CRF")
         if self.folds and problem.score_dev is not None:
-            raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
+            raise LearnerError("dev cannot be combined with folds: both determine the number of rounds")
         return _Rounds(self, self.layout(chains))
 
 
@@ -124,7 +124,7 @@ class _Rounds(VectorWork):
         self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
         self.native.begin(parameters.start(), None, self.problem.n_threads)
         if self.native.log_risk == np.inf:
-            raise LearnerError("the gold labels of some sentence are forbidden; allow them or omit it")
+            raise LearnerError("the gold labels of a sentence are forbidden; allow them or omit the sentence")
 
     def vector(self) -> Doubles:
         return self.native.parameters
@@ -181,7 +181,7 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     n_folds, n, tag = learner.folds, problem.n_sentences, problem.tag
     assert tag is not None
     if n < n_folds:
-        raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
+        raise LearnerError(f"{n_folds} folds need at least {n_folds} sentences, but there are {n}")
     order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
     every, alone = learner.score_every, replace(learner, folds=0, seed=0)
     right = np.zeros((n_folds, -(-learner.epochs // every)))

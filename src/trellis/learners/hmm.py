@@ -57,9 +57,9 @@ class HMM(Learner):
         """The one pass that counts."""
         chains = chains_of(problem, self)
         if chains.partial is not None:
-            raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
+            raise LearnerError("HMM does not support partial labels; use CRF")
         if chains.corpus.n_edge_attributes:
-            raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
+            raise LearnerError("HMM does not support templates of label pairs; omit label[-1]")
         return _Counting(self, chains)
 
 
@@ -270,7 +270,7 @@ class _Emissions:
         assert problem.sources is not None
         starts, ids, values = problem.corpus.lists
         if (values < 0).any():
-            raise LearnerError("an HMM counts, so values of attributes must not be negative")
+            raise LearnerError("HMM needs non-negative attribute values")
         self.n, self.k, self.strength = problem.n_labels, k, strength
         self.token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.ids = ids.astype(np.int64)

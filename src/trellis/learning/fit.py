@@ -53,11 +53,11 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
             value = option.check.check(name, value)
         setattr(checked, name, value)
     if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus, dev=...")
+        raise LearnerError("patience needs a dev corpus: dev=...")
     if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus, dev=...")
+        raise LearnerError("metric needs a dev corpus: dev=...")
     if checked.checkpoint is None and checked.checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+        raise LearnerError("checkpoint_every needs checkpoint=...")
     checked.n_threads = thread_count(checked.n_threads)
     return checked
 
@@ -84,7 +84,7 @@ def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
         source = source.corpus()
     corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
     if not corpus.n_tokens:
-        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
+        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; at least one is required")
     return corpus
 
 
@@ -93,7 +93,9 @@ def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None
     values = {column.values[code] for code in np.unique(column.codes).tolist()}
     if values.isdisjoint(labels):
         shown = ", ".join(sorted(values)[:3])
-        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
+        raise CorpusError(
+            dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; use another dev corpus"
+        )
 
 
 class Fit:
@@ -188,7 +190,7 @@ class Fit:
         if not ((weights >= 0) & (weights <= LARGEST)).all():
             raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
         if not weights.any():
-            raise LearnerError(f"sample_weight is 0 for every {unit}: nothing is left to train on")
+            raise LearnerError(f"sample_weight is 0 for every {unit}: no training data remains")
         self.settings.sample_weight = weights
         return weights
 

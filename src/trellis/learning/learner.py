@@ -180,7 +180,7 @@ class Learner:
 
     def begin(self, problem: Problem) -> Work:
         """The training of one problem, to be run epoch by epoch."""
-        raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")
+        raise NotImplementedError(f"{type(self).__name__} must define fit or begin")
 
     def fit(self, problem: Any, observer: Observer | None = None) -> tuple[Any, list[Event]]:
         """Train; gives the weights to predict with and the history."""

@@ -126,7 +126,7 @@ class Mixing(OnlineRun):
     def __init__(self, problem: Problem, rule: str, shards: int, mix: str, **options: Any) -> None:
         super().__init__(problem, rule, **options)
         if self.options.vote:
-            raise LearnerError("votes of shards cannot be mixed; omit vote or shards")
+            raise LearnerError("vote cannot be combined with shards; omit one")
         self.mix, part = mix, ShardsPart(problem, self.options, shards, problem.shared)
         self.n_shards, self.elsewhere = shards, problem.parts is not None
         self.parts: Parts = OnePart(part) if problem.parts is None else problem.parts(part)
@@ -136,7 +136,7 @@ class Mixing(OnlineRun):
         start: State | Any = self.native.state() if self.elsewhere else self.native
         largest = self.parts.most("largest", number, start)
         if not np.isfinite(largest):
-            raise LearnerError("weights grew beyond all bounds; choose a smaller C, or fewer epochs")
+            raise LearnerError("weights diverged; use a smaller C or fewer epochs")
         exponent = exponent_of(int(np.ceil(largest * self.n_shards)) + 1)
         changes, n_shards, mistakes, updates = self.parts.sum("changes", number, start, exponent)
         self.native.add_round(changes.mean(exponent, n_shards if self.mix == "uniform" else None))

@@ -109,13 +109,13 @@ class Problem:
 
     def margins(self, C: float, zero_one: bool) -> MarginWeights:
         """Weights and dual variables for Frank-Wolfe."""
-        raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
+        raise LearnerError("Frank-Wolfe does not train parsers; use another learner")
 
     def vector(self, learner: BatchLearner) -> Parameters | FlatVector:
         """Weights for a batch learner; LearnerError for its options of chains."""
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
             if getattr(learner, name, None) == value:
-                raise LearnerError(f"{name}={value!r} is for chains; omit it")
+                raise LearnerError(f"{name}={value!r} has an effect only for chains; omit it")
         return self.flat_vector()
 
     def flat_vector(self) -> FlatVector:
@@ -138,7 +138,7 @@ class Problem:
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
         """The shards of ``n`` that have examples here: number and examples of each. LearnerError without shards."""
-        raise LearnerError("shards are for taggers, segmenters and structured models; omit them")
+        raise LearnerError("shards are supported for taggers, segmenters and structured models only; omit them")
 
     def weigh(self, losses: Doubles) -> Doubles:
         """The loss of the first examples, as much as each counts."""
@@ -162,7 +162,7 @@ class SiteProblem(Problem):
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
-            raise LearnerError("vote is for taggers and structured models; omit it")
+            raise LearnerError("vote is supported for taggers and structured models only; omit it")
 
         def make() -> Any:
             native = self.native(*options.rule_settings)

@@ -129,7 +129,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
             raise KeyboardInterrupt
         asked = True
         with suppress(RuntimeError):  # in the midst of another line on standard error
-            warn(f"training stops after epoch {current} and keeps the best epoch{continued}; Ctrl-C again gives up")
+            warn(f"training stops after epoch {current} with the best model so far{continued}; Ctrl-C again aborts")
 
     def observe(event: Event) -> None:
         nonlocal current
@@ -187,7 +187,7 @@ class Work:
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
             why = str(error).partition("\n")[0]
             raise LearnerError(
-                f"the state is not one of this training, with these settings on this corpus ({why})"
+                f"the saved state does not match this training (settings or corpus differ: {why})"
             ) from error
 
     def _restore(self, state: State) -> None:
@@ -252,7 +252,7 @@ def _begin(problem: Problem, work: Work) -> Progress:
     if saved.done > work.epochs:
         raise ModelError(
             f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
-            "training; ask for more epochs, delete it or name another file"
+            "training; use more epochs, delete it or choose another file"
         )
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
     saved.best = None if saved.best is None else work.restored(saved.best)

@@ -136,7 +136,7 @@ class Model:
         title = f"{TASKS[self.task].noun}: {learner}"
         curves = learning_curves(self.training.get("history", []), self._score_name())
         if not curves:
-            raise ArgumentError("this training left no history of epochs to draw")
+            raise ArgumentError("the model has no training history to plot")
         return curves_chart(curves, title)
 
     def _score_name(self) -> str:
@@ -183,7 +183,7 @@ class Model:
     @classmethod
     def from_bytes(cls, data: bytes, **needs: Any) -> Self:
         """Read what ``to_bytes`` gave, or the content of a model file, also of another tool's."""
-        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
+        instance("data", data, (bytes, bytearray, memoryview), "bytes, as returned by to_bytes (load reads files)")
         return cls._of_kind(_from_bytes(data, needs), "bytes")
 
     @classmethod
@@ -268,7 +268,7 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     if not isinstance(path, (str, os.PathLike)):
         return _from_bytes(_bytes_of(path), needs)
     if not os.fspath(path):
-        raise ModelError("the name of a model's file is empty")
+        raise ModelError("the file name of the model is empty")
     place = file_path("path", path)
     head = b""
     with rejecting_damage(place, WHAT):
@@ -318,12 +318,12 @@ def _check_record(record: Mapping[str, Any]) -> None:
 def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
     task = FORMATS.get(opened.format)
     if task is None:
-        why = "not a model but a checkpoint; training continues from it with checkpoint="
+        why = "not a model but a checkpoint; resume training with checkpoint="
         raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
     kind = class_of(task)
     given = {name: value for name, value in needs.items() if value is not None}
     if extra := next((name for name in given if name not in kind.needs), None):
-        raise ModelError(f"{opened.path}: a {TASKS[task].noun} has no place for {extra}; leave it out")
+        raise ModelError(f"{opened.path}: a {TASKS[task].noun} does not take {extra}; omit it")
     return opened.made(lambda tensors, text: _checked(kind, tensors, text, given, opened.path))
 
 
@@ -347,6 +347,6 @@ def _bytes_of(source: Any) -> bytes:
     read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
     data = read() if callable(read) else None
     if not isinstance(data, bytes):
-        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        what = "a file opened in text mode; open it in binary mode" if isinstance(data, str) else type(source).__name__
         raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see from_bytes")
     return data

@@ -49,11 +49,13 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Predict with both, and test."""
     if len(options.model) != 2:
-        raise ArgumentError(f"give two models, -m A -m B, not {len(options.model)}")
+        raise ArgumentError(f"two models are required, -m A -m B, not {len(options.model)}")
     first, second = models = [open_model(options, path) for path in options.model]
     if first.task != second.task and {first.task, second.task} != set(LABELS):
         nouns = [TASKS[model.task].noun for model in models]
-        raise ModelError(f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare one task")
+        raise ModelError(
+            f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare models of one task"
+        )
     with show_steps() as step:
         outcomes = list[_Outcome]()
         for path, model in zip(options.model, models, strict=True):
@@ -105,8 +107,8 @@ def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome
     """Labels of tokens, and the spans that they mark."""
     target, own = options.target or tagger_of(first).target, tagger_of(model).target
     if options.target is None and own != target:
-        names = f"{options.model[0]} labels {target!r} and {options.model[1]} {own!r}"
-        raise ModelError(f"{names}; name the column of gold labels by --target")
+        names = f"{options.model[0]} predicts {target!r} and {options.model[1]} predicts {own!r}"
+        raise ModelError(f"{names}; give the column of gold labels with --target")
     gold = corpus.column(target)
     predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
     spans = guess_scheme(gold.values) is not None

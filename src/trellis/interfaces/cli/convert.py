@@ -31,7 +31,7 @@ def command(options: Namespace) -> None:
     model = open_model(options)
     if model.task != "tag" and extension(options.output) == ".crfsuite":
         raise ArgumentError(
-            f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"
+            f"{options.output}: the CRFsuite format is for taggers; {options.model} is a {TASKS[model.task].noun}"
         )
     model.save(options.output)
     say(f"wrote {options.output}: {model}", options.quiet)

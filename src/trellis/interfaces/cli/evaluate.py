@@ -43,7 +43,7 @@ from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
 
 Parts = dict[str, Any]  # what is shown, by its name in JSON
-EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
+EITHER = "give --model and a file with gold outputs, or the files --gold and --predicted"
 
 
 def describe(parser: Parser) -> None:
@@ -121,7 +121,7 @@ def _of_files(options: Namespace) -> Parts:
         raise ArgumentError(EITHER)
     for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
         if getattr(options, name):
-            raise ArgumentError(f"--{name.replace('_', '-')} needs a model; give --model, or omit it")
+            raise ArgumentError(f"--{name.replace('_', '-')} requires --model")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")
     check_task(options, task)
     if task in ("tag", "parse"):
@@ -129,7 +129,7 @@ def _of_files(options: Namespace) -> Parts:
     from trellis.evaluation.brackets import evaluate_trees
     from trellis.evaluation.words import compare_words
 
-    reject_file_options(options, "trees in brackets and lines of words have no columns")
+    reject_file_options(options, "bracketed trees and lines of words have no columns")
     gold, predicted = (read_examples(task, path, options) for path in (options.gold, options.predicted))
     if task == "words":
         return {"report": compare_words(gold, predicted, ())}
@@ -144,7 +144,9 @@ def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
     named = options.columns if options.task == "parse" or wider.format != "conll" else None
     predicted = gold if _is_one(options) else read_file(options.predicted, wider, named)
     if not np.array_equal(gold.starts, predicted.starts):
-        raise CorpusError(predicted.source, None, f"other sentences than in {options.gold}; compare the same ones")
+        raise CorpusError(
+            predicted.source, None, f"the sentences differ from those of {options.gold}; compare the same sentences"
+        )
     return gold, predicted
 
 

@@ -36,7 +36,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Show the facts."""
     if options.json and options.history:
-        raise ArgumentError("--json has the whole history; omit --history")
+        raise ArgumentError("--json cannot be combined with --history: it has all epochs")
     model, path = open_model(options), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
     facts = {**facts_of(model, options.top), "bytes": n_bytes}

@@ -126,7 +126,9 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
         why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
         _leave(why, USER_ERROR)
     except MemoryError:
-        _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
+        _leave(
+            "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
+        )
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for
         _leave("interrupted", INTERRUPTED)

@@ -17,7 +17,7 @@ vars(argparse)["_"] = str
 FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
-VERBS = ("must ", "needs ", "has ", "is a ", "compares ")  # after an argument in messages of the library
+VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # after an argument in messages of the library
 CLOSE = 0.75  # similarity at which a word counts as a misspelt one
 # How usage shows arguments without an option.
 _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
             return "tag"
         if task == "structured":
             raise ArgumentError(
-                "structured models learn from Python objects, not from files; see StructuredModel.train"
+                "structured models are trained on Python objects, not on files; see StructuredModel.train"
             )
         return task if task in FILES else "tag"
 
@@ -130,7 +130,10 @@ class Parser(argparse.ArgumentParser):
                 return actions[name] + (f" {value}" if value not in ("", "True", "...") else "")
             return f"--set {name}={value}" if "set" in actions and value and _learners_with(name) else match[0]
 
-        worded = re.sub(argument, option, message)
+        def other(match: re.Match[str]) -> str:
+            return f"combined with {actions.get(match[1], match[1])}"
+
+        worded = re.sub(r"combined with ([a-z_]+)", other, re.sub(argument, option, message))
         first, _, rest = worded.partition(" ")
         return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
 
@@ -190,7 +193,7 @@ class Once(argparse.Action):
     ) -> None:
         """Keep the value."""
         if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; give one")
+            parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; omit one")
         setattr(namespace, self.dest, values)
 
 

@@ -110,15 +110,15 @@ def check_options(options: Namespace) -> None:
     options.text = any((options.text, options.lines, options.words))
     if options.model is None:
         if not options.text:
-            raise ArgumentError("give --model, the file of a model; of running text (--text) it may be left out")
+            raise ArgumentError("--model is required, except with --text")
         options.model = DEFAULT
-        say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", options.quiet)
+        say(f"no --model: using {DEFAULT} ({MODELS[DEFAULT.removeprefix(PREFIX)]})", options.quiet)
 
 
 def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lambda n: None) -> Files:
     """What is read and written; ArgumentError for options that do not fit."""
     if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
-        raise ArgumentError("--kbest: outputs have scores; give --json")
+        raise ArgumentError("--kbest requires --json, which has the scores")
     if model.task == "words":
         reject_file_options(options, "a word segmenter reads text without columns")
         return Files(options, model, FileShape(), FileShape(), count, False)
@@ -130,7 +130,7 @@ def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lamb
     is_file = model.task == "trees" and not options.text and options.format is None
     brackets = is_file and extension(options.source) in BRACKETS
     if model.task == "trees" and not brackets and options.lenient:
-        raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
+        raise ArgumentError("--lenient has an effect only on bracketed trees; omit it")
     shape = FileShape().of("") if options.text or brackets else file_shape(options, options.source, model)
     return Files(options, model, shape, output_shape(options, shape), count, brackets)
 
@@ -150,7 +150,7 @@ def _tag(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(partial(_json_lines, model, options))
         return
     if not options.json:
-        files.check_place(tagger_of(model).target, "give --json, or choose columns, as --columns word=form")
+        files.check_place(tagger_of(model).target, "give --json, or select columns, such as --columns word=form")
     write_labels(model, options, files)
 
 
@@ -161,7 +161,7 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(lambda corpus: _json_lines(model, options, tag(corpus)))
         return
     if options.confidence:
-        raise ArgumentError("--confidence of a dependency parser is written as JSON: give --json")
+        raise ArgumentError("--confidence requires --json with a dependency parser")
     if options.text and options.output in (None, STANDARD_STREAM):
         files.wanted = files.wanted._replace(format="conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
@@ -234,8 +234,8 @@ def _segment(segmenter: Any, options: Namespace) -> None:
             content = text.encode("utf-8", "surrogateescape")
             if not warned and (space := _INNER_SPACE.search(text)):
                 warned, at = True, line + text.count("\n", 0, space.start())
-                why = "words end there whatever the model says, so scores on this text are too high"
-                say(f"{source}:{at}: the text has spaces already: {why}", options.quiet)
+                why = "the model always splits words at spaces, so scores on this text are too high"
+                say(f"{source}:{at}: the text already has spaces: {why}", options.quiet)
             line += text.count("\n")
             n_skipped += sum(_NOT_UTF8.search(one) is not None for one in text.split("\n")) if options.lenient else 0
             if options.json:
@@ -244,7 +244,7 @@ def _segment(segmenter: Any, options: Namespace) -> None:
                 out.write(segmenter.segment_bytes(content, n_threads=options.threads))
             send(out)
     if n_skipped:
-        say(f"{n_skipped:,} lines with bytes that are not UTF-8; those bytes are as they were", options.quiet)
+        say(f"{n_skipped:,} lines with invalid UTF-8; the invalid bytes are copied unchanged", options.quiet)
 
 
 def _segmented_lines(segmenter: Any, options: Namespace, text: str) -> str:

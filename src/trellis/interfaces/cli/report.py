@@ -34,7 +34,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Tag, gather, write."""
     if extension(options.output) not in (".html", ".htm", ""):
-        raise ArgumentError(f"{options.output}: the page is HTML; name a file that ends in .html")
+        raise ArgumentError(f"{options.output}: the report is HTML; the name must end in .html")
     tagger = open_model(options)
     corpus = read_for(tagger, options, options.source)
     how = {"decode": options.decode or "viterbi", "n_threads": options.threads}

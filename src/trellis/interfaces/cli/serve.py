@@ -52,7 +52,7 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.serve.app import LOOPBACK
         from trellis.interfaces.serve.server import run
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"serve needs {error.name}: pip install pydantic uvicorn") from None
+        raise ArgumentError(f"serve requires {error.name}: pip install pydantic uvicorn") from None
     show_log(options.quiet)
     models = Models(options.model)
     limits = Limits(**{name: getattr(options, f"max_{name}") for name in LIMITS})
@@ -88,5 +88,5 @@ def _token(path: str | None) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{path}: the token cannot be read: {error}") from None
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise ArgumentError(f"{path}: a token is one word of {SHORTEST_TOKEN} ASCII characters or more")
+        raise ArgumentError(f"{path}: the token must be one word of at least {SHORTEST_TOKEN} ASCII characters")
     return token

@@ -47,7 +47,7 @@ def command(options: Namespace) -> None:
         from trellis.interfaces.studio.app import make_studio
         from trellis.interfaces.studio.workbook import Workbook
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"studio needs {error.name}: pip install pydantic uvicorn") from None
+        raise ArgumentError(f"studio requires {error.name}: pip install pydantic uvicorn") from None
     path, paths = options.source, options.model
     models = Models(paths or ["builtin:truecase"])
     show_log(quiet=True)
@@ -58,9 +58,9 @@ def command(options: Namespace) -> None:
 
     book, corpus = None, None
     if path is None:
-        reject_file_options(options, "there is no corpus")
+        reject_file_options(options, "no corpus given")
         if options.target is not None:
-            raise ArgumentError("--target is a column of a corpus; name one, or omit it")
+            raise ArgumentError("--target requires a corpus")
     else:
         first = next((served for served in models if paths and served.model.task == "tag"), None)
         if first is not None and options.target in (None, first.tagger.target):
@@ -76,7 +76,7 @@ def command(options: Namespace) -> None:
     app = make_studio(models, corpus, book, n_threads=options.threads)
 
     def told(host: str, port: int) -> None:
-        say(f"the studio is at http://{host}:{port}/studio/", options.quiet)
+        say(f"studio at http://{host}:{port}/studio/", options.quiet)
         if not options.no_browser:
             webbrowser.open(f"http://{host}:{port}/studio/")
 

@@ -76,7 +76,7 @@ def command(options: Namespace) -> None:
     values = training_options(options, task)
     learner = values.get("learner")
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
-        raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
+        raise LearnerError("--plot: the learner has no epochs, so there is no learning curve")
     data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
     with watch_epochs(options.quiet) as observer:
         values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
@@ -99,7 +99,7 @@ def _workers(options: Namespace) -> AbstractContextManager[Any]:
     """The workers that were asked for."""
     if getattr(options, "workers", None) is None:
         if getattr(options, "ray", None) is not None:
-            raise ArgumentError("--ray is for workers; give --workers too")
+            raise ArgumentError("--ray requires --workers")
         return nullcontext()
     from trellis.interfaces.cluster.ray_workers import connect
 

@@ -115,7 +115,7 @@ def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
     changed = options.set or any(value is not None for value in parameters.values())
     if options.learner == "pcfg":
         if changed:
-            raise ArgumentError("pcfg counts rules and has no parameters; omit --set and options of the learner")
+            raise ArgumentError("pcfg has no parameters; omit --set and the learner options")
         return {"learner": "pcfg"}
     if options.learner is None and not changed:
         return {}
@@ -182,11 +182,11 @@ def build_learner(
         if not equals:
             raise LearnerError(f"{option} {setting}: write key=value, for example {option} epochs=5")
         if key in parameters:
-            raise LearnerError(f"{key} is given twice; leave one of them out")
+            raise LearnerError(f"{key} is given twice; omit one")
         parameters[key] = _value(text)
     if (unknown := next((key for key in parameters if key not in learner.constraints), None)) is not None:
         known = ", ".join(learner.constraints)
-        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; it has {known}")
+        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; its parameters are {known}")
     changed: Learner = replace(learner, **parameters)
     return changed
 

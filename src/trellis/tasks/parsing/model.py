@@ -167,7 +167,7 @@ class Parser(Model):
         [tree] = self.parse_batch(corpus, n_threads=1)
         if head is not None:
             if whole_number("head", head, 0, n) == word:
-                raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
+                raise ArgumentError(f"the head must differ from word {word}, or be 0 for the root")
             heads = np.array(tree.heads, np.int32)
             heads[word - 1] = head
             labels = None

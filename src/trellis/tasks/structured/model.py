@@ -101,7 +101,7 @@ class StructuredModel(Model):
         return heaviest_first(Term(name, self[name] * value) for name, value in total.items() if value * self[name])
 
     def evaluate(self, examples: Any, y: Any = None, *, n_threads: int | None = None) -> StructuredReport:
-        """Compare its outputs with those of pairs of an input and its right output, or of inputs with ``y``."""
+        """Compare its outputs with those of pairs of an input and its gold output, or of inputs with ``y``."""
         from trellis.evaluation.report import StructuredReport
 
         pairs = check_pairs("example", examples, y)
@@ -125,7 +125,7 @@ class StructuredModel(Model):
             raise ModelError("a structured model needs the problem it was trained on: trellis.load(path, problem=...)")
         problem, kind = needs["problem"], kind_of(needs["problem"])
         if header.get("kind", kind) != kind:
-            raise ModelError(f"the model of a problem with the method {header['kind']}, and this has {kind}")
+            raise ModelError(f"the model's problem has the method {header['kind']}, but the given one has {kind}")
         if "training" not in header:  # of an older release
             header = {"beam": header.get("beam"), "info": {}, "training": header}
         info, training = notes_and_record(header)
@@ -171,7 +171,7 @@ class StructuredModel(Model):
             ]
         weights = self._view(self.weights.values.astype(np.float64))
         if k > 1 and not hasattr(problem, "kbest"):
-            raise LearnerError("the problem finds the best output only; give it a method kbest(x, weights, k)")
+            raise LearnerError("the problem must define kbest(x, weights, k)")
         outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
         features = [problem.features(x, y) for y in outputs]
         return [

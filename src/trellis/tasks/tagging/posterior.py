@@ -43,7 +43,7 @@ class Posterior:
     def edges(self, t: int) -> dict[tuple[str, str], float]:
         """Of the label before token t and its own label, those that can be; needs ``edges=True``."""
         if self.edge is None:
-            raise ArgumentError("label pairs were not asked for; give edges=True")
+            raise ArgumentError("label pair marginals were not computed; pass edges=True")
         names = (*self.labels, START)
         return {
             (names[y], self.labels[z]): float(self.edge[t, y, z]) for y, z in np.argwhere(self.edge[t] > 0).tolist()

@@ -178,7 +178,7 @@ class PhraseModel:
         if len(lengths) and lengths.max() > LONGEST:
             i = int(lengths.argmax())
             raise CorpusError(
-                "", None, f"sentence {i + 1} has {lengths[i]:,} words; a parser takes {LONGEST}: split it"
+                "", None, f"sentence {i + 1} has {lengths[i]:,} words; at most {LONGEST} are supported: split it"
             )
         if tags is None and self.vocabulary.columns:
             tags = self.fallback.best_tags(self.fallback.words(word, None, starts, n_threads), n_threads)

@@ -23,14 +23,14 @@ def _tagger(tagger: Any) -> Tagger:
     instance("tagger", tagger, Tagger, "a tagger")
     if len(tagger.columns) != 1 or tagger.model.vocabulary.bag is not None:
         columns = ", ".join(tagger.columns)
-        raise LearnerError(f"tagger must read words alone, as sentences to parse have nothing else; it reads {columns}")
+        raise LearnerError(f"tagger must read words only, but it reads {columns}")
     return tagger  # type: ignore[no-any-return]
 
 
 LEARNER = Constraint("", _learner)
 LEARNER_HELP = 'online learner, CRF or ExponentialLoss; "pcfg" counts rules, without features'
 PROBABILITY = Constraint("a number from 0 to 1", lambda value: real_number("", value, 0.0, 1.0))
-TAGGER = Constraint("a Tagger, such as trellis.load gives", _tagger)
+TAGGER = Constraint("a Tagger, as returned by trellis.load", _tagger)
 TAGGER_HELP = "part-of-speech tagger, stored in the parser, for sentences without tags"
 
 
