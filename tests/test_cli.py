@@ -304,7 +304,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --model m.svg --plot m.svg", ["--plot", "same file"]),
         ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens in it"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
-        ("train train.txt --epochs 0 --model m", ["epochs must be a whole number from 1 on"]),
+        ("train train.txt --epochs 0 --model m", ["epochs must be a whole number of at least 1"]),
         ("train train.txt --order 100 --model m", ["order must be"]),
         ("train train.txt --pairs some --model m", ["--pairs", "'seen'"]),
         ("train train.txt --format xml --model m", ["--format", "'xml'", "conllu"]),

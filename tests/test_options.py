@@ -54,7 +54,7 @@ def test_wrong_options_are_one_line(kind: Kind) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"patiense": 3}, "unknown option 'patiense'; did you mean 'patience'\\?"),
         ({"xyz": 3}, "unknown option 'xyz'; the options are "),
-        ({"patience": 0, "dev": kind.other}, "patience must be a whole number from 1 on, not 0"),
+        ({"patience": 0, "dev": kind.other}, "patience must be a whole number of at least 1, not 0"),
         ({"patience": 3}, "needs a dev corpus"),
         ({"metric": "f2", "dev": kind.other}, "metric must be"),
         ({"metric": kind.changes["metric"].then}, "metric needs a dev corpus: dev="),

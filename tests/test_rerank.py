@@ -486,7 +486,7 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
     ("settings", "why"),
     [
         ({"k": 0}, "k must be a whole number from 1"),
-        ({"folds": 1}, "folds must be a whole number from 2 on, not 1"),
+        ({"folds": 1}, "folds must be a whole number of at least 2, not 1"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
         ({"cost": "f1"}, "cost must be 'auto' or 'tokens' or 'spans', not 'f1'"),
         ({"learner": trellis.MaxEnt()}, "MaxEnt learns chains only"),
@@ -656,7 +656,7 @@ def test_options_of_the_tagger_are_those_of_train(
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
     train = "train --task rerank train.txt --columns word,pos,chunk --quiet"
     refused(call(train), "--model")
-    refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number from 2 on")
+    refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number of at least 2")
     refused(call(f"{train} --model r --reranker-folds 99"), "folds must be")
     refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
     refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")

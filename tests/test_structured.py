@@ -515,7 +515,7 @@ def test_files_that_are_no_model(tmp_path: Path) -> None:
     for part in ("counts", "starts", "features", "changes"):
         matrix = {f"votes.{part}": tensors[f"votes.{part}"].reshape(-1, 1)}
         tensor_file.write_tensors(tmp_path / "matrix", metadata["format"], {**tensors, **matrix}, metadata["text"])
-        with pytest.raises(trellis.ModelError, match="votes that do not fit together"):
+        with pytest.raises(trellis.ModelError, match="inconsistent votes"):
             trellis.StructuredModel.load(tmp_path / "matrix", problem=Lattice())
     with pytest.raises(trellis.ModelError, match="needs the problem it was trained on"):
         trellis.load(tmp_path / "m")

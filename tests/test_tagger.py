@@ -81,7 +81,7 @@ def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
     for k in (0, 1.5, "2"):
         with pytest.raises(ArgumentError, match="k must be a whole number from 1 to 1000000, not"):
             tagger.kbest([], k)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="n must be a whole number from 0 on, not -1"):
+    with pytest.raises(ArgumentError, match="n must be a whole number of at least 0, not -1"):
         tagger.top_features(-1)
     with pytest.raises(ConstraintError, match="allowed must be a dict by position or a list"):
         tagger.tag([], allowed=5)  # type: ignore[arg-type]

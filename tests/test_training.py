@@ -628,7 +628,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"features": trellis.Features(min_count=-1)}, "min_count must be a whole number from 0 on, not -1"),
+        ({"features": trellis.Features(min_count=-1)}, "min_count must be a whole number of at least 0, not -1"),
         ({"features": trellis.Features(min_count=1.5)}, "min_count must be a whole number"),
         ({"search": trellis.Search(tag_dictionary=-1)}, "tag_dictionary must be"),
         ({"search": trellis.Search(tag_dictionary="yes")}, "tag_dictionary must be"),
@@ -638,7 +638,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"order": "1"}, "order must be"),
         ({"features": trellis.Features(pairs="some")}, "pairs must be 'seen' or 'all', not 'some'"),
         ({"labels": trellis.Labels(partial="no")}, "partial must be True, False or 'missing', not 'no'"),
-        ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number from 1 on, not 0"),
+        ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number of at least 1, not 0"),
         ({"sample_weight": "heavy"}, "sample_weight must be one number per sentence"),
         ({"checkpoint": "c", "checkpoint_every": 0.5}, "checkpoint_every must be"),
         ({"features": trellis.Features(pairs="")}, "pairs must be"),

@@ -70,10 +70,10 @@ class Kernel:
     def of_parameters(cls, parameters: npt.NDArray[Any]) -> Kernel:
         """From such an array; ValueError if it is none."""
         if parameters.shape != (4,) or not np.isfinite(parameters).all():
-            raise ValueError("parameters that are not of a kernel")
+            raise ValueError("invalid kernel parameters")
         kind, degree, gamma, coef0 = (float(p) for p in parameters)
         if kind not in range(len(KERNELS)) or degree not in range(1, 1000):
-            raise ValueError("parameters that are not of a kernel")
+            raise ValueError("invalid kernel parameters")
         return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
 
     def values(self, a: Observations, b: Observations) -> Doubles:

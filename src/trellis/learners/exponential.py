@@ -167,7 +167,7 @@ class _Rounds(VectorWork):
 
     def _restore(self, state: State) -> None:
         if len(state["parameters"]) != self.parameters.size:
-            raise ValueError("another number of weights")
+            raise ValueError("the number of weights differs")
         self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
         self._choose_rounds(state["curve"])
 

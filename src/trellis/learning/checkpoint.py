@@ -66,7 +66,7 @@ class Checkpoint:
         if type(done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
             raise ValueError("invalid numbers of epochs")
         if [event.epoch for event in history] != list(range(1, done + 1)):
-            raise ValueError("a history of other epochs")
+            raise ValueError("the history does not match the epochs")
         weights, solved = weights_of(best) if best else None, bool(said["solved"])
         return Progress(done, state, history, weights, best_score, since_best, solved)
 

@@ -57,7 +57,7 @@ class FeatureWeights:
         """What ``tensors`` gave; ValueError if the arrays do not fit together."""
         values, votes = tensors["weights"], None
         if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
-            raise ValueError("weights that are not one finite number per feature")
+            raise ValueError("weights must be one finite number per feature")
         if "votes.counts" in tensors:
             votes = FeatureVotes.of_tensors("votes", tensors)
             n, m = len(votes.counts), len(votes.features)
@@ -67,7 +67,7 @@ class FeatureWeights:
             ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
             known = not m or (ends and 0 <= votes.features.min() <= votes.features.max() < len(values))
             if not ends or not known or (np.diff(votes.starts) < 0).any():
-                raise ValueError("votes that do not fit together")
+                raise ValueError("inconsistent votes")
         return cls(values, votes)
 
 

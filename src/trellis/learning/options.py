@@ -62,7 +62,7 @@ def _notes(info: Any) -> dict[str, Any]:
 FILE = Constraint("the path of a file", lambda path: Path(file_path("", path)))
 FUNCTION = Constraint("a function that takes an event", _function)
 NOTES = Constraint("a dict that JSON can represent", _notes)
-THREADS = Constraint("a whole number from 1 on, or None or -1 for all cores", thread_count)
+THREADS = Constraint("a whole number of at least 1, or None or -1 for all cores", thread_count)
 Metric = str | Callable[[list[Any], list[Any]], float]
 
 

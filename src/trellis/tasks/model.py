@@ -296,7 +296,7 @@ def notes_and_record(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         record = {name: value for name, value in notes.items() if name != "user"}
         notes = notes.get("user", {})
     if not isinstance(notes, dict) or not isinstance(record, dict):
-        raise ValueError("notes or a record of training that are not dicts")
+        raise ValueError("the notes or the training record are not dicts")
     _check_record(record)
     return notes, record
 
@@ -305,10 +305,10 @@ def _check_record(record: Mapping[str, Any]) -> None:
     """ValueError unless what is said of the training can be shown."""
     learner, history = record.get("learner", {}), record.get("history", [])
     if not isinstance(learner, dict) or not isinstance(history, list):
-        raise ValueError("a learner or a history that cannot be shown")
+        raise ValueError("invalid learner or history")
     for event in history:
         if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
-            raise ValueError("a history of other things than epochs")
+            raise ValueError("invalid history")
         if not isinstance(event.get("dev_score", 0.0), (int, float)):
             raise ValueError("a score that is not a number")
     if not all(isinstance(record.get(name, 0), int) for name in ("sentences", "tokens")):

@@ -176,7 +176,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
     def number(text: str) -> int:
         if not text.lstrip("+-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number, at least {least}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
         return int(text)
 
     return number

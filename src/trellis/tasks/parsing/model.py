@@ -252,7 +252,7 @@ class Parser(Model):
         templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
         columns, lookups = checked_columns(header, tensors)
         if [column.name for column in columns] != templates.columns:
-            raise ValueError("columns of other templates")
+            raise ValueError("columns do not match the templates")
         labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in WEIGHTS}
         kind = bool(header["projective"]), str(header["family"])
         return cls(ArcVocabulary(templates, columns, lookups), labels, weights, *kind, *notes_and_record(header))

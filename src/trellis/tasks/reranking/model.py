@@ -144,7 +144,7 @@ class Reranker(Model):
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
-            raise ValueError("features that are not names")
+            raise ValueError("features are not names")
         if "lists" in header["info"]:  # of an older release
             header = {**header, "training": {**header["training"], **header["info"]}, "info": {}}
         info, training = notes_and_record(header)

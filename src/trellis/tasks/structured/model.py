@@ -241,7 +241,7 @@ def names_and_weights(tensors: Tensors) -> tuple[tuple[str, ...], FeatureWeights
     """What ``tensors`` gave; ValueError if the arrays do not fit together."""
     names, weights = tuple(Strings(tensors["names.data"], tensors["names.starts"])), FeatureWeights.of_tensors(tensors)
     if len(weights.values) != len(names):
-        raise ValueError("weights that are not one finite number per feature")
+        raise ValueError("weights must be one finite number per feature")
     if len(set(names)) != len(names):
         raise ValueError("features with the same name")
     return names, weights
