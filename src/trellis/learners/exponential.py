@@ -202,10 +202,10 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
 
 def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
     """The features that there would be had sentences of weight 0 never been seen."""
-    kept = (parameters.gold_counts() > 0) | (parameters.start() != 0)
+    nonzero = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
     if parameters.problem.seen is None:
-        kept[: len(parameters.rows.labels)] = True
+        nonzero[: len(parameters.rows.labels)] = True
     if learner.transitions == "all":
-        kept[len(kept) - n_places :] = True
-    return parameters.only(kept)
+        nonzero[len(nonzero) - n_places :] = True
+    return parameters.only(nonzero)

@@ -85,9 +85,9 @@ class _Counting(Work):
         n = problem.n_labels
         emission = _Emissions(problem, learner.k, learner.strength)
         table = emission.weights.astype(np.float32)
-        kept = table != 0
-        starts = starts_of(kept.sum(axis=1)).astype(np.uint32)
-        rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
+        nonzero = table != 0
+        starts = starts_of(nonzero.sum(axis=1)).astype(np.uint32)
+        rows = Rows(starts, np.nonzero(nonzero)[1].astype(np.uint16), table[nonzero])
 
         edge, tri, stop, ngrams = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
         tables: list[Any] = [edge + emission.constants, tri, stop]
@@ -111,10 +111,10 @@ class NgramCounts:
 
     def __init__(self, problem: ChainProblem) -> None:
         n, self.order = problem.n_labels, problem.order
-        found, counts = _core.seen_ngrams(
+        ngrams, counts = _core.seen_ngrams(
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
         )
-        parents, labels = found["parents"], found["labels"]
+        parents, labels = ngrams["parents"], ngrams["labels"]
         seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
         contexts = np.unique(parents)
         lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])

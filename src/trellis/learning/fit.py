@@ -43,7 +43,7 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
     for name, members in groups_of(kind).items():
         group, check = values.pop(name, None), declared[name].check
         group = declared[name].default if group is None or check is None else check.check(name, group)
-        values |= {one.flat: getattr(group, member) for member, one in members.items()}
+        values |= {field.flat: getattr(group, member) for member, field in members.items()}
     checked = SimpleNamespace()
     for name, option in flat_options_of(kind).items():
         value = values.get(name, option.default)
@@ -66,7 +66,7 @@ def _hint(kind: type, unknown: str, options: Mapping[str, Any]) -> str:
     """Where an option that is not declared belongs: to a group, to the learner; or what its name is like."""
     call, declared = "trellis.{}({}={!r})".format, options_of(kind)
     for name, members in groups_of(kind).items():
-        if member := next((member for member, one in members.items() if unknown in (member, one.flat)), None):
+        if member := next((member for member, field in members.items() if unknown in (member, field.flat)), None):
             return f"give {name}={call(type(declared[name].default).__name__, member, options[unknown])}"
     learner = options.get("learner") or (declared["learner"].default if "learner" in declared else None)
     if isinstance(learner, Learner) and unknown in learner.parameters():
@@ -120,7 +120,7 @@ class Fit:
         For a value that is not allowed, or one without effect for want of another.
     """
 
-    __slots__ = ("declared", "differing", "given", "kind", "options", "settings")
+    __slots__ = ("declared", "differing", "explicit", "kind", "options", "settings")
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Fit:
         rejected: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.declared, self.options = kind, flat_options_of(kind), options
-        self.given = [name for name, value in options.items() if value is not None]
+        self.explicit = [name for name, value in options.items() if value is not None]
         self.settings = _check_options(kind, options)
         settings = vars(self.settings)
         if metrics is not None and self.settings.metric != "auto":
@@ -150,7 +150,7 @@ class Fit:
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""
         for name, why in reasons.items():
-            if name in self.given:
+            if name in self.explicit:
                 raise LearnerError(f"{name} has no effect {why}; omit it")
 
     @property
@@ -269,8 +269,8 @@ def fingerprint(*things: object) -> str:
             add([list(thing), list(thing.values())])
         elif isinstance(thing, list | tuple):
             digest.update(f"[{len(thing)}]".encode())
-            for one in thing:
-                add(one)
+            for item in thing:
+                add(item)
         elif isinstance(thing, Strings):
             add((thing.data, thing.starts))
         elif isinstance(thing, Column):

@@ -150,8 +150,8 @@ class Learner:
         if not self.constraints:
             own = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
             return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
-        given = self.effective().items()
-        return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
+        parameters = self.effective().items()
+        return {name: _name_of(value) if callable(value) else value for name, value in parameters if value is not None}
 
     def __str__(self) -> str:
         """Itself with the parameters whose values are not the defaults."""

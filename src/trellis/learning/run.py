@@ -275,8 +275,8 @@ def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
         scored = work.weights()
         event = replace(event, dev_score=problem.score_dev(scored))
     event = progress.note(event, scored)
-    kept = problem.checkpoint
-    if kept is not None and (number % kept.every == 0 or _is_tired(problem, progress)):
+    checkpoint = problem.checkpoint
+    if checkpoint is not None and (number % checkpoint.every == 0 or _is_tired(problem, progress)):
         progress.state, progress.solved = work.state(), work.solved
-        kept.write(progress)
+        checkpoint.write(progress)
     return event

@@ -215,8 +215,8 @@ class Model:
         facts = {"task": TASKS[self.task].noun, **self._facts()}
         if learner:
             facts["learner"] = f"{learner.pop('name', '')}({', '.join(f'{k}={v}' for k, v in learner.items())})"
-        kept = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
-        facts |= {name: training[name] for name in kept if training.get(name) is not None}
+        names = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
+        facts |= {name: training[name] for name in names if training.get(name) is not None}
         return facts | {f"info {name}" if name in facts else name: value for name, value in self.info.items()}
 
     def _facts(self) -> dict[str, Any]:
@@ -284,8 +284,8 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
 
 def class_of(task: str) -> type[Model]:
     """The class of a task's models."""
-    found = TASKS[task]
-    kind: type[Model] = getattr(importlib.import_module(f"{found.module}.model"), found.class_name)
+    entry = TASKS[task]
+    kind: type[Model] = getattr(importlib.import_module(f"{entry.module}.model"), entry.class_name)
     return kind
 
 
@@ -321,10 +321,10 @@ def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
         why = "not a model but a checkpoint; resume training with checkpoint="
         raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
     kind = class_of(task)
-    given = {name: value for name, value in needs.items() if value is not None}
-    if extra := next((name for name in given if name not in kind.needs), None):
+    arguments = {name: value for name, value in needs.items() if value is not None}
+    if extra := next((name for name in arguments if name not in kind.needs), None):
         raise ModelError(f"{opened.path}: a {TASKS[task].noun} does not take {extra}; omit it")
-    return opened.made(lambda tensors, text: _checked(kind, tensors, text, given, opened.path))
+    return opened.made(lambda tensors, text: _checked(kind, tensors, text, arguments, opened.path))
 
 
 def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, Any], path: Path) -> Model:

@@ -334,12 +334,12 @@ def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner)
         raise LearnerError(
             f"partial labels A{SEPARATOR}B cannot be combined with the separator {separator!r}; use another separator"
         )
-    found = LabelParts.of(labels, separator)
-    if found is None:
+    parts = LabelParts.of(labels, separator)
+    if parts is None:
         raise LearnerError(f"label_parts {separator!r} has no effect: no two labels share a part; omit it")
-    if found.n_columns > np.iinfo(np.uint16).max:
-        raise LearnerError(f"{len(labels)} labels and {len(found.names)} parts; at most 65,535 are supported")
-    return found
+    if parts.n_columns > np.iinfo(np.uint16).max:
+        raise LearnerError(f"{len(labels)} labels and {len(parts.names)} parts; at most 65,535 are supported")
+    return parts
 
 
 # ------------------------------------------------------------ fit
@@ -354,7 +354,7 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
         on_edges = attribute_names(frozen(), range(problem.corpus.n_edge_attributes), on_edge=True)
         problem = replace(problem, names=FeatureNames(setup.labelling.labels, attributes, on_edges))
     # Templates may read files: dictionaries, vectors, clusters.
-    entries = [(one.starts, one.symbols) for one in encoding.extraction.vocabulary.dictionaries]
+    entries = [(dictionary.starts, dictionary.symbols) for dictionary in encoding.extraction.vocabulary.dictionaries]
     fixed = replace(problem, n_threads=1)
     problem = setup.fit.scheduled(problem, setup.digest, entries, fixed, encoding.filter)
 
@@ -380,27 +380,27 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, record: di
     if not weights.is_finite():
         raise LearnerError("training diverged: weights are not finite; use smaller steps, costs or sample weights")
     label_filter = encoding.filter
-    rows, kept = weights.rows.without_empty(None if label_filter is None else label_filter.rows)
+    rows, renumbering = weights.rows.without_empty(None if label_filter is None else label_filter.rows)
     if label_filter is not None:
-        label_filter = replace(label_filter, rows=label_filter.rows.only(kept >= 0))
-    edge_rows, edges_kept = None, np.empty(0, np.int32)
+        label_filter = replace(label_filter, rows=label_filter.rows.only(renumbering >= 0))
+    edge_rows, edge_renumbering = None, np.empty(0, np.int32)
     if weights.edge_rows is not None:
-        edge_rows, edges_kept = weights.edge_rows.without_empty()
+        edge_rows, edge_renumbering = weights.edge_rows.without_empty()
     weights = replace(
         weights,
         rows=rows,
         edge_rows=edge_rows,
-        votes=None if weights.votes is None else weights.votes.renumbered(kept, edges_kept),
-        dual=None if weights.dual is None else weights.dual.renumbered(kept),
+        votes=None if weights.votes is None else weights.votes.renumbered(renumbering, edge_renumbering),
+        dual=None if weights.dual is None else weights.dual.renumbered(renumbering),
     )
     segments = None
     if encoding.segments is not None:
-        cut = len(kept) - encoding.segments.n_attributes
-        kept, of_segments = kept[:cut], kept[cut:]
-        first = int(kept.max(initial=-1)) + 1
+        cut = len(renumbering) - encoding.segments.n_attributes
+        renumbering, of_segments = renumbering[:cut], renumbering[cut:]
+        first = int(renumbering.max(initial=-1)) + 1
         segments = encoding.segments.frozen(first, np.where(of_segments < 0, -1, of_segments - first).astype(np.int32))
-    edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
-    vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
+    edge_rank = chained(encoding.edge_rank, edge_renumbering) if edge_rows is not None else encoding.edge_rank
+    vocabulary = freeze(encoding.extraction, chained(encoding.rank, renumbering), edge_rank)
     n_kept, slim = rows.n_attributes + (0 if edge_rows is None else edge_rows.n_attributes), None
     if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # which know words by number
         slim = without_idle_strings(vocabulary) if 2 * n_kept <= vocabulary.n_strings else None
