@@ -205,7 +205,7 @@ def test_wrong_arguments_give_one_clear_line(
     ("call", "message"),
     [
         (lambda: TAGGER.tag(SENTENCE, allowed={"0": "O"}), "a constraint at position '0'; positions are 0 to 2"),
-        (lambda: TAGGER.tag(SENTENCE, allowed={0: 5}), "allowed at position 0 must be a label or a list of labels"),
+        (lambda: TAGGER.tag(SENTENCE, allowed={0: 5}), "position 0 of allowed must be a label or a list of labels"),
         (lambda: TAGGER.tag_batch(SENTENCES, allowed="OO"), "allowed must be a list with one entry per sentence"),
         (lambda: TAGGER.tag_batch(None), "sentences must be a list of sentences or a Corpus .*, not None"),
         (lambda: TAGGER.tag_batch({"word": SENTENCES}), "sentences must be a list of sentences or a Corpus"),
@@ -219,8 +219,8 @@ def test_wrong_arguments_give_one_clear_line(
         (lambda: trellis.read(DATA, columns=5), "columns must be names, 'word,pos,label' or a list, not 5"),
         (lambda: trellis.read({5: SENTENCES}), "the name of a column must be a string, not 5"),
         (lambda: CORPUS.with_column("word", LABELS), "column must be a column of a corpus"),
-        (lambda: CORPUS.take([2]), "indices must be numbers of sentences, from 0 to 1, not"),
-        (lambda: CORPUS.take([True, False]), "indices must be numbers of sentences"),
+        (lambda: CORPUS.take([2]), "indices must be sentence indices from 0 to 1, not"),
+        (lambda: CORPUS.take([True, False]), "indices must be sentence indices"),
     ],
 )
 def test_what_is_said_of_wrong_arguments(call: Callable[[], object], message: str) -> None:

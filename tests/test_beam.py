@@ -149,7 +149,7 @@ def test_threads_streams_checkpoints_and_warm_starts(tmp_path: Path) -> None:
     [
         (
             {"order": 3, "learner": trellis.CRF(), "search": trellis.Search(beam=4)},
-            "beam is for online learners without votes; CRF needs",
+            "beam requires an online learner without vote, but CRF needs",
         ),
         (
             {"order": 3, "learner": trellis.Perceptron(vote=True), "search": trellis.Search(beam=4)},

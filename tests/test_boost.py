@@ -391,7 +391,7 @@ def test_parameters_out_of_range(parameters: dict[str, Any]) -> None:
 def test_trainings_that_make_no_sense() -> None:
     corpus = random_corpus(0, 5)
     options: dict[str, Any] = {"target": "label", "features": ["word[0]"]}
-    with pytest.raises(LearnerError, match="6 folds need 6 sentences"):
+    with pytest.raises(LearnerError, match="6 folds need at least 6 sentences"):
         trellis.train(corpus, **options, learner=SequenceBoost(folds=6))
     with pytest.raises(LearnerError, match="dev cannot be combined with folds: both determine the number of rounds"):
         trellis.train(corpus, **options, learner=SequenceBoost(folds=2), dev=corpus)

@@ -173,7 +173,7 @@ def test_table_laws(pairs: list[tuple[float, bool]], n_bins: int) -> None:
 
 
 def test_wrong_tables() -> None:
-    with pytest.raises(ValueError, match="2 confidences, but 1 answers"):
+    with pytest.raises(ValueError, match="2 confidences, but 1 predictions"):
         reliability([0.1, 0.2], [True])
     with pytest.raises(ValueError, match="from 0 to 1"):
         reliability([1.5], [True])

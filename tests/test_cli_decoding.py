@@ -53,7 +53,7 @@ def test_scheme(noisy: Path, call) -> None:
     assert call("evaluate --model noisy.trellis noisy.txt --scheme iob2").code == 0
     done = call("predict --model noisy.trellis open.txt --scheme iobes")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "no legal sequence of iobes with these labels; they are of the scheme iob2" in done.err
+    assert "no valid iobes sequence of these labels; they look like iob2" in done.err
     done = call("predict --model noisy.trellis open.txt --scheme nonsense")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "no scheme 'nonsense'" in done.err
@@ -127,9 +127,7 @@ def test_explain_with_options_between(noisy: Path, call) -> None:
 
 
 def test_explain_of_bytes_that_are_not_utf_8(noisy: Path, call) -> None:
-    refused(
-        call("explain -m noisy.trellis a\udcff"), r"token 0, 'a\udcff', holds half a surrogate pair, or bytes that are"
-    )
+    refused(call("explain -m noisy.trellis a\udcff"), r"token 0, 'a\udcff', holds a lone surrogate, or bytes that are")
 
 
 def test_explain(noisy: Path, chunk: Path, call) -> None:

@@ -205,7 +205,7 @@ def test_hostile_files_are_errors(old: Path) -> None:
         (0, 9, "unknown kind"),
         (4, 1 << 30, "unknown attribute or label"),
         (8, 1 << 30, "unknown label"),
-        (16, 0x7FF00000, "no number"),
+        (16, 0x7FF00000, "not a number"),
     ):
         data, at = packed(whole)
         struct.pack_into("<I", data, at[0] + 12 + offset, number)

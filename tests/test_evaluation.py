@@ -153,7 +153,7 @@ def test_labels_that_mark_no_spans() -> None:
     assert report.token_accuracy == 0.5
     assert "micro_avg" not in report.to_dict()
     assert (report.name, report.headline) == ("accuracy", 0.5)
-    with pytest.raises(LearnerError, match="mark no spans"):
+    with pytest.raises(LearnerError, match="needs span labels"):
         report.figure("span")
     assert evaluate([["B-X"]], [["B-X"]], spans=False).name == "accuracy"
 

@@ -273,7 +273,10 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "search": trellis
             lambda e: train(e, ["word[0]", "label[-3]"]),
             "'label\\[-3\\]' reads labels beyond the Markov order, .* beam=8",
         ),
-        (lambda e: train(e, learner=trellis.CRF(), **GIVEN), "beam is for online learners without votes; CRF needs"),
+        (
+            lambda e: train(e, learner=trellis.CRF(), **GIVEN),
+            "beam requires an online learner without vote, but CRF needs",
+        ),
         (
             lambda e: train(e, learner=trellis.Perceptron(vote=True), **GIVEN),
             "beam requires an online learner without vote, but",
@@ -297,7 +300,7 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "search": trellis
         (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "cannot be combined with partial labels"),
         (
             lambda e: trellis.train(corpus_of(e), learner=trellis.CRF(), init=train(e, **GIVEN)),
-            "the model in init searches by a beam, and CRF needs exact search",
+            "the initial model uses beam search, but CRF needs exact search",
         ),
         (lambda e: train(e, ["word[0]"], trellis.Perceptron(update="early")), "update has an effect only with a beam"),
         (lambda e: train(e, **GIVEN).marginals(["a"]), "marginals and other sums .* need exact search"),

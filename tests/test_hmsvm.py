@@ -330,7 +330,7 @@ def test_what_it_refuses() -> None:
     for more, why in (
         ({"features": trellis.Features(pairs="seen")}, "does not support pairs='seen'"),
         ({"features": ["word[0]", "label[-1] & word[0]"]}, "templates of label pairs"),
-        ({"init": train(corpus, trellis.Perceptron()), "features": None}, "HMSVM cannot start"),
+        ({"init": train(corpus, trellis.Perceptron()), "features": None}, "HMSVM does not support init"),
     ):
         with pytest.raises(LearnerError, match=why):
             train(corpus, trellis.HMSVM(), **more)  # type: ignore[arg-type]
@@ -346,7 +346,7 @@ def test_what_it_refuses() -> None:
 @pytest.mark.parametrize(
     ("kernel", "why"),
     [
-        (lambda a, b: np.zeros((1, 1)), "rows"),
+        (lambda a, b: np.zeros((1, 1)), "must return an array of shape"),
         (lambda a, b: np.full((len(a), len(b)), np.nan), "finite"),
     ],
 )

@@ -219,7 +219,7 @@ def test_what_has_no_effect_is_an_error() -> None:
         labels=trellis.Labels(parts="|", partial="missing"),
     ).labels == ("X|1", "Y|1")
     for wrong in ("", 3):
-        with pytest.raises(ArgumentError, match="label_parts must be what separates"):
+        with pytest.raises(ArgumentError, match="label_parts must be the separator"):
             trellis.train(corpus, target="label", labels=trellis.Labels(parts=wrong))  # type: ignore[arg-type]
 
 
@@ -322,7 +322,7 @@ def test_figures_of_parts_by_hand() -> None:
         "   sentence accuracy                       0.00        2",
     ]
     assert trellis.evaluate(gold, predicted).part_accuracy == {}
-    with pytest.raises(ArgumentError, match="label_parts must be what separates"):
+    with pytest.raises(ArgumentError, match="label_parts must be the separator"):
         trellis.evaluate(gold, predicted, label_parts="")
 
 

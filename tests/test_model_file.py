@@ -359,7 +359,7 @@ HOSTILE: dict[str, Change] = {
     **heads("lookups", [], [None], None),
     **heads("temperature", 0, -1.0, 1e-300, 1e9, math.nan, math.inf, "x"),
     **heads("training", {"sentences": [1]}, {"tokens": "x"}, {"history": [{"epoch": 1, "dev_score": "x"}]}),
-    "half a surrogate pair": lambda tensors, header: header["labels"].__setitem__(0, "\ud800"),
+    "a lone surrogate": lambda tensors, header: header["labels"].__setitem__(0, "\ud800"),
     "label pairs in the padding": put("edge_rows.labels", EVERY, 7),
     **heads("templates", ["word[0"], [5], None),
     **puts("column0.data column0.view1.data bag.data lookup0.data", (1,), (255, 0x80)),
@@ -714,7 +714,7 @@ def test_what_cannot_be_loaded(given: Any) -> None:
 def test_folders_and_text_are_not_models(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="a folder, not a trellis model"):
         trellis.load(tmp_path)
-    with pytest.raises(trellis.ArgumentError, match="data must be bytes, such as to_bytes gives"):
+    with pytest.raises(trellis.ArgumentError, match="data must be bytes, as returned by to_bytes"):
         Tagger.from_bytes("abc")  # type: ignore[arg-type]
 
 
@@ -722,4 +722,4 @@ def test_folders_and_text_are_not_models(tmp_path: Path) -> None:
 def test_a_text_in_place_of_a_path_is_cut(text: str) -> None:
     with pytest.raises(ModelError) as caught:
         trellis.load(text)
-    assert str(caught.value).startswith(f"{text[:60]!r}...: no such file; a string is taken as a path")
+    assert str(caught.value).startswith(f"{text[:60]!r}...: no such file; a string is a path")

@@ -134,7 +134,7 @@ def test_what_a_greedy_tagger_cannot_say(folder: tuple[Path, Any, list[list[str]
         ("weights", '{"bias": {"XX": 1}}', "'XX' is not among its labels"),
         pytest.param("tagdict", json.dumps({"the": ["x"] * 999}), r"\['x', .{0,40} is not among", id="long"),
         ("weights", '{"bias": 3}', "NLTK"),
-        ("weights", '{"bias": {"NN": NaN}}', "no number"),
+        ("weights", '{"bias": {"NN": NaN}}', "not a number"),
         ("weights", '{"bias": {"NN": 1' + "0" * 400 + "}}", "NLTK"),
         ("classes", r'["NN", "\ud800"]', "NLTK"),
         ("tagdict", '{"the": "XX"}', "NLTK"),

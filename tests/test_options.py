@@ -62,7 +62,7 @@ def test_wrong_options_are_one_line(kind: Kind) -> None:
         ({"checkpoint_every": 2}, "checkpoint_every needs checkpoint="),
         ({"observer": 3}, "observer must be a function"),
         ({"verbose": "yes"}, "verbose must be True or False"),
-        ({"n_threads": 0}, "n_threads must be a whole number from 1"),
+        ({"n_threads": 0}, "n_threads must be a whole number of at least 1"),
         ({"sample_weight": [1.0]}, "sample_weight needs one number per"),
         ({"sample_weight": "x"}, "sample_weight must be one number per"),
         ({"sample_weight": [-1.0] * n}, "sample_weight must be numbers from 0"),

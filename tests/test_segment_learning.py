@@ -243,7 +243,7 @@ def test_templates_of_segments_are_read_as_they_are_written(text: str) -> None:
         ("name: length", "cannot read tokens"),
         ("word[segment] & lower(word[segment])", "a template can read a whole segment only once"),
         ("word[segment+1]", "expected ]"),
-        ("word[middle]", "a place is an offset, or one of first"),
+        ("word[middle]", "a position must be an offset or one of first"),
         ('listed(word[first], "x")', "listed"),
         ('cluster(word[segment], "x")', "listed"),
         ("lower(length)", "cannot be arguments of a function"),

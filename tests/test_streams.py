@@ -250,7 +250,7 @@ def test_what_a_stream_cannot_do() -> None:
     stream = trellis.stream(blocks_of(random_corpus(6), 5))
     with pytest.raises(LearnerError, match="removes all features; use a smaller value"):
         trellis.train(stream, target="label", features=trellis.Features(min_count=1000))
-    with pytest.raises(LearnerError, match="a stream has no place beside it"):
+    with pytest.raises(LearnerError, match="cannot be combined with a stream beside it"):
         trellis.train(stream, target="label", documents=True)
     with pytest.raises(ArgumentError, match="is not a folder for temporary files; choose another one"):
         trellis.train(trellis.stream(blocks_of(random_corpus(6)), folder="/nowhere"), target="label")

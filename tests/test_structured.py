@@ -743,8 +743,8 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"patience": 2}, "patience .* needs a dev corpus"),
-        ({"metric": max}, "metric .* needs a dev corpus"),
+        ({"patience": 2}, "patience needs a dev corpus"),
+        ({"metric": max}, "metric needs a dev corpus"),
         ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"n_threads": 0}, "n_threads must be"),

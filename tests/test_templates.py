@@ -116,7 +116,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         ('word[0] & "pos[0]', 11, "unexpected character '\"'"),
         ("word", 1, r"expected word\[offset\]"),
         ("word[", 6, "expected int, found 'end of template'"),
-        ("word[x]", 6, "a place is an offset, or one of first, last, segment, head, dep, sibling, between"),
+        ("word[x]", 6, "a position must be an offset or one of first, last, segment, head, dep, sibling, between"),
         ("word[0", 7, "expected \\]"),
         ("word[0] pos[0]", 9, "expected &, found 'pos'"),
         ("word[0] & ", 11, "expected name"),
@@ -134,7 +134,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("cluster(word[0], 3)", 1, 'cluster takes "file"'),
         ('cluster(word[0], "f", 0)', 1, "perhaps a length"),
         ('listed(word[0], "f", 2)', 1, 'listed takes "file"'),
-        ("lower(word[0], x)", 16, 'a number or a "text"'),
+        ("lower(word[0], x)", 16, 'a number or a quoted "text"'),
         ("lower(word[0]", 14, "expected \\)"),
         (
             "lower(is_first)",
@@ -146,7 +146,7 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("label[-1..-2] & word[0]", 7, "for a column named label write"),
         ("label[-100..-1] & word[0]", 7, "from -99 to 99"),
         ("word[0] & label[-3..-2]", 11, r"write label\[-3..-1\]"),
-        ("label[-4..-3] & label[-1]", 17, r"all up to the last are joined: write label\[-4..-1\]"),
+        ("label[-4..-3] & label[-1]", 17, r"must include all of them: write label\[-4..-1\]"),
         ("word[-1..0]", 8, r"expected \], found '..'"),
         ("bias & word[0]", 1, r"expected bias\[offset\]"),
         ("word[0] & bias", 11, r"expected bias\[offset\]"),
@@ -344,7 +344,7 @@ def test_crfpp_orders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("U0:%x[0,2]", r"template:1: %x\[0,2\] asks for column 2, .* 0 to 1 \(word, pos\)"),
+        ("U0:%x[0,2]", r"template:1: %x\[0,2\] reads column 2, .* 0 to 1 \(word, pos\)"),
         ("U0:%x[0,0]\nU1:%x[0]", "template:2: 'U1:%x.0.' has a macro that is not"),
         ("U0:%y[0,0]", "template:1: .* has a macro that is not"),
         ("U0:%x[0,-1]", "template:1: .* has a macro that is not"),

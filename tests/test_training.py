@@ -346,8 +346,8 @@ def test_patience() -> None:
 @pytest.mark.parametrize(
     ("options", "needs"),
     [
-        ({"patience": 2}, "patience .* needs a dev corpus"),
-        ({"metric": "token"}, "metric .* needs a dev corpus"),
+        ({"patience": 2}, "patience needs a dev corpus"),
+        ({"metric": "token"}, "metric needs a dev corpus"),
         ({"checkpoint_every": 2}, "checkpoint_every needs checkpoint"),
     ],
 )
@@ -407,7 +407,7 @@ def test_the_metric_of_spans() -> None:
             report = train(corpus, learner=shorter, features=["word[-1]"]).evaluate(dev)
             assert score == (report.token_accuracy if metric == "token" else report.f1)
     assert scores["span"] == scores["auto"] != scores["token"]
-    with pytest.raises(LearnerError, match="mark no spans"):
+    with pytest.raises(LearnerError, match="needs span labels"):
         train(corpus_of(0), dev=corpus_of(1), metric="span")
 
 
@@ -633,7 +633,7 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         ({"search": trellis.Search(tag_dictionary=-1)}, "tag_dictionary must be"),
         ({"search": trellis.Search(tag_dictionary="yes")}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),
-        ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
+        ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM supports orders 0 to 2, not 3; online learners, CRF"),
         ({"search": trellis.Search(prune=1.5)}, "prune must be 'auto', True, False, a share above 0"),
         ({"order": "1"}, "order must be"),
         ({"features": trellis.Features(pairs="some")}, "pairs must be 'seen' or 'all', not 'some'"),
@@ -824,7 +824,7 @@ def test_label_weights_change_what_a_crf_prefers():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"X": 1.0}, "names 'X'; the labels are A, B, C"),
+        ({"X": 1.0}, "unknown label 'X'; the labels are A, B, C"),
         ({"A": "much"}, "the weight of 'A' must be a number from 0 to"),
         ({"A": -1.0}, "from 0 to"),
         ([1.0], "label_weights must be a dict from labels to numbers, not"),

@@ -349,7 +349,7 @@ def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -
     two = trellis.train(columns, target="label", features=["case[0]", "word[0]"])
     with pytest.raises(LearnerError, match=r"tagger must read words only, but it reads case, word"):
         train(TREES, tagger=two)
-    with pytest.raises(LearnerError, match=r"patience .* needs a dev corpus"):
+    with pytest.raises(LearnerError, match=r"patience needs a dev corpus"):
         train(TREES, patience=2)
     with pytest.raises(
         TemplateError, match="a template cannot read both a split point and a phrase: write two templates"

@@ -111,7 +111,7 @@ def test_keys_too_long_for_63_bits(large: trellis.Corpus, tmp_path: Path) -> Non
         ({"learner": trellis.CRF(solver="adagrad")}, "CRF with these parameters is not trained on workers"),
         ({"order": 3}, "an order above 2 cannot be combined with workers"),
         ({"search": trellis.Search(tag_dictionary=True)}, "a tag dictionary has no place beside workers"),
-        ({"segments": True, "features": FEATURES[:3]}, "segments has no place beside workers"),
+        ({"segments": True, "features": FEATURES[:3]}, "cannot be combined with segments beside workers"),
         ({"features": ["word[0]", "label[-2..-1] & pos[0]"]}, "a template of several labels has no place"),
         ({"workers": 0}, "workers must be a number of processes"),
     ],
