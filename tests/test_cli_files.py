@@ -95,13 +95,13 @@ def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> N
     (here / "link.txt").symlink_to(here / "test.txt")
     for name in ("test.txt", "link.txt", "./test.txt", "chunk.trellis"):
         refused(call(f"predict -m chunk.trellis test.txt -o {name}"), "would overwrite", "choose another file")
-    refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would replace")
+    refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would overwrite")
     (here / "dev.svg").write_text(COLUMNS)
-    refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would replace")
+    refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would overwrite")
     with (here / "test.txt").open() as file:
         command = [sys.executable, "-m", "trellis", "predict", "-m", "chunk.trellis", "-o", "test.txt"]
         done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, cwd=here)
-    assert (done.returncode, "would replace standard input" in done.stderr) == (2, True)
+    assert (done.returncode, "would overwrite standard input" in done.stderr) == (2, True)
     assert (here / "test.txt").read_text() == COLUMNS
     trellis.load(chunk)
 

@@ -29,7 +29,7 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
         ("train train.txt --c2 1 -m m", ["--set c2=VALUE", "crf"]),
         ("info --zzz -m m", ["unknown option --zzz; see trellis info --help"]),
         ("info -m m more", ["unexpected: more"]),
-        ("train train.txt --patience 2 -m m -q", ["--patience is a number", "--dev"]),
+        ("train train.txt --patience 2 -m m -q", ["--patience needs a dev corpus: --dev"]),
         ("train train.txt --min-count -1 -m m", ["--min-count must be a whole number"]),
         ("train train.txt --learner crf --set solver=adagrad --set tolerance=1 -m m", ["--set solver=lbfgs"]),
         ("train train.txt --set epochs5 -m m", ["for example --set epochs=5"]),
@@ -52,8 +52,8 @@ def test_arguments_of_tables_are_options(here: Path, call: Call) -> None:
 def test_a_learner_that_trains_no_parsers_is_named_with_those_that_do(here: Path, call: Call) -> None:
     (here / "train.conllu").write_text(TREES)
     done = call("train --task parse train.conllu --learner hmm -m m -q")
-    refused(done, "HMM trains no parsers; choose ")
-    names = re.split(", | or ", done.err.partition("choose ")[2].strip())
+    refused(done, "HMM does not train parsers; use ")
+    names = re.split(", | or ", done.err.partition("use ")[2].strip())
     assert {*names} <= {*LEARNERS}
     for name in names:  # the advice works
         assert call(f"train --task parse train.conllu --learner {name} --set epochs=1 -m m -q").code == 0

@@ -108,10 +108,10 @@ def test_sentences_without_a_tree_are_said(trees: Path, call: Call) -> None:
         ("train --task parse train.conllu --model p.parser --no-projective", "order 1"),
         (
             "train --task parse train.conllu --model p.parser --learner hmm",
-            "HMM trains no parsers; choose perceptron, mira, pa",
+            "HMM does not train parsers; use perceptron, mira, pa",
         ),
         ("train --task parse train.conllu --model p.parser --features nowhere", "no preset or file 'nowhere'"),
-        ("train --task parse train.conllu --model train.conllu", "would replace"),
+        ("train --task parse train.conllu --model train.conllu", "would overwrite"),
         ("train --task parse train.conllu --model p --checkpoint p", "are the same file; choose different files"),
         ("train --task parse train.txt --columns word,pos,chunk --model p.parser", "no column 'head'"),
         ("predict --model train.conllu train.conllu", "train.conllu: not a"),

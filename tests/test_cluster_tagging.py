@@ -180,7 +180,7 @@ def test_files_with_errors(here: Path, call: Callable[..., Done]) -> None:
 def test_what_cannot_be(here: Path, call: Callable[..., Done]) -> None:
     refused(call("predict -m pos.trellis in/a.txt in/c.jsonl"), "--output")
     refused(call("predict -m pos.trellis in/a.txt in/../in/a.txt -o out/"), "both")
-    refused(call("predict -m pos.trellis in/a.txt -o in/"), "would replace")
+    refused(call("predict -m pos.trellis in/a.txt -o in/"), "would overwrite")
     refused(call("predict -m pos.trellis nosuch*.txt -o out/"), "no file matches")
     refused(call("predict -m pos.trellis - in/a.txt -o out/"), "standard input")
     refused(call("predict -m pos.trellis in/a.txt -o out/ --lenient"), "--lenient")

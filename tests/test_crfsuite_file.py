@@ -226,5 +226,5 @@ def test_convert(old: Path, tmp_path: Path, call: Callable[..., Done]) -> None:
     assert opened(back).labels() == opened(old).labels()
     (tmp_path / "text").write_text("no model")
     refused(call(f"convert -m {tmp_path / 'text'} --output {tmp_path / 'x'}"), "text")
-    refused(call(f"convert -m {old} --output {old}"), "would replace")
+    refused(call(f"convert -m {old} --output {old}"), "would overwrite")
     refused(call(f"convert -m {old} --output {tmp_path}/none/x"), "no such folder")

@@ -98,7 +98,7 @@ def test_the_commands(chunk: Path, call: Call) -> None:
     assert figures["partial"]["strict"]["missed"] == 0
     done = call("evaluate wrong.txt --columns word,pos,gold,label --gold gold --predicted label")
     assert done.code == 2  # three columns
-    refused(call("evaluate --model chunk.trellis wrong.txt --errors wrong.txt"), "would replace")
+    refused(call("evaluate --model chunk.trellis wrong.txt --errors wrong.txt"), "would overwrite")
     refused(call("evaluate --model chunk.trellis wrong.txt --errors none/x"), "no such folder")
 
 
@@ -134,7 +134,7 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert sizes == sorted(sizes, reverse=True)
     assert call("dump -m chunk.trellis --top 3 --output w.tsv").code == 0
     assert Path("w.tsv").read_text().splitlines() == lines[:4]
-    refused(call("dump -m chunk.trellis --output chunk.trellis"), "would replace")
+    refused(call("dump -m chunk.trellis --output chunk.trellis"), "would overwrite")
     shown = " ".join(call("learners").out.split())
     assert (
         "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update, shards=1, mix=touched pa"

@@ -365,6 +365,6 @@ def test_the_command(here: Path, call: Any) -> None:
     assert "4 states per token, inexact search; early updates" in call("info -m m").out
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("predict -m m c.tsv").code == 0
-    refused(call(f"{line} --model n"), "give its width, such as --beam 8")
+    refused(call(f"{line} --model n"), "set the beam width, such as --beam 8")
     assert call(f"{line} --beam 4 --set update=early --stream --model n").code == 0
     assert learnt(trellis.load("n")) == learnt(trellis.load("m"))

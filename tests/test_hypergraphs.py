@@ -257,9 +257,9 @@ def test_a_lattice_deeper_than_the_stack() -> None:
         (lambda: Hypergraph([4], [[0]], n_nodes=2), "edge 0: the head is node 4, and there are 2 nodes"),
         (lambda: Hypergraph([-1], [[0]]), "heads must be node indices from 0 to 2147483646, not -1"),
         (lambda: Hypergraph([2147483647], [0]), "from 0 to 2147483646, not 2147483647"),
-        (lambda: Hypergraph([1.0], [[0]]), "heads must be numbers of nodes"),
-        (lambda: Hypergraph([1], [0.5]), "tails must be numbers of nodes"),
-        (lambda: Hypergraph([1], ["ab"]), "tails must be numbers of nodes"),
+        (lambda: Hypergraph([1.0], [[0]]), "heads must be node indices"),
+        (lambda: Hypergraph([1], [0.5]), "tails must be node indices"),
+        (lambda: Hypergraph([1], ["ab"]), "tails must be node indices"),
         (lambda: Hypergraph([1], [[0], [0]]), "tails must have one entry per edge, 1, not 2"),
         (
             lambda: Hypergraph([1], [0], tail_starts=[0, 2]),

@@ -105,7 +105,7 @@ def _pairs(sources: Iterable[str], options: Namespace) -> dict[str, str]:
         if other := owners.get(output):
             raise ArgumentError(f"{other} and {source} would both be written to {output}; predict them separately")
         if output.exists() and Path(source).exists() and output.samefile(source):
-            raise ModelError(f"{output}: the output would overwrite the input {source}; choose another folder")
+            raise ModelError(f"{output}: the output would overwrite the input file {source}; choose another folder")
         owners[output] = source
         pairs[source] = str(output)
     return pairs

@@ -90,7 +90,7 @@ def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
                 continue
             if os.path.samestat(os.fstat(0) if source == STANDARD_STREAM else Path(source).stat(), target.stat()):
                 name = "standard input" if source == STANDARD_STREAM else source
-                raise ModelError(f"{path}: the output would overwrite the input {name}; choose another file")
+                raise ModelError(f"{path}: the output would overwrite {name}, which is an input; choose another file")
     if len({Path(path).resolve() for path in outputs.values()}) < len(outputs):
         options = " and ".join(f"--{option}" for option in outputs)
         raise ModelError(f"{options} are the same file; choose different files")
