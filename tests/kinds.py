@@ -291,7 +291,7 @@ OF_CHAINS = {
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),
     "prune": Change(False, 0.9),
-    "bagging": Change(1, 2, why="a cannot be combined with checkpoint beside it"),
+    "bagging": Change(1, 2, why="bagging cannot be combined with checkpoint"),
 }
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
 STRUCTURED: dict[str, Any] = {

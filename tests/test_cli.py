@@ -213,8 +213,11 @@ def test_evaluate_two_columns(here: Path, call) -> None:
     (here / "words.txt").write_text("a\n")
     refused(call("evaluate words.txt"), "--model")
     refused(call("evaluate --gold words.txt --predicted words.txt"), "compared with itself")
-    refused(call("evaluate --gold tagged.txt --predicted words.txt"), "words.txt: other sentences than in tagged.txt")
-    refused(call("evaluate --gold tagged.txt --predicted gold.txt --calibration"), "--calibration needs a model")
+    refused(
+        call("evaluate --gold tagged.txt --predicted words.txt"),
+        "words.txt: the sentences differ from those of tagged.txt",
+    )
+    refused(call("evaluate --gold tagged.txt --predicted gold.txt --calibration"), "--calibration requires --model")
 
 
 def test_evaluate_needs_the_target(chunk: Path, here: Path, call) -> None:
@@ -302,7 +305,7 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),
         ("train train.txt --model m.svg --plot m.svg", ["--plot", "same file"]),
-        ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens in it"]),
+        ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
         ("train train.txt --epochs 0 --model m", ["epochs must be a whole number of at least 1"]),
         ("train train.txt --order 100 --model m", ["order must be"]),
@@ -393,7 +396,7 @@ def test_interrupt(chunk: Path, here: Path) -> None:
 def test_a_model_never_replaces_what_is_read(here: Path, call: Any) -> None:
     done = call("train train.txt --model train.txt")
     assert done.code == 2
-    assert "would replace train.txt" in done.err
+    assert "would overwrite train.txt" in done.err
     assert (here / "train.txt").read_text() == COLUMNS
 
 

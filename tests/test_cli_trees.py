@@ -74,7 +74,7 @@ def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None
         call("evaluate train.trees"), "give --model and a file with gold outputs, or the files --gold and --predicted"
     )
     refused(call("train --task trees train.trees --learner pcfg --set epochs=3 --model n"), "omit --set")
-    refused(call("train --task trees train.trees --model train.trees"), "the output would replace train.trees")
+    refused(call("train --task trees train.trees --model train.trees"), "the output would overwrite train.trees")
 
 
 def test_a_table_has_sentences(model: str, call: Call) -> None:

@@ -151,12 +151,12 @@ def test_a_restart_skips_what_is_there(here: Path, call: Callable[..., Done]) ->
     done = call(["predict", "-m", "pos.trellis", "in/*.parquet", "-o", "out/"])
     assert done.code == 0
     told = done.err.splitlines()
-    assert told[0] == f"1 of {TABLES} outputs are in out/ already; skipped"
+    assert told[0] == f"1 of {TABLES} outputs already exist in out/; skipped"
     assert told[-1] == f"predicting: {TABLES - 1} of {TABLES - 1} files, 0:00 left"
     assert contents(here / "out").pop("1.parquet") == b"as it was"
     assert (here / "out" / "2.parquet").read_bytes() == (here / "alone" / "2.parquet").read_bytes()
     done = call(["predict", "-m", "pos.trellis", "in/*.parquet", "-o", "out/", "--workers", "2"])  # Ray is not started
-    assert done.err == f"{TABLES} of {TABLES} outputs are in out/ already; skipped\n"
+    assert done.err == f"{TABLES} of {TABLES} outputs already exist in out/; skipped\n"
 
 
 def test_files_with_errors(here: Path, call: Callable[..., Done]) -> None:

@@ -116,7 +116,7 @@ def test_what_crfsuite_cannot_hold_is_said(tmp_path: Path) -> None:
     for options, why in (
         ({"order": 2}, "three labels"),
         ({"labels": trellis.Labels(scheme="iob2")}, "forbids label pairs"),
-        ({"learner": trellis.MaxEnt()}, "one by one"),
+        ({"learner": trellis.MaxEnt()}, "locally normalised"),
         ({"learner": trellis.Perceptron(vote=True)}, "votes"),
     ):
         given = {"learner": trellis.Perceptron(epochs=1)} | options
@@ -197,7 +197,7 @@ def test_hostile_files_are_errors(old: Path) -> None:
         first, second = (records(data, at[chunk])[i] for i in (0, 1))
         if data[first + 4] == data[second + 4]:
             data[second + 8 : second + 8 + data[first + 4]] = data[first + 8 : first + 8 + data[first + 4]]
-            rejects(data, "twice")
+            rejects(data, "duplicate label")
         data, at = packed(whole)
         struct.pack_into("<I", data, 16 + 4 * chunk, 1 << 31)  # how many there are
         rejects(data, f"{what}s .* damaged")
@@ -205,7 +205,7 @@ def test_hostile_files_are_errors(old: Path) -> None:
         (0, 9, "unknown kind"),
         (4, 1 << 30, "unknown attribute or label"),
         (8, 1 << 30, "unknown label"),
-        (16, 0x7FF00000, "not a number"),
+        (16, 0x7FF00000, "no number"),
     ):
         data, at = packed(whole)
         struct.pack_into("<I", data, at[0] + 12 + offset, number)

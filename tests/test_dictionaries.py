@@ -283,7 +283,7 @@ def test_a_warm_start_keeps_the_dictionary() -> None:
         ('begins(listed(word[0], "f"))', "take a word or a simple function of it"),
         ("begins(rare_suffix(word[0], 2))", "take a word or a simple function of it"),
         ("begins(word[segment])", "apply to tokens, not to arcs or segments"),
-        ('in_list(word[0], "nowhere.txt")', "in_list: nowhere.txt: no such file; check the name"),
+        ('in_list(word[0], "nowhere.txt")', "in_list: nowhere.txt: no such file; check the path"),
     ],
 )
 def test_templates(template: str, why: str) -> None:

@@ -113,7 +113,7 @@ def test_two_models_compared(chunk: Path, call: Call) -> None:
     assert figures["measure"] == "span F1"
     refused(call("compare -m chunk.trellis -m nothing test.txt"), "nothing")
     assert call("train train.txt --columns word,pos,chunk --target pos --model pos --quiet").code == 0
-    refused(call("compare -m chunk.trellis -m pos test.txt"), "labels 'chunk' and pos 'pos'")
+    refused(call("compare -m chunk.trellis -m pos test.txt"), "predicts 'chunk' and pos predicts 'pos'")
 
 
 def test_a_table_keeps_its_fields(here: Path, call: Call) -> None:
@@ -142,7 +142,7 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     )
     assert "c2" in call("learners CRF").out
     assert call("train train.txt --learner HMM --features hmm --model m --quiet").code == 0
-    refused(call("learners svm"), "no learner 'svm'")
+    refused(call("learners svm"), "unknown learner 'svm'")
     assert "ratnaparkhi-pos" in call("features").out
     assert "word[-1]" in call("features default").out.splitlines()
     refused(call("features mine"), "unknown preset 'mine'")
@@ -181,4 +181,4 @@ def test_weights_of_labels_on_the_command_line(here: Path, call: Call) -> None:
         assert call(f"train two.txt --learner crf --model m --quiet {option}").code == 0
         assert call("predict --model m", "x\n").out.split() == ["x", label]
     refused(call("train two.txt --model m --label-weights B"), "LABEL=NUMBER")
-    refused(call("train two.txt --model m --quiet --label-weights C=2"), "names 'C'")
+    refused(call("train two.txt --model m --quiet --label-weights C=2"), "unknown label 'C'")

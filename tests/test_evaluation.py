@@ -174,9 +174,9 @@ def test_a_slice_of_a_corpus_whose_values_are_shared() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(CorpusError, match="'gold' has 1 tokens, column 'predicted' 2"):
+    with pytest.raises(CorpusError, match="'gold' has 1 tokens, column 'predicted' has 2"):
         evaluate([["O"]], [["O", "O"]])
-    with pytest.raises(CorpusError, match="'NN' marks no span"):
+    with pytest.raises(CorpusError, match="'NN' is not a span label"):
         evaluate([["B-X"]], [["NN"]])
     column = Column(np.zeros(1, np.int32), Strings.of(["O"]))
     with pytest.raises(CorpusError, match="1 gold labels, 0 predicted"):

@@ -113,7 +113,7 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
         one_verb(40, 0), tagger=by_words, learner=trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1
     )
     assert len(again.model.training["history"]) < 9
-    with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
+    with pytest.raises(trellis.ArgumentError, match="dev must be candidate lists with gold labels"):
         trellis.Reranker.train(lists, tagger=tagger, dev=[])
 
 
@@ -271,7 +271,7 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     reranker.save(tmp_path / "m")
     again = trellis.Reranker.load(tmp_path / "m", functions=[verbs])
     assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
-    with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
+    with pytest.raises(trellis.ModelError, match=r"the feature verbs\(\) is a function, .*functions="):
         trellis.Reranker.load(tmp_path / "m")
 
 
@@ -320,7 +320,7 @@ def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trell
 @pytest.mark.parametrize(
     ("gives", "why"),
     [
-        (3, "feature function broken must give a list of names, or a dict of names and numbers, not 3"),
+        (3, "feature function broken must return a list of names or a dict from names to numbers"),
         (None, "not None"),
         ("V", "not 'V'"),
         ([1, 2], r"not \[1, 2\]"),
@@ -354,8 +354,8 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
 @pytest.mark.parametrize(
     ("features", "why"),
     [
-        (["scores"], "no feature 'scores'; name one of score, rank, types"),
-        (["type[0] & pos[0]"], "no column 'pos'; there are type, length, word"),
+        (["scores"], "unknown feature 'scores'; use one of score, rank, types"),
+        (["type[0] & pos[0]"], "no column 'pos'; the columns are type, length, word"),
         (["first(type[0])"], "no column 'type'"),
         (["first(word[0]"], "no feature"),
         (["type[1..0]"], "the lower one first"),
@@ -453,7 +453,7 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
     ("scale", lambda tensors, text: text.update(scale=1e-320)),
     ("scale", lambda tensors, text: text.update(scale=float("nan"))),
     ("cost", lambda tensors, text: text.update(cost="what")),
-    ("no feature", lambda tensors, text: text.update(features=["nothing"])),
+    ("unknown feature", lambda tensors, text: text.update(features=["nothing"])),
     ("features", lambda tensors, text: text.update(features=[["type[0]"]])),
     ("features", lambda tensors, text: text.update(features=7)),
     ("notes", lambda tensors, text: text.update(info=[])),
@@ -489,17 +489,17 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
         ({"folds": 1}, "folds must be a whole number of at least 2, not 1"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
         ({"cost": "f1"}, "cost must be 'auto' or 'tokens' or 'spans', not 'f1'"),
-        ({"learner": trellis.MaxEnt()}, "MaxEnt learns chains only"),
-        ({"learner": "hmm"}, "HMM learns chains only"),
-        ({"learner": "svm"}, "no learner 'svm'"),
+        ({"learner": trellis.MaxEnt()}, "MaxEnt supports chains only"),
+        ({"learner": "hmm"}, "HMM supports chains only"),
+        ({"learner": "svm"}, "unknown learner 'svm'"),
         ({"learner": 3}, "learner must be a learner"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
         ({"patience": 1}, "patience needs a dev corpus"),
-        ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number of at least 1"),
         ({"dev": {"word": [], "chunk": []}}, "no sentences to compare epochs on"),
         ({"n_threads": 0}, "n_threads must be"),
         ({"observer": 3}, "observer must be a function"),
-        ({"features": ["nope"]}, "no feature 'nope'"),
+        ({"features": ["nope"]}, "unknown feature 'nope'"),
         ({"features": ["pos[0]"]}, "no column 'pos'"),
         ({"tagger": {"target": "chunk"}}, "tagger must be a function that trains one"),
     ],
@@ -517,7 +517,7 @@ def test_settings_that_make_no_sense_are_told_before_any_training(settings: dict
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"features": ["chunk[0]"]}, "no column 'chunk'; there are type, length, word"),
+        ({"features": ["chunk[0]"]}, "no column 'chunk'; the columns are type, length, word"),
         ({"dev": {"word": [["a"]]}}, "no column 'chunk'"),
         ({"dev": {"chunk": [["O"]]}}, "no column 'word'"),
     ],
@@ -613,9 +613,12 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
         ours, theirs = (trellis.read(file, **named) for file in (name, f"t.{name}"))
         assert list(ours.columns) == list(theirs.columns)
     refused(call("predict --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk'")
-    refused(call("predict --model r test.txt --output o.json"), "o.json: name a .jsonl file")
+    refused(
+        call("predict --model r test.txt --output o.json"),
+        "o.json: --json writes JSON lines; the name must end in .jsonl",
+    )
     assert not list(here.glob("o.json")) + list(here.glob("o.conllu"))
-    refused(call("predict --model r o.parquet"), "parquet is not for standard output; name a file with --output")
+    refused(call("predict --model r o.parquet"), "parquet cannot be written to standard output; give --output FILE")
     assert call("predict --model r o.parquet --output back.tsv --quiet").code == 0
     assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
 
@@ -658,7 +661,7 @@ def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path)
     refused(call(train), "--model")
     refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number of at least 2")
     refused(call(f"{train} --model r --reranker-folds 99"), "folds must be")
-    refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
+    refused(call(f"{train} --model r --reranker-features scores"), "unknown feature 'scores'")
     refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
     refused(call(f"{train} --model r --reranker-set C"), "--reranker-set C: write key=value", "--reranker-set epochs=5")
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")

@@ -282,7 +282,7 @@ def test_bad_lines_of_commands(words: Path, call: Callable[..., Done]) -> None:
     done = call("evaluate --model m bad.txt --lenient --json")
     assert "skipped 3 with errors" in done.err
     done = call("predict --model m bad.txt -o bad.txt")
-    assert (done.code, "would replace" in done.err) == (2, True)
+    assert (done.code, "would overwrite" in done.err) == (2, True)
 
 
 def test_terms_of_an_explanation_are_at_the_characters_of_the_text() -> None:

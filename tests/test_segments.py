@@ -279,12 +279,12 @@ def test_the_scheme_is_that_of_the_label_sequences(rows: list[str], scheme: str)
 @pytest.mark.parametrize(
     ("rows", "scheme", "why"),
     [
-        (["B-X I-X O"], "iobes", r"'O' cannot follow 'I-X' in iobes .*\(iob2\?\) or leave out the scheme"),
+        (["B-X I-X O"], "iobes", r"'O' cannot follow 'I-X' in iobes .*\(iob2\?\) or omit scheme"),
         (["B-X I-X O"], "iob1", r"a sentence of iob1 cannot begin with 'B-X' .*\(iob2\?\)"),
         (["O I-X I-Y", "B-X"], "iob2", "token 1 .*'I-X' cannot follow 'O' in iob2"),
-        (["I-X O", "I-X B-X"], "iob2", r"begin with 'I-X' .*; name the scheme of the labels \(iob1\?\)"),
+        (["I-X O", "I-X B-X"], "iob2", r"begin with 'I-X' .*; use the scheme of the labels \(iob1\?\)"),
         (["O I-X", "B-X"], None, r"'I-X' cannot follow 'O' in iob2 \(column 'label'\); correct the label$"),
-        (["B-X I-X O"], "bmes", r"'I-X' is not of the scheme bmes; name the scheme of the labels \(iob2\?\)"),
+        (["B-X I-X O"], "bmes", r"'I-X' is not a label of the scheme bmes; use the scheme of the labels"),
         (["B I", "B- I"], None, "'B' and 'B-' mark the same"),
     ],
 )
@@ -391,17 +391,17 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"order": 2}, "segments require order 1, not 2"),
         ({"segments": 8}, "segments must be True, False or a trellis.Segments"),
-        ({"labels": trellis.Labels(partial=True)}, "partial has no place in a model of segments"),
-        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary has no place"),
-        ({"search": trellis.Search(prune=True)}, "prune has no place"),
-        ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
-        ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
+        ({"labels": trellis.Labels(partial=True)}, "partial cannot be combined with segments"),
+        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary cannot be combined with segments"),
+        ({"search": trellis.Search(prune=True)}, "prune cannot be combined with segments"),
+        ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters does not support segments"),
+        ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters does not support segments"),
         ({"segments": False, "features": ["word[0]", "word[segment]"]}, "reads a segment; train with segments=True"),
         (
             {"features": ["word[0]", "label[any] & word[0]"]},
-            "segments cannot be combined with templates of labels before the previous one; omit these templates",
+            "segments cannot be combined with templates of labels beyond the Markov order",
         ),
-        ({"search": trellis.Search(beam=4)}, "beam has no place"),
+        ({"search": trellis.Search(beam=4)}, "beam cannot be combined with segments"),
         (
             {"features": ["word[segment]"]},
             "all templates read whole segments; add one that reads a token, such as word",
@@ -421,7 +421,7 @@ def test_labels_that_mark_no_spans_have_no_segments() -> None:
 
 def test_a_model_of_segments_is_no_warm_start() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
-    with pytest.raises(LearnerError, match="cannot start from a model of segments"):
+    with pytest.raises(LearnerError, match="cannot start from a semi-Markov model"):
         trellis.partial_fit(tagger, corpus())
 
 

@@ -112,7 +112,7 @@ def test_text_is_tokenized(client: TestClient) -> None:
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "tag"])
 def test_questions_for_taggers(client: TestClient, task: str) -> None:
     for name in ("marginals", "spans"):
-        assert "are for taggers" in rejected(client, name, 422, model=task, **TASKS[task][2])
+        assert "require a tagger" in rejected(client, name, 422, model=task, **TASKS[task][2])
     if task != "words":
         why = rejected(client, "predict", 422, model=task, **TASKS[task][2], allowed={"0": "A"})
         assert f"model {task!r} is a " in why

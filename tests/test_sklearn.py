@@ -283,7 +283,7 @@ def test_metrics():
     assert "I-NP" in metrics.flat_classification_report(gold, found, zero_division=0)
     assert metrics.sequence_accuracy_score(gold, found) == 0.5
     assert metrics.span_f1_score(gold, found) == 0.0
-    with pytest.raises(ValueError, match="different lengths"):
+    with pytest.raises(ValueError, match="differ in length"):
         metrics.flat_accuracy_score([["O"]], [["O", "O"]])
 
 

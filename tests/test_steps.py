@@ -279,8 +279,8 @@ def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
         trellis.StructuredModel.train(sentences(1), problem=History(), beam=4),
     )
     for model, other, message in (
-        (listed, History(), "with the method candidates, and this has choices"),
-        (steps, Listed(), "with the method choices, and this has candidates"),
+        (listed, History(), "has the method candidates, but the given one has choices"),
+        (steps, Listed(), "has the method choices, but the given one has candidates"),
     ):
         model.save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=message):

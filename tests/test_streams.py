@@ -250,7 +250,7 @@ def test_what_a_stream_cannot_do() -> None:
     stream = trellis.stream(blocks_of(random_corpus(6), 5))
     with pytest.raises(LearnerError, match="removes all features; use a smaller value"):
         trellis.train(stream, target="label", features=trellis.Features(min_count=1000))
-    with pytest.raises(LearnerError, match="cannot be combined with a stream beside it"):
+    with pytest.raises(LearnerError, match="documents=True cannot be combined with a stream"):
         trellis.train(stream, target="label", documents=True)
     with pytest.raises(ArgumentError, match="is not a folder for temporary files; choose another one"):
         trellis.train(trellis.stream(blocks_of(random_corpus(6)), folder="/nowhere"), target="label")
@@ -288,7 +288,7 @@ def test_streams_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no sentences to train on"):
         trellis.train(trellis.stream(lambda: []), target="label")
     one, other = random_corpus(1), trellis.read({"word": [["a"]], "label": [["L0"]]})
-    with pytest.raises(CorpusError, match="the columns word, label, where others have word, pos, label"):
+    with pytest.raises(CorpusError, match="the columns are word, label, but word, pos, label in other files"):
         trellis.train(trellis.stream(lambda: [one, other]), target="label")
 
 

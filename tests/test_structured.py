@@ -423,23 +423,23 @@ class Odd(Lattice):
         (lambda: trellis.StructuredModel.train(SENTENCES), "problem is missing.* give problem="),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice),
-            r"an object, not a class; give Lattice\(\)",
+            r"an instance, not a class; give Lattice\(\)",
         ),
         (lambda: trellis.StructuredModel.train([], problem=Lattice()), "examples must be a list of pairs"),
         (lambda: trellis.StructuredModel.train(5, problem=Lattice()), "examples must be a list of pairs"),  # type: ignore[arg-type]
         (lambda: trellis.StructuredModel.train([1], problem=Lattice()), "example 0 must be a pair"),  # type: ignore[list-item]
-        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner="best"), "no learner 'best'"),  # type: ignore[arg-type]
+        (lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner="best"), "unknown learner 'best'"),  # type: ignore[arg-type]
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.HMM()),
-            "HMM learns chains only; choose an online",
+            "HMM supports chains only; use an online",
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.HMSVM()),
-            "HMSVM learns chains only",
+            "HMSVM supports chains only",
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.MaxEnt()),
-            "MaxEnt.* learns chains only",
+            "MaxEnt.* supports chains only",
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Lattice(), learner=trellis.CRF(transitions="all")),
@@ -457,7 +457,7 @@ class Odd(Lattice):
         ),
         (
             lambda: trellis.StructuredModel.train(SENTENCES, problem=Odd(parts=5)),
-            "example 0: parts\\(x\\) must give trellis.Parts, not int",
+            "example 0: parts\\(x\\) must return trellis.Parts, not int",
         ),
         (
             lambda: trellis.StructuredModel.train(
@@ -579,7 +579,7 @@ def test_a_metric_of_ones_own() -> None:
         ({"metric": len}, "needs a dev corpus"),
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"dev": [1]}, "dev example 0 must be a pair"),
-        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number of at least 1"),
         ({"dev": SENTENCES, "metric": lambda outputs, right: "good"}, "the value of metric"),
         ({"dev": SENTENCES, "metric": lambda outputs, right: -3.0}, "the value of metric"),
     ],
@@ -745,12 +745,12 @@ def test_a_name_that_no_file_can_hold_is_an_error_when_it_is_met(kind: Any) -> N
     [
         ({"patience": 2}, "patience needs a dev corpus"),
         ({"metric": max}, "metric needs a dev corpus"),
-        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number from 1"),
+        ({"dev": SENTENCES, "patience": 0}, "patience must be a whole number of at least 1"),
         ({"dev": []}, "dev examples must be a list of pairs"),
         ({"n_threads": 0}, "n_threads must be"),
         ({"observer": 3}, "observer must be a function"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
-        ({"learner": "boost"}, "SequenceBoost learns chains only"),
+        ({"learner": "boost"}, "SequenceBoost supports chains only"),
         ({"checkpoint_every": 2}, "checkpoint_every needs checkpoint="),
         ({"checkpoint": "c", "checkpoint_every": 0}, "checkpoint_every must be"),
     ],

@@ -428,7 +428,7 @@ def test_a_file_is_read_as_the_training_file_was(tmp_path: Path) -> None:
         assert tagger.reliability(source).tokens.n == 3
         assert tagger.calibrated(source).temperature < 1
     (tmp_path / "wide.txt").write_text("a b c d\n")
-    with pytest.raises(CorpusError, match=r"wide.txt: 4 columns, but the model learned from 3 \(word, pos, chunk\)"):
+    with pytest.raises(CorpusError, match=r"wide.txt: 4 columns, but the model was trained on 3 \(word, pos, chunk\)"):
         tagger.evaluate(tmp_path / "wide.txt")
     (tmp_path / "narrow.txt").write_text("a b\n")
     with pytest.raises(CorpusError, match="no column 'chunk'; the columns are word, pos"):

@@ -199,7 +199,7 @@ def test_a_row_that_is_too_narrow_is_named(finder: Path, here: Path, call: Any) 
     assert done.code == 2
     assert "data:2: 3 fields (whitespace-separated), expected at least 4, the columns that the model reads" in done.err
     (here / "data").write_text("q x q\nq y q\n")
-    assert "3 columns, but the model learned from 5" in call(f"predict -m {finder} data").err
+    assert "3 columns, but the model was trained on 5" in call(f"predict -m {finder} data").err
 
 
 def test_comments_and_document_marks_stay_in_rows_of_several_widths(finder: Path, here: Path, call: Any) -> None:

@@ -143,11 +143,11 @@ def test_the_first_vector_of_a_word_counts_and_words_may_have_blanks(tmp_path: P
     ("text", "message"),
     [
         ("", "no vectors in the file"),
-        ("a 1 2\nb 1\n", ":2: not a line of vectors; it must be a word and 2 numbers"),
-        ("a 1 2\nb 1 2 3\n", ":2: not a line of vectors; it must be a word and 2 numbers"),
+        ("a 1 2\nb 1\n", ":2: invalid line; expected a word and 2 numbers"),
+        ("a 1 2\nb 1 2 3\n", ":2: invalid line; expected a word and 2 numbers"),
         ("a" + " 1" * 5000, "vectors of 5,000 numbers; supported are 1 to 4,096"),
-        ("a 1 2\nb 1 x\n", ":2: not a line of vectors"),
-        ("a\n", ":1: not a line of vectors"),
+        ("a 1 2\nb 1 x\n", ":2: invalid line"),
+        ("a\n", ":1: invalid line"),
         ("a 1 nan\n", "the vector of 'a' has a number that is too large or not finite"),
         ("a 1 1e39\n", "the vector of 'a' has a number that is too large or not finite"),
     ],
@@ -161,7 +161,7 @@ def test_files_that_are_no_vectors(tmp_path: Path, text: str, message: str) -> N
 
 def test_arrays_that_are_no_vectors(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", NUMBERS)
-    with pytest.raises(TemplateError, match=r"vector: .*m.txt: no such file; check the name"):
+    with pytest.raises(TemplateError, match=r"vector: .*m.txt: no such file; check the path"):
         read_vectors(str(tmp_path / "m.npy"))
     (tmp_path / "m.txt").write_text("a\nb\n")
     with pytest.raises(TemplateError, match="2 words, but an array"):

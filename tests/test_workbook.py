@@ -208,7 +208,10 @@ def test_labels_follow_their_words(tmp_path: Path) -> None:
         assert edited.warnings == []
     with book(tmp_path, text="e\nf\n\na\nb\n\nc\nD\n\n") as edited:  # one changed, one removed, another order
         assert edited.labels == [["S"] * 2, ["P"] * 2, [None, None]]
-        assert "labels of 2 sentences that the corpus no longer has; kept in the file" in edited.warnings[0]
+        assert (
+            "labels of 2 sentences that the corpus no longer has; not applied, but kept in the file"
+            in edited.warnings[0]
+        )
         edited.set(2, ["T", "T"])
     with book(tmp_path, text=text) as again:
         assert again.labels == [["P"] * 2, ["Q"] * 2, ["R"] * 2, ["S"] * 2]
@@ -226,7 +229,7 @@ def test_what_is_no_labelling(tmp_path: Path, number: int, labels: list[str]) ->
 
 
 def test_a_target_that_no_journal_can_hold(tmp_path: Path) -> None:
-    with pytest.raises(trellis.ArgumentError, match=r"target 'n\\udcff' is not UTF-8"):
+    with pytest.raises(trellis.ArgumentError, match=r"target 'n\\udcff' is not valid UTF-8"):
         Workbook(str(tmp_path / "words.txt"), trellis.read({"word": [["a"]]}), "n\udcff")
 
 

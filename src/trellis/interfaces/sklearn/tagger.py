@@ -69,7 +69,8 @@ class SequenceTagger(SequenceEstimator):
             known = {field.name for field in _fields(learner)}
             if unknown := set(inner) - known:
                 what = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
-                raise ValueError(f"{what}; its parameters are {', '.join(sorted(known)) or 'no parameters'}")
+                names = f"its parameters are {', '.join(sorted(known))}" if known else "it has no parameters"
+                raise ValueError(f"{what}; {names}")
             self.learner = replace(learner, **inner)  # type: ignore[type-var]
         return self
 

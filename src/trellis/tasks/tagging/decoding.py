@@ -310,8 +310,8 @@ class ChainDecoder:
         for chains in self.searched(sentences, allowed, n_threads):
             if self.about is not None:
                 raise ModelError(
-                    "marginals and other sums over all label sequences need exact search, and this model is searched "
-                    "from left to right by a beam (docs/beam-search.md); ask for tag or kbest"
+                    "marginals and other sums over all label sequences need exact search, but this model uses beam "
+                    "search (docs/beam-search.md); use tag or kbest"
                 )
             yield chains  # type: ignore[misc]
 
