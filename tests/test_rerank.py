@@ -357,7 +357,7 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
         (["scores"], "unknown feature 'scores'; use one of score, rank, types"),
         (["type[0] & pos[0]"], "no column 'pos'; the columns are type, length, word"),
         (["first(type[0])"], "no column 'type'"),
-        (["first(word[0]"], "no feature"),
+        (["first(word[0]"], "unknown feature"),
         (["type[1..0]"], "the lower one first"),
         (["type[99]"], "offsets must be from -20 to 20"),
         ([], "not empty"),
@@ -457,7 +457,7 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
     ("features", lambda tensors, text: text.update(features=[["type[0]"]])),
     ("features", lambda tensors, text: text.update(features=7)),
     ("notes", lambda tensors, text: text.update(info=[])),
-    ("record of training", lambda tensors, text: text.update(training=[])),
+    ("training record", lambda tensors, text: text.update(training=[])),
     ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"] * np.float32(np.nan))),
     ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"][:-1])),
     ("tagger", lambda tensors, text: tensors.pop("tagger")),
@@ -535,12 +535,12 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
     with pytest.raises(trellis.ArgumentError, match="needs span labels such as B-NP; omit cost, or use"):
         trellis.Reranker.train(one_verb(9, 0), tagger=lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
     assert calls == [6, 0]
-    with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
+    with pytest.raises(trellis.ArgumentError, match=r"the value of tagger\(corpus\) must be a Tagger"):
         trellis.Reranker.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
 
 
 def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    with pytest.raises(trellis.LearnerError, match="folds has no effect on lists"):
+    with pytest.raises(trellis.LearnerError, match="folds has no effect on candidate lists"):
         trellis.Reranker.train(lists, tagger=tagger, folds=3)
 
 
@@ -559,9 +559,9 @@ def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
     with pytest.raises(trellis.ArgumentError, match="needs span labels such as B-NP; omit cost, or use"):
         trellis.Reranker.train(lists, tagger=tagger, cost="spans")
-    with pytest.raises(trellis.ArgumentError, match="right labels"):
+    with pytest.raises(trellis.ArgumentError, match="gold labels"):
         report(kbest_lists(tagger, [["w1"]], 2))
-    with pytest.raises(trellis.ArgumentError, match="right labels"):
+    with pytest.raises(trellis.ArgumentError, match="gold labels"):
         trellis.Reranker.train([], tagger=tagger)
 
 
@@ -615,7 +615,7 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
     refused(call("predict --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk'")
     refused(
         call("predict --model r test.txt --output o.json"),
-        "o.json: --json writes JSON lines; the name must end in .jsonl",
+        "o.json: give --json to write JSON lines",
     )
     assert not list(here.glob("o.json")) + list(here.glob("o.conllu"))
     refused(call("predict --model r o.parquet"), "parquet cannot be written to standard output; give --output FILE")

@@ -179,7 +179,7 @@ def test_a_long_sentence_is_too_much_work_for_a_parser(paths: dict[str, str]) ->
     with TestClient(App(Models(list(paths.values())), limits=Limits(values=2_000))) as client:
         for task, token in (("parse", ["N", "dog"]), ("trees", "dog")):
             for name in ("predict", "kbest", "explain"):
-                assert "2,000 values" in rejected(client, name, 413, model=task, sentence=[token] * 30)
+                assert "the limit is 2,000" in rejected(client, name, 413, model=task, sentence=[token] * 30)
             assert client.post("/v1/predict", json={"model": task, "sentence": [token] * 10}).status_code == 200
         assert client.post("/v1/predict", json={"model": "tag", "sentence": ["a"] * 30}).status_code == 200
 

@@ -165,7 +165,7 @@ def test_weights_of_sentences():
 def test_what_is_not_fitted_or_wrong_is_said():
     with pytest.raises(NotFittedError):
         tagger().predict(WORDS)
-    with pytest.raises(trellis.ArgumentError, match="no 'word'"):
+    with pytest.raises(trellis.ArgumentError, match="no column 'word'"):
         tagger().fit(WORDS, Y).predict(X)
 
 

@@ -237,7 +237,7 @@ def test_labels_of_the_corpus_can_be_saved_whatever_they_are(tmp_path: Path) -> 
     corpus = trellis.read({"word": [["a", "b"]], "ner": [["two words", "x" * 101]]})
     with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
         one.set(0, ["x" * 101, "two words"])
-        with pytest.raises(trellis.ArgumentError, match="'three of them' is not a label"):
+        with pytest.raises(trellis.ArgumentError, match="'three of them' is not a valid label"):
             one.set(0, ["three of them", "two words"])
     with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
         assert one.labels == [["x" * 101, "two words"]]
@@ -416,7 +416,7 @@ def test_a_training_that_fails_says_why(
 
 def test_export(tmp_path: Path) -> None:
     one = book(tmp_path)
-    with pytest.raises(trellis.ArgumentError, match="no sentence"):
+    with pytest.raises(trellis.ArgumentError, match="no completely labelled sentence"):
         one.export("conll")
     one.set(1, ["B-PER", "O"])
     assert one.export("conll") == b"Bob B-PER\nran O\n\n"

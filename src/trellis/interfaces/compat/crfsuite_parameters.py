@@ -45,14 +45,15 @@ _FEATURES = {
 _C1 = Parameter(float, 0.0, "Coefficient of L1 regularisation.")
 _C2 = Parameter(float, 1.0, "Coefficient of L2 regularisation.")
 _NO_LIMIT = 2147483647
+_NO_EFFECT = "No effect in trellis."
 
 
 def _iterations(default: int) -> Parameter:
-    return Parameter(int, default, "The most passes.")
+    return Parameter(int, default, "Maximum number of iterations.")
 
 
 def _unused(kind: Callable[[Any], Any], default: Any, what: str) -> Parameter:
-    return Parameter(kind, default, f"{what} No effect in trellis.")
+    return Parameter(kind, default, f"{what} {_NO_EFFECT}")
 
 
 _EPSILON = _unused(float, 0.0, "Error ratio at which training stops.")
@@ -111,7 +112,7 @@ def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any
     A parameter that is not the default and has no meaning here is warned of.
     """
     for name, parameter in PARAMETERS[algorithm].items():
-        if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
+        if parameter.what.endswith(_NO_EFFECT) and values[name] != parameter.default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
     pairs: Any = "all" if values["feature.possible_states"] else "seen"
     features = trellis.Features("attributes", min_count=max(0, math.ceil(values["feature.minfreq"])), pairs=pairs)

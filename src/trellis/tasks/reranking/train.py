@@ -160,7 +160,7 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
         )
     with interrupts_raise():
         made = tagger(corpus)
-    return instance("what tagger(corpus) gives", made, Tagger, "a Tagger, as returned by trellis.train")
+    return instance("the value of tagger(corpus)", made, Tagger, "a Tagger, as returned by trellis.train")
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:
