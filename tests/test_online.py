@@ -258,7 +258,7 @@ def test_damaged_votes() -> None:
         bad("starts", 1, 10**6),
         bad("changes", 0, np.nan),
     ):
-        with pytest.raises(ModelError, match="do not fit"):
+        with pytest.raises(ModelError, match="inconsistent"):
             trellis.Tagger(damaged)
 
 

@@ -176,7 +176,7 @@ def test_wrong_questions(model, tmp_path):
     tagger.dump(tmp_path / "dump")
     assert "LABELS = {" in (tmp_path / "dump").read_text()
     trainer = ours.Trainer(verbose=False)
-    with pytest.raises(ValueError, match="2 tokens and 1 labels"):
+    with pytest.raises(ValueError, match="2 tokens, but 1 labels"):
         trainer.append([["a"], ["b"]], ["x"])
     with pytest.raises(ValueError, match="no algorithm"):
         trainer.select("sgd")
