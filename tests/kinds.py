@@ -291,7 +291,7 @@ OF_CHAINS = {
     "tag_dictionary": Change(False, 1),
     "beam": Change(2, 3, {"order": 3}),
     "prune": Change(False, 0.9),
-    "bagging": Change(1, 2, why="a checkpoint has no place beside it"),
+    "bagging": Change(1, 2, why="bagging cannot be combined with checkpoint"),
 }
 RERANKED: dict[str, Any] = {"tagger": train_tagger, "k": 3, "folds": 2}
 STRUCTURED: dict[str, Any] = {
@@ -353,7 +353,7 @@ KINDS = [
             "scheme": Change(None, "iob2"),
             "label_parts": Change(None, "-"),
             "documents": Change(False, True, why="documents"),
-            "workers": Change(None, 2, why="workers read files of their own"),
+            "workers": Change(None, 2, why="stream of files; train on one, or omit workers"),
             "metric": Change("token", "sentence", {"dev": OTHER_SPANS}),
         },
     ),
@@ -493,7 +493,7 @@ KINDS = [
         table=StructuredOptions,
         changes={
             "problem": Change(Listed(), ListedWithCosts()),
-            "beam": Change(None, 3, why="beam has an effect only where a problem has choices"),
+            "beam": Change(None, 3, why="beam has an effect only for problems with choices"),
             "metric": Change(share_right, half_right, {"dev": SENTENCES}),
         },
     ),

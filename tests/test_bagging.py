@@ -81,10 +81,16 @@ def test_one_file_and_the_same_bits(tmp_path: Path) -> None:
     ("more", "message"),
     [
         ({"bagging": 0}, "bagging"),
-        ({"bagging": 2, "learner": trellis.Perceptron(vote=True)}, "no votes"),
-        ({"bagging": 2, "learner": trellis.Perceptron(), "order": 3}, "no n-grams of labels"),
-        ({"bagging": 2, "learner": trellis.KernelPerceptron()}, "no learning in the dual"),
-        ({"bagging": 2, "checkpoint": "c"}, "a checkpoint has no place"),
+        ({"bagging": 2, "learner": trellis.Perceptron(vote=True)}, "bagging cannot be combined with vote"),
+        (
+            {"bagging": 2, "learner": trellis.Perceptron(), "order": 3},
+            "bagging cannot be combined with vote, dual learners, orders above 2",
+        ),
+        (
+            {"bagging": 2, "learner": trellis.KernelPerceptron()},
+            "bagging cannot be combined with vote, dual learners, orders above 2",
+        ),
+        ({"bagging": 2, "checkpoint": "c"}, "bagging cannot be combined with checkpoint"),
     ],
 )
 def test_what_has_no_mean_is_refused(

@@ -149,15 +149,15 @@ def test_threads_streams_checkpoints_and_warm_starts(tmp_path: Path) -> None:
     [
         (
             {"order": 3, "learner": trellis.CRF(), "search": trellis.Search(beam=4)},
-            "beam is for online learners without votes; CRF needs",
+            "beam requires an online learner without vote, but CRF needs",
         ),
         (
             {"order": 3, "learner": trellis.Perceptron(vote=True), "search": trellis.Search(beam=4)},
-            "beam is for online learners without votes",
+            "beam requires an online learner without vote, but",
         ),
         (
             {"order": 3, "learner": trellis.HMSVM(solver="frank-wolfe"), "search": trellis.Search(beam=4)},
-            "beam is for online learners",
+            "beam requires an online learner without vote, but",
         ),
         ({"order": 1, "search": trellis.Search(beam=4)}, "beam has an effect only above order 2"),
         ({"order": 3, "search": trellis.Search(beam=0)}, "beam must be a whole number from 1"),
@@ -172,5 +172,5 @@ def test_what_makes_no_sense_is_one_clear_line(given: Any, message: str) -> None
 def test_the_command_and_info(here: Path, call: Any) -> None:
     line = TRAIN.replace("--order 1", "--order 3")
     assert call(f"train {line} --beam 5 --epochs 2 --model m --quiet").code == 0
-    assert "5 states per token, not exact" in call("info -m m").out
+    assert "5 states per token, inexact search" in call("info -m m").out
     refused(call(f"train {TRAIN} --beam 5 --model n --quiet"), "beam has an effect only")

@@ -202,7 +202,7 @@ def test_tables_and_plain_data() -> None:
 
 
 def test_bad_input_is_one_clear_line() -> None:
-    with pytest.raises(trellis.TrellisError, match="epochs must be a whole number from 1"):
+    with pytest.raises(trellis.TrellisError, match="epochs must be a whole number of at least 1"):
         study(generated(1, 5, 0.0), epochs=0)
     with pytest.raises(trellis.TrellisError, match="no column"):
         bounds.study(generated(1, 5, 0.0), target="tag")

@@ -138,5 +138,7 @@ def test_progress_and_interrupts() -> None:
 @pytest.mark.parametrize("word", ["a\tb", "a\nb"])
 def test_words_that_a_file_cannot_hold(word: str, tmp_path: Path) -> None:
     clusters = brown_clusters(trellis.read([[word, "c", "d"]]), 2)
-    with pytest.raises(CorpusError, match="has a tab or a line break"):
+    with pytest.raises(
+        CorpusError, match="contains a tab or a line break, which a cluster file does not support; omit it"
+    ):
         clusters.save(tmp_path / "clusters")

@@ -130,7 +130,9 @@ def test_impossible_labels_are_left_out() -> None:
     expected = tagger.calibrated(legal)
     for more in (illegal, foreign):
         assert tagger.calibrated(more).training["calibration"] == expected.training["calibration"]
-    with pytest.raises(CorpusError, match="no label here that the model can give"):
+    with pytest.raises(
+        CorpusError, match="no label of these sentences is known to the model; calibrate on other sentences"
+    ):
         tagger.calibrated({"word": [["a"]], "label": [["Z"]]})
 
 
@@ -171,7 +173,7 @@ def test_table_laws(pairs: list[tuple[float, bool]], n_bins: int) -> None:
 
 
 def test_wrong_tables() -> None:
-    with pytest.raises(ValueError, match="2 confidences, but 1 answers"):
+    with pytest.raises(ValueError, match="2 confidences, but 1 predictions"):
         reliability([0.1, 0.2], [True])
     with pytest.raises(ValueError, match="from 0 to 1"):
         reliability([1.5], [True])
@@ -193,7 +195,7 @@ def test_reliability_of_a_tagger(corpus: Corpus, crf: Tagger) -> None:
     assert found.spans is not None
     assert found.spans == reliability(span_believed, span_right, 5)
     assert found.to_dict()["spans"]["n"] == len(span_right)
-    assert "Reliability (spans), probability" in str(found)
+    assert "Calibration (spans), probability" in str(found)
     # Labels that mark no spans.
     plain = random_tagger(0)
     assert plain.reliability(corpus_of(("P", "Q", "R"), 2)).spans is None

@@ -213,14 +213,20 @@ def test_evaluate_two_columns(here: Path, call) -> None:
     (here / "words.txt").write_text("a\n")
     refused(call("evaluate words.txt"), "--model")
     refused(call("evaluate --gold words.txt --predicted words.txt"), "compared with itself")
-    refused(call("evaluate --gold tagged.txt --predicted words.txt"), "words.txt: other sentences than in tagged.txt")
-    refused(call("evaluate --gold tagged.txt --predicted gold.txt --calibration"), "--calibration needs a model")
+    refused(
+        call("evaluate --gold tagged.txt --predicted words.txt"),
+        "words.txt: the sentences differ from those of tagged.txt",
+    )
+    refused(call("evaluate --gold tagged.txt --predicted gold.txt --calibration"), "--calibration requires --model")
 
 
 def test_evaluate_needs_the_target(chunk: Path, here: Path, call) -> None:
     (here / "short.txt").write_text("the DT\n")
     refused(call("evaluate -m chunk.trellis short.txt"), "no column 'chunk'", "word, pos")
-    refused(call("evaluate -m chunk.trellis test.txt --predicted test.txt"), "or --gold and --predicted")
+    refused(
+        call("evaluate -m chunk.trellis test.txt --predicted test.txt"),
+        "give --model and a file with gold outputs, or the files --gold and --predicted",
+    )
 
 
 def test_info(chunk: Path, call) -> None:
@@ -291,14 +297,17 @@ def test_conjunctions_too_long_for_one_key_stay_exact(here: Path, call) -> None:
         ("train train.txt --set epochs=many --model m", ["epochs must be a whole number"]),
         ("train train.txt --set average=maybe --model m", ["average must be True or False, not 'maybe'"]),
         ("train train.txt --set epochs --model m", ["key=value"]),
-        ("train train.txt --task structured --model m", ["structured models learn from Python objects"]),
+        (
+            "train train.txt --task structured --model m",
+            ["structured models are trained on Python objects, not on files; see StructuredModel"],
+        ),
         ("train train.txt --set =3 --model m", ["no parameter ''"]),
         ("train train.txt --model m --checkpoint nosuch/c", ["nosuch/c", "no such folder"]),
         ("train train.txt --model m --checkpoint ./m", ["--checkpoint", "same file"]),
         ("train train.txt --model m.svg --plot m.svg", ["--plot", "same file"]),
-        ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens in it"]),
+        ("evaluate --model chunk.trellis /dev/null", ["/dev/null: no tokens"]),
         ("train train.txt --set epochs=1 --epochs 2 --model m", ["given twice"]),
-        ("train train.txt --epochs 0 --model m", ["epochs must be a whole number from 1 on"]),
+        ("train train.txt --epochs 0 --model m", ["epochs must be a whole number of at least 1"]),
         ("train train.txt --order 100 --model m", ["order must be"]),
         ("train train.txt --pairs some --model m", ["--pairs", "'seen'"]),
         ("train train.txt --format xml --model m", ["--format", "'xml'", "conllu"]),
@@ -387,7 +396,7 @@ def test_interrupt(chunk: Path, here: Path) -> None:
 def test_a_model_never_replaces_what_is_read(here: Path, call: Any) -> None:
     done = call("train train.txt --model train.txt")
     assert done.code == 2
-    assert "would replace train.txt" in done.err
+    assert "would overwrite train.txt" in done.err
     assert (here / "train.txt").read_text() == COLUMNS
 
 
@@ -444,10 +453,10 @@ def test_interrupted_training_keeps_the_best_model(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("--foo", "no option --foo"),
-        ("tran x", "no command tran (did you mean train?)"),
-        ("cross-valdiate x", "did you mean cross-validate?"),
-        ("zzz", "no command zzz; the commands are train, predict"),
+        ("--foo", "unknown option --foo"),
+        ("tran x", "unknown command tran (did you mean `train`?)"),
+        ("cross-valdiate x", "did you mean `cross-validate`?"),
+        ("zzz", "unknown command zzz; the commands are train, predict"),
         ("train x --task prase --model m", "--task: invalid choice: 'prase'"),
         (
             "train train.txt --model m --prune abc",
@@ -489,7 +498,7 @@ def test_usage_shows_what_is_required(name: str, call: Any) -> None:
 def test_closed_standard_input(chunk: Path) -> None:
     done = shell("trellis predict --model chunk.trellis <&-")
     assert done.returncode == 2
-    assert done.stderr == "trellis: <stdin>: standard input is closed; name a file\n"
+    assert done.stderr == "trellis: <stdin>: standard input is closed; give a file\n"
 
 
 def test_a_note_is_kept(here: Path, call) -> None:

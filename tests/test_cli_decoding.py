@@ -53,7 +53,7 @@ def test_scheme(noisy: Path, call) -> None:
     assert call("evaluate --model noisy.trellis noisy.txt --scheme iob2").code == 0
     done = call("predict --model noisy.trellis open.txt --scheme iobes")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "no legal sequence of iobes with these labels; they are of the scheme iob2" in done.err
+    assert "no valid iobes sequence of these labels; they look like iob2" in done.err
     done = call("predict --model noisy.trellis open.txt --scheme nonsense")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "no scheme 'nonsense'" in done.err
@@ -96,7 +96,7 @@ def test_calibrate(noisy: Path, call) -> None:
     done = call("calibrate --model noisy.trellis noisy.txt --output calibrated.trellis")
     assert done.code == 0
     assert done.out.count("ECE ") == 4
-    assert "Reliability (spans), confidence" in done.out
+    assert "Calibration (spans), confidence" in done.out
     fitted = trellis.load("calibrated.trellis")
     corpus = trellis.read("noisy.txt", columns="word,label")
     assert fitted.temperature == trellis.load(noisy).calibrated(corpus).temperature != 1.0
@@ -127,9 +127,7 @@ def test_explain_with_options_between(noisy: Path, call) -> None:
 
 
 def test_explain_of_bytes_that_are_not_utf_8(noisy: Path, call) -> None:
-    refused(
-        call("explain -m noisy.trellis a\udcff"), r"token 0, 'a\udcff', holds half a surrogate pair, or bytes that are"
-    )
+    refused(call("explain -m noisy.trellis a\udcff"), r"token 0, 'a\udcff', holds a lone surrogate or bytes that are")
 
 
 def test_explain(noisy: Path, chunk: Path, call) -> None:
@@ -141,7 +139,7 @@ def test_explain(noisy: Path, chunk: Path, call) -> None:
     done = call("explain -m noisy.trellis --json", "a\nb\n\nc\n")
     assert [len(json.loads(line)["tokens"]) for line in done.out.splitlines()] == [2, 1]
     done = call("explain -m noisy.trellis a --scheme iob2 --labels 1 --top 1")
-    assert "path 1 beats path 2" in done.out
+    assert "score difference to path 2" in done.out
     # A model that reads two columns.
     done = call("explain -m chunk.trellis the/DT dog/NN")
     assert "dog NN   I-NP" in done.out
@@ -149,7 +147,7 @@ def test_explain(noisy: Path, chunk: Path, call) -> None:
     done = call("explain -m chunk.trellis the dog")
     refused(done, "'the': the model reads word/pos", "standard input")
     done = call("explain -m chunk.trellis", COLUMNS)
-    assert done.out.count("path 1 beats path 2") == 12
+    assert done.out.count("score difference to path 2") == 12
 
 
 def test_models_of_attributes(here: Path, call) -> None:

@@ -68,7 +68,7 @@ def test_columns_from_json_lines(chunk: Path, here: Path, call: Any) -> None:
         ("test.txt -o out.parquet --json", ["out.parquet", ".jsonl"]),
         ("test.txt -o out.conllu", ["no column 'chunk'", "--json"]),
         ("test.txt -o out.parquet --kbest 2", ["--kbest", "--json"]),
-        ("test.txt -o out.parquet.gz", ["leave out .gz"]),
+        ("test.txt -o out.parquet.gz", ["files are already compressed; omit"]),
     ],
 )
 def test_outputs_that_cannot_be(chunk: Path, here: Path, call: Any, line: str, words: list[str]) -> None:
@@ -94,14 +94,14 @@ def test_one_model_is_given_once(verb: str, chunk: Path, call: Any) -> None:
 def test_what_is_read_is_never_replaced(chunk: Path, here: Path, call: Any) -> None:
     (here / "link.txt").symlink_to(here / "test.txt")
     for name in ("test.txt", "link.txt", "./test.txt", "chunk.trellis"):
-        refused(call(f"predict -m chunk.trellis test.txt -o {name}"), "would replace", "name another file")
-    refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would replace")
+        refused(call(f"predict -m chunk.trellis test.txt -o {name}"), "would overwrite", "choose another file")
+    refused(call("calibrate -m chunk.trellis test.txt -o test.txt"), "would overwrite")
     (here / "dev.svg").write_text(COLUMNS)
-    refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would replace")
+    refused(call(f"train {TRAIN} --model m --plot dev.svg --dev dev.svg"), "would overwrite")
     with (here / "test.txt").open() as file:
         command = [sys.executable, "-m", "trellis", "predict", "-m", "chunk.trellis", "-o", "test.txt"]
         done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, cwd=here)
-    assert (done.returncode, "would replace standard input" in done.stderr) == (2, True)
+    assert (done.returncode, "would overwrite standard input" in done.stderr) == (2, True)
     assert (here / "test.txt").read_text() == COLUMNS
     trellis.load(chunk)
 
@@ -172,7 +172,7 @@ def test_help_says_what_there_is_to_choose_from(call: Any) -> None:
     assert "--vertical N" not in shown
     assert "--vertical N" in call("train --task trees --help").out
     shown = call("calibrate --help").out
-    assert "file to write the calibrated model to" in shown
+    assert "file for the calibrated model" in shown
 
 
 def test_the_model_is_named_alike_everywhere(chunk: Path, call: Any) -> None:

@@ -22,19 +22,19 @@ WITH_FILES = [kind for kind in DECLARED if kind.file[1]]
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("predict --modle m test.txt", ["no option --modle (did you mean --model?)"]),
-        ("train train.txt --modle m", ["no option --modle (did you mean --model?)"]),
+        ("predict --modle m test.txt", ["unknown option --modle (did you mean `--model`?)"]),
+        ("train train.txt --modle m", ["unknown option --modle (did you mean `--model`?)"]),
         ("train train.txt --vertical 2 -m m", ["--vertical", "--task trees"]),
         ("cross-validate train.txt --projective", ["--projective", "--task parse"]),
         ("train train.txt --c2 1 -m m", ["--set c2=VALUE", "crf"]),
-        ("info --zzz -m m", ["no option --zzz; see trellis info --help"]),
+        ("info --zzz -m m", ["unknown option --zzz; see trellis info --help"]),
         ("info -m m more", ["unexpected: more"]),
-        ("train train.txt --patience 2 -m m -q", ["--patience is a number", "--dev"]),
+        ("train train.txt --patience 2 -m m -q", ["--patience needs a dev corpus: --dev"]),
         ("train train.txt --min-count -1 -m m", ["--min-count must be a whole number"]),
         ("train train.txt --learner crf --set solver=adagrad --set tolerance=1 -m m", ["--set solver=lbfgs"]),
         ("train train.txt --set epochs5 -m m", ["for example --set epochs=5"]),
-        ("predict -m nomodel test.txt", ["nomodel: no such file; check the name and the folder"]),
-        ("evaluate -m nomodel test.txt", ["nomodel: no such file; check the name and the folder"]),
+        ("predict -m nomodel test.txt", ["nomodel: no such file; check the path"]),
+        ("evaluate -m nomodel test.txt", ["nomodel: no such file; check the path"]),
     ],
 )
 def test_mistakes_are_told_in_the_words_of_the_command_line(
@@ -52,8 +52,8 @@ def test_arguments_of_tables_are_options(here: Path, call: Call) -> None:
 def test_a_learner_that_trains_no_parsers_is_named_with_those_that_do(here: Path, call: Call) -> None:
     (here / "train.conllu").write_text(TREES)
     done = call("train --task parse train.conllu --learner hmm -m m -q")
-    refused(done, "HMM trains no parsers; choose ")
-    names = re.split(", | or ", done.err.partition("choose ")[2].strip())
+    refused(done, "HMM does not train parsers; use ")
+    names = re.split(", | or ", done.err.partition("use ")[2].strip())
     assert {*names} <= {*LEARNERS}
     for name in names:  # the advice works
         assert call(f"train --task parse train.conllu --learner {name} --set epochs=1 -m m -q").code == 0
@@ -77,7 +77,7 @@ def test_empty_files_are_told_alike_by_every_verb(
         done = call(line)
         assert (done.code, done.err) == (
             2,
-            f"trellis: {name}: no tokens in it; give a file with at least one sentence\n",
+            f"trellis: {name}: no tokens; the file must have at least one sentence\n",
         )
     for line in ("", "--json"):
         done = call(f"predict -m model.trellis {name} {read} {line}")
@@ -99,7 +99,7 @@ def test_spaces_in_the_input_of_a_segmenter_are_warned_of_once(here: Path, call:
     (here / "words.txt").write_text("ab c\nc ab\nab ab\n")
     assert call("train --task words words.txt -m w -q").code == 0
     done = call("predict -m w", "abc\nab c\nc ab\n")
-    assert done.err.startswith("<stdin>:2: the text has spaces already")
+    assert done.err.startswith("<stdin>:2: the text already has spaces")
     assert done.err.count("\n") == 1
     assert call("predict -m w -q", "ab c\n").err == call("predict -m w", "abc\n").err == ""
     assert call("evaluate -m w words.txt").err == ""  # spaces are taken out before it segments

@@ -27,7 +27,7 @@ def test_the_dev_score_has_a_name_and_the_best_epoch_a_mark(here: Path, call: An
     assert call(f"train {TRAIN} --dev test.txt --epochs 4 --model m --quiet --plot c.svg").code == 0
     said = (here / "c.svg").read_text()
     assert " on dev, %" in said
-    assert "wrong in training, % of tokens" in said
+    assert "training error, % of tokens" in said
     assert "best: 100.00 at epoch 1" in said
 
 
@@ -48,7 +48,7 @@ def test_without_dev_there_is_no_mark() -> None:
 @pytest.mark.parametrize(
     ("metric", "labels", "name"),
     [
-        ("auto", ["B-X", "I-X", "O"], "F1 of spans"),
+        ("auto", ["B-X", "I-X", "O"], "span F1"),
         ("auto", ["NN", "DT", "NN"], "token accuracy"),
         ("sentence", ["B-X", "O", "O"], "sentence accuracy"),
     ],

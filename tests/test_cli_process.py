@@ -81,7 +81,7 @@ main()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 130
     told = done.stderr.splitlines()
-    assert "Ctrl-C again gives up" in told[-2]
+    assert "training stops after epoch" in told[-2]
     assert told[-1] == "trellis: interrupted"
     assert not Path("m").exists()
 

@@ -70,9 +70,11 @@ def test_bad_input_is_one_line_and_lenient_skips(model: str, call: Call) -> None
     refused(call("evaluate --model n bad.trees"), "bad.trees:5")
     refused(call("predict --model absent train.trees"), "absent")
     refused(call("predict --model train.trees train.trees"), "train.trees: not a")
-    refused(call("evaluate train.trees"), "or --gold and --predicted")
+    refused(
+        call("evaluate train.trees"), "give --model and a file with gold outputs, or the files --gold and --predicted"
+    )
     refused(call("train --task trees train.trees --learner pcfg --set epochs=3 --model n"), "omit --set")
-    refused(call("train --task trees train.trees --model train.trees"), "the output would replace train.trees")
+    refused(call("train --task trees train.trees --model train.trees"), "the output would overwrite train.trees")
 
 
 def test_a_table_has_sentences(model: str, call: Call) -> None:

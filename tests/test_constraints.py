@@ -89,7 +89,7 @@ def test_batches(tagger: Tagger) -> None:
     ("allowed", "message"),
     [
         ({0: "Z"}, "no label 'Z' in this model; its labels are P, Q, R"),
-        ({2: "P"}, "a constraint at position 2; the sentence has 0 to 1"),
+        ({2: "P"}, "a constraint at position 2; positions are 0 to 1"),
         ({-1: "P"}, "a constraint at position -1"),
         ({0: []}, "no label is allowed at position 0"),
         (["P"], "constraints for 1 tokens, but the sentence has 2"),
@@ -205,11 +205,11 @@ def test_no_legal_sequence_at_all() -> None:
     assert tagger.tag(["a", "b"]) == ["B-X", "E-X"]
     with pytest.raises(ConstraintError, match="no label sequence"):
         tagger.tag(["a"])
-    with pytest.raises(ConstraintError, match="label 'P' is not of the scheme iob2"):
+    with pytest.raises(ConstraintError, match="label 'P' is not a label of the scheme iob2"):
         random_tagger(0).constrained("iob2")
     iob2 = random_tagger(0, LABELS["iob2"])
     for scheme in ("iobes", "bilou"):
-        fits = "is in no legal sequence of .* they are of the scheme iob2"
+        fits = "occurs in no valid .* they look like iob2"
         with pytest.raises(ConstraintError, match=fits):
             iob2.constrained(scheme)
         sentences = {"word": [["a", "b"], ["c"]], "tag": [["B-X|O", ""], ["B-X|I-X"]]}
@@ -220,7 +220,7 @@ def test_no_legal_sequence_at_all() -> None:
                 learner=trellis.CRF(),
                 labels=trellis.Labels(partial=True, scheme=scheme),
             )
-    with pytest.raises(ConstraintError, match=r"'E-X' is in no legal sequence of iobes with these labels$"):
+    with pytest.raises(ConstraintError, match=r"'E-X' occurs in no valid iobes sequence of these labels$"):
         random_tagger(0, ("O", "E-X", "S-X")).constrained("iobes")
     with pytest.raises(ArgumentError, match="no scheme 'nonsense'"):
         random_tagger(0).constrained("nonsense")
@@ -294,9 +294,9 @@ def test_what_the_learner_gets() -> None:
         ("a O\nb I-X\n", "iob2", 2, "'I-X' cannot follow 'O' in iob2"),
         ("a O\n\nb I-X\nc B-X\n", "iob2", 3, "a sentence of iob2 cannot begin with 'I-X'"),
         ("a O\nb I-X\n\nc E-X\n", "ioe2", 2, "a sentence of ioe2 cannot end with 'I-X'"),
-        ("a O\nb I-X\n\nc I-X\n", "iob2", 2, "name the scheme of the labels \\(iob1\\?\\)"),
-        ("a O\nb I-X\nc B-X\n", "iob2", 2, "name the scheme of the labels \\(iob1\\?\\)"),
-        ("a O\nb I-X\n\nc B-X\n", "iob2", 2, "correct the label or leave out the scheme"),
+        ("a O\nb I-X\n\nc I-X\n", "iob2", 2, "use the scheme of the labels \\(iob1\\?\\)"),
+        ("a O\nb I-X\nc B-X\n", "iob2", 2, "use the scheme of the labels \\(iob1\\?\\)"),
+        ("a O\nb I-X\n\nc B-X\n", "iob2", 2, "correct the label or omit scheme"),
     ],
 )
 def test_illegal_gold_labels(text: str, scheme: str, line: int, message: str, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_illegal_gold_labels_in_memory() -> None:
         trellis.train(
             {"word": [["a", "b"]], "label": [["O", "I-X"]]}, target="label", labels=trellis.Labels(scheme="iob2")
         )
-    with pytest.raises(ConstraintError, match="label 'P' is not of the scheme iob2"):
+    with pytest.raises(ConstraintError, match="label 'P' is not a label of the scheme iob2"):
         trellis.train(corpus_of(("P", "O")), target="label", labels=trellis.Labels(scheme="iob2"))
 
 

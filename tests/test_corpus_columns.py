@@ -183,7 +183,7 @@ def test_names() -> None:
     assert parse_names(" word, pos") == ("word", "pos")
     assert parse_names(["a"]) == ("a",)
     for wrong in ("a,,b", "a,a"):
-        with pytest.raises(CorpusError, match="a name of its own"):
+        with pytest.raises(CorpusError, match="names must be unique"):
             parse_names(wrong)
 
 
@@ -203,18 +203,18 @@ def test_tsv_fields_may_hold_blanks(tmp_path: Path) -> None:
     path = tmp_path / "small.tsv"
     path.write_text("New York\tB-LOC\n")
     assert trellis.read(path)[0] == {"word": ["New York"], "label": ["B-LOC"]}
-    with pytest.raises(CorpusError, match="3 fields between blanks or tabs"):
+    with pytest.raises(CorpusError, match=r"3 fields \(whitespace-separated\)"):
         trellis.read(path, tabs=False, columns="word,label")
 
 
 @pytest.mark.parametrize(
     ("content", "line", "why"),
     [
-        (b"a B\nb\n", 2, "1 field between blanks or tabs, expected 2 like the first row of the file"),
-        (b"a B\n\n\nb C D\n", 4, "3 fields between blanks or tabs, expected 2"),
+        (b"a B\nb\n", 2, "1 field (whitespace-separated), expected 2 like the first row of the file"),
+        (b"a B\n\n\nb C D\n", 4, "3 fields (whitespace-separated), expected 2"),
         (b"a B\nb \xff\n", 2, "not valid UTF-8; convert the file"),
-        (b"", None, "no tokens in it"),
-        (b"\n \n-DOCSTART- O\n", None, "no tokens in it"),
+        (b"", None, "no tokens; the file must have at least one sentence"),
+        (b"\n \n-DOCSTART- O\n", None, "no tokens; the file must have at least one sentence"),
     ],
 )
 def test_bad_files_say_where_and_why(tmp_path: Path, content: bytes, line: int | None, why: str) -> None:

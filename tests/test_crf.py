@@ -229,7 +229,7 @@ def test_dev_keeps_the_best() -> None:
         ({"c1": -1.0}, r"c1 must be a number from 0 to 1e\+12, not -1.0"),
         ({"c2": float("nan")}, r"c2 must be a number from 0 to 1e\+12, not nan"),
         ({"c2": 1e300}, r"c2 must be a number from 0 to 1e\+12, not 1e\+300"),
-        ({"epochs": 0}, "epochs must be a whole number from 1 on, not 0"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
         ({"solver": "newton"}, "solver must be 'lbfgs' or 'adagrad'"),
         ({"transitions": "some"}, "transitions must be 'seen' or 'all'"),
         ({"precision": "half"}, "precision must be 'auto' or 'single' or 'double'"),
@@ -258,7 +258,7 @@ def test_learners_by_their_names(name: str, settings: list[str], learner: object
     [
         ("crf", "precision=half", "precision must be 'auto' or 'single' or 'double', not 'half'"),
         ("kernel-perceptron", "gamma=x", r"gamma must be a number above 0, at most 1e\+12, not 'x'"),
-        ("boost", "epochs=x", "epochs must be a whole number from 1 on, not 'x'"),
+        ("boost", "epochs=x", "epochs must be a whole number of at least 1, not 'x'"),
     ],
 )
 def test_settings_that_do_not_fit(name: str, setting: str, message: str) -> None:
@@ -270,5 +270,8 @@ def test_an_objective_that_is_not_finite_is_one_line() -> None:
     problem = problem_of(SPECS["order 1"], 3)
     forbidden = np.full((problem.n_labels + 1, padded(problem.n_labels)), -np.inf, np.float32)
     for solver in ("lbfgs", "adagrad"):
-        with pytest.raises(LearnerError, match="gold labels of some sentence are forbidden, or a penalty"):
+        with pytest.raises(
+            LearnerError,
+            match="the gold labels of a sentence are forbidden, or a penalty, learning rate",
+        ):
             CRF(solver=solver).fit(replace(problem, edge_base=forbidden))

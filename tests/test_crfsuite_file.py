@@ -116,7 +116,7 @@ def test_what_crfsuite_cannot_hold_is_said(tmp_path: Path) -> None:
     for options, why in (
         ({"order": 2}, "three labels"),
         ({"labels": trellis.Labels(scheme="iob2")}, "forbids label pairs"),
-        ({"learner": trellis.MaxEnt()}, "one by one"),
+        ({"learner": trellis.MaxEnt()}, "locally normalised"),
         ({"learner": trellis.Perceptron(vote=True)}, "votes"),
     ):
         given = {"learner": trellis.Perceptron(epochs=1)} | options
@@ -197,7 +197,7 @@ def test_hostile_files_are_errors(old: Path) -> None:
         first, second = (records(data, at[chunk])[i] for i in (0, 1))
         if data[first + 4] == data[second + 4]:
             data[second + 8 : second + 8 + data[first + 4]] = data[first + 8 : first + 8 + data[first + 4]]
-            rejects(data, "twice")
+            rejects(data, "duplicate label")
         data, at = packed(whole)
         struct.pack_into("<I", data, 16 + 4 * chunk, 1 << 31)  # how many there are
         rejects(data, f"{what}s .* damaged")
@@ -226,5 +226,5 @@ def test_convert(old: Path, tmp_path: Path, call: Callable[..., Done]) -> None:
     assert opened(back).labels() == opened(old).labels()
     (tmp_path / "text").write_text("no model")
     refused(call(f"convert -m {tmp_path / 'text'} --output {tmp_path / 'x'}"), "text")
-    refused(call(f"convert -m {old} --output {old}"), "would replace")
+    refused(call(f"convert -m {old} --output {old}"), "would overwrite")
     refused(call(f"convert -m {old} --output {tmp_path}/none/x"), "no such folder")

@@ -52,9 +52,9 @@ def test_ways_to_tell_sentences_apart(text: str, how: Any) -> None:
     ("text", "line", "why"),
     [
         ("w,y\na,A\nb\n", 3, "1 fields"),
-        ('w,y\na,A\n"b,B\n', 3, "not CSV"),
+        ('w,y\na,A\n"b,B\n', 3, "invalid CSV"),
         ("w,w\na,A\n", 1, "once"),
-        ("sentence,w\n1,a\n2,b\n1,c\n", 4, "stand together"),
+        ("sentence,w\n1,a\n2,b\n1,c\n", 4, "are not contiguous; sort the table by this column"),
         ("", None, "no tokens"),
         ("\n\n", None, "no tokens"),
     ],

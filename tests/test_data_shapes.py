@@ -104,13 +104,13 @@ def test_a_single_column_has_no_default_target() -> None:
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (WORDS, LABELS[:2], "column 'word' has 3 sentences, 'label' 2"),
-        (WORDS, [["O"], *LABELS[1:]], "sentence 0 .* column 'word' has 3 tokens, column 'label' 1"),
+        (WORDS, LABELS[:2], "column 'word' has 3 sentences, column 'label' 2"),
+        (WORDS, [["O"], *LABELS[1:]], "sentence 0 .* column 'word' has 3 tokens, column 'label' has 1"),
         (WORDS[0], LABELS[0], "a sentence must be a list of tokens, not str"),
         (WORDS, [[1, 2, 3], *LABELS[1:]], "token 0 of column 'label' is 1"),
         ("train.txt", LABELS, "omit y"),
         (trellis.stream(lambda: [WORDS]), LABELS, "omit y"),
-        ({"word": WORDS, "label": LABELS}, LABELS, "column 'label' already"),
+        ({"word": WORDS, "label": LABELS}, LABELS, "already have a column 'label'"),
         (3, LABELS, "must be a list of sentences"),
     ],
 )

@@ -117,7 +117,7 @@ def test_parts_end_where_documents_do() -> None:
     assert part_bounds(np.repeat(np.arange(6), 10)).tolist() == [0, 10, 20, 40, 50, 60]
     assert part_bounds(np.zeros(10, np.int64)).tolist() == [0, 2, 4, 6, 8, 10]
     assert part_bounds(np.zeros(3, np.int64)).tolist() == [0, 1, 2, 3]
-    with pytest.raises(LearnerError, match="one sentence"):
+    with pytest.raises(LearnerError, match="at least two sentences"):
         part_bounds(np.zeros(1, np.int64))
 
 
@@ -268,8 +268,8 @@ def test_other_shapes_of_tokens(corpus: trellis.Corpus, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"segments": True}, "segments has no place"),
-        ({"checkpoint": "c"}, "checkpoint has no place"),
+        ({"segments": True}, "cannot be combined with segments"),
+        ({"checkpoint": "c"}, "cannot be combined with checkpoint"),
         ({"documents": "yes"}, "documents"),
     ],
 )
@@ -279,14 +279,16 @@ def test_what_has_no_place(corpus: trellis.Corpus, more: dict[str, Any], message
 
 
 def test_other_refusals(corpus: trellis.Corpus) -> None:
-    with pytest.raises(LearnerError, match="a stream has no place"):
+    with pytest.raises(LearnerError, match="cannot be combined with a stream"):
         train(trellis.stream(lambda: iter([corpus])))
-    with pytest.raises(LearnerError, match="init has no place"):
+    with pytest.raises(LearnerError, match="cannot be combined with init"):
         trellis.train(corpus, init=train(corpus), documents=True)
     with pytest.raises(LearnerError, match="two passes"):
         trellis.train(corpus, init=train(corpus))
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))
     bags = {"attributes": [[["a"]], [["b"]]] * 5, "y": [["A"], ["B"]] * 5}
-    with pytest.raises(LearnerError, match="compares words"):
+    with pytest.raises(
+        LearnerError, match="documents=True needs a template that reads a column of words, such as word"
+    ):
         trellis.train(bags, target="y", documents=True)

@@ -90,7 +90,7 @@ def test_the_commands(chunk: Path, call: Call) -> None:
     assert "unknown words" in done.out
     assert "strict" in done.out
     lines = Path("errors.tsv").read_text().splitlines()
-    assert lines[0].split("\t") == ["sentence", "token", "word", "true", "predicted", "around"]
+    assert lines[0].split("\t") == ["sentence", "token", "word", "gold", "predicted", "context"]
     assert lines[1].split("\t")[:5] == ["1", "2", "dog", "O", "I-NP"]
     assert lines[1].endswith("some [dog] sees")
     figures = json.loads(call("evaluate --model chunk.trellis wrong.txt --error-analysis --json").out)["error_analysis"]
@@ -98,7 +98,7 @@ def test_the_commands(chunk: Path, call: Call) -> None:
     assert figures["partial"]["strict"]["missed"] == 0
     done = call("evaluate wrong.txt --columns word,pos,gold,label --gold gold --predicted label")
     assert done.code == 2  # three columns
-    refused(call("evaluate --model chunk.trellis wrong.txt --errors wrong.txt"), "would replace")
+    refused(call("evaluate --model chunk.trellis wrong.txt --errors wrong.txt"), "would overwrite")
     refused(call("evaluate --model chunk.trellis wrong.txt --errors none/x"), "no such folder")
 
 
@@ -107,13 +107,13 @@ def test_two_models_compared(chunk: Path, call: Call) -> None:
     done = call("compare -m chunk.trellis -m other test.txt --differences differ.tsv")
     assert done.code == 0
     assert "McNemar" in done.out
-    assert Path("differ.tsv").read_text().startswith("sentence\ttoken\tword\ttrue\tA\tB\taround")
+    assert Path("differ.tsv").read_text().startswith("sentence\ttoken\tword\tgold\tA\tB\tcontext")
     figures = json.loads(call("compare -m chunk.trellis -m chunk.trellis test.txt --json").out)
     assert figures["mcnemar"]["p"] == figures["randomisation"]["p"] == 1.0
-    assert figures["measure"] == "F1 of spans"
+    assert figures["measure"] == "span F1"
     refused(call("compare -m chunk.trellis -m nothing test.txt"), "nothing")
     assert call("train train.txt --columns word,pos,chunk --target pos --model pos --quiet").code == 0
-    refused(call("compare -m chunk.trellis -m pos test.txt"), "labels 'chunk' and pos 'pos'")
+    refused(call("compare -m chunk.trellis -m pos test.txt"), "predicts 'chunk' and pos predicts 'pos'")
 
 
 def test_a_table_keeps_its_fields(here: Path, call: Call) -> None:
@@ -134,7 +134,7 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     assert sizes == sorted(sizes, reverse=True)
     assert call("dump -m chunk.trellis --top 3 --output w.tsv").code == 0
     assert Path("w.tsv").read_text().splitlines() == lines[:4]
-    refused(call("dump -m chunk.trellis --output chunk.trellis"), "would replace")
+    refused(call("dump -m chunk.trellis --output chunk.trellis"), "would overwrite")
     shown = " ".join(call("learners").out.split())
     assert (
         "mira k=1, C=0.1, epochs=15, average=True, shuffle=True, seed=0, batch=1, update, shards=1, mix=touched pa"
@@ -142,10 +142,10 @@ def test_weights_learners_and_presets_as_tables(chunk: Path, call: Call) -> None
     )
     assert "c2" in call("learners CRF").out
     assert call("train train.txt --learner HMM --features hmm --model m --quiet").code == 0
-    refused(call("learners svm"), "no learner 'svm'")
+    refused(call("learners svm"), "unknown learner 'svm'")
     assert "ratnaparkhi-pos" in call("features").out
     assert "word[-1]" in call("features default").out.splitlines()
-    refused(call("features mine"), "no preset 'mine'")
+    refused(call("features mine"), "unknown preset 'mine'")
 
 
 def test_cross_validation(here: Path, call: Call) -> None:
@@ -153,7 +153,7 @@ def test_cross_validation(here: Path, call: Call) -> None:
     done = call(f"{given} --folds 3")
     assert done.code == 0
     assert "F1 " in done.out
-    assert "part 3 of 3" in done.err
+    assert "fold 3 of 3" in done.err
     figures = json.loads(call(f"{given} --folds 4 --mix 1 --json --quiet").out)
     assert len(figures["token accuracy"]["parts"]) == 4
     assert figures["token accuracy"]["mean"] == pytest.approx(sum(figures["token accuracy"]["parts"]) / 4)
@@ -181,4 +181,4 @@ def test_weights_of_labels_on_the_command_line(here: Path, call: Call) -> None:
         assert call(f"train two.txt --learner crf --model m --quiet {option}").code == 0
         assert call("predict --model m", "x\n").out.split() == ["x", label]
     refused(call("train two.txt --model m --label-weights B"), "LABEL=NUMBER")
-    refused(call("train two.txt --model m --quiet --label-weights C=2"), "names 'C'")
+    refused(call("train two.txt --model m --quiet --label-weights C=2"), "unknown label 'C'")

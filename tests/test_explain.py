@@ -97,7 +97,7 @@ def test_names() -> None:
     assert (1, "label[-2..-1]", "<start> D N") in shown
     assert (1, "label[-1] & word[0]=man", "D N") in shown
     text = found.text(n_labels=1, n_terms=1)
-    assert "path 1 beats path 2 by" in text
+    assert "score difference to path 2:" in text
     assert "word[0]=the" in text
     assert "and 1 more" in text
 

@@ -269,29 +269,38 @@ GIVEN: dict[str, Any] = {"features": ["word[0]", "label[-3]"], "search": trellis
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: train(e, ["word[0]", "label[-3]"]), "'label\\[-3\\]' is about a label further back, .* beam=8"),
-        (lambda e: train(e, learner=trellis.CRF(), **GIVEN), "beam is for online learners without votes; CRF needs"),
+        (
+            lambda e: train(e, ["word[0]", "label[-3]"]),
+            "'label\\[-3\\]' reads labels beyond the Markov order, .* beam=8",
+        ),
+        (
+            lambda e: train(e, learner=trellis.CRF(), **GIVEN),
+            "beam requires an online learner without vote, but CRF needs",
+        ),
         (
             lambda e: train(e, learner=trellis.Perceptron(vote=True), **GIVEN),
-            "beam is for online learners without votes",
+            "beam requires an online learner without vote, but",
         ),
         (
             lambda e: train([(("a", "b"), ("X|Y", "X"))], labels=trellis.Labels(partial=True), **GIVEN),
-            "needs labels that are fully known",
+            "cannot be combined with partial labels",
         ),
         (lambda e: train(e, ["word[0]", "label[-3] & label[-1]"]), "write label\\[-3..-1\\]"),
         (
             lambda e: train(e, ["word[0]", "label[any] & label[-1]"]),
-            "a label further back is joined with no other label",
+            "a label further back cannot be combined with other labels: write two templates",
         ),
-        (lambda e: train(e, ["word[0]", "label[any] & label[same]"]), "a label further back is joined with no other"),
+        (
+            lambda e: train(e, ["word[0]", "label[any] & label[same]"]),
+            "a label further back cannot be combined with other labels: write two templates",
+        ),
         (lambda e: train(e, ["word[0]", "label[-3..-2]"]), "write label\\[-3..-1\\]"),
-        (lambda e: train(e, ["word[0]", "label[some]"]), "after label\\[ comes a number, any or same, not 'some'"),
-        (lambda e: train(e, ["word[0]", "lower(label[any])"]), "stand alone or beside &, not inside a function"),
-        (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "needs labels that are fully known"),
+        (lambda e: train(e, ["word[0]", "label[some]"]), "a number, any or same after label\\[, not 'some'"),
+        (lambda e: train(e, ["word[0]", "lower(label[any])"]), "preceding labels cannot be arguments of a function"),
+        (lambda e: train(e, labels=trellis.Labels(partial=True), **GIVEN), "cannot be combined with partial labels"),
         (
             lambda e: trellis.train(corpus_of(e), learner=trellis.CRF(), init=train(e, **GIVEN)),
-            "the model in init searches by a beam, and CRF needs exact search",
+            "the initial model uses beam search, but CRF needs exact search",
         ),
         (lambda e: train(e, ["word[0]"], trellis.Perceptron(update="early")), "update has an effect only with a beam"),
         (lambda e: train(e, **GIVEN).marginals(["a"]), "marginals and other sums .* need exact search"),
@@ -353,9 +362,9 @@ def test_the_command(here: Path, call: Any) -> None:
     Path("c.tsv").write_text("\n\n".join(rows) + "\n")
     line = "train c.tsv --target label --columns word,label --features t --epochs 2 --quiet"
     assert call(f"{line} --beam 4 --set update=early --model m").code == 0
-    assert "4 states per token, not exact; early updates" in call("info -m m").out
+    assert "4 states per token, inexact search; early updates" in call("info -m m").out
     assert train(sentences(2), **GIVEN).training["update"] == "max-violation"
     assert call("predict -m m c.tsv").code == 0
-    refused(call(f"{line} --model n"), "give its width, such as --beam 8")
+    refused(call(f"{line} --model n"), "set the beam width, such as --beam 8")
     assert call(f"{line} --beam 4 --set update=early --stream --model n").code == 0
     assert learnt(trellis.load("n")) == learnt(trellis.load("m"))

@@ -428,14 +428,14 @@ def test_states_of_other_runs_are_refused() -> None:
     for other in (case("plain", 2), case("plain", 1, n_labels=9), case("edges", 1), case("plain", 1, 5, 11)):
         theirs = run(other)
         theirs.epoch(np.arange(10))
-        with pytest.raises(LearnerError, match="not one of this training"):
+        with pytest.raises(LearnerError, match="the saved state does not match this training"):
             ours.restore(theirs.state())
-    with pytest.raises(LearnerError, match="not one of this training"):
+    with pytest.raises(LearnerError, match="the saved state does not match this training"):
         ours.restore({})
     for name, place, value in (("parts", 0, 99), ("parts", 3, 9), ("starts", 1, 9999), ("starts", 1, -1)):
         bad = {key: array.copy() for key, array in state.items()}
         bad[f"mixtures.{name}"][place] = value
-        with pytest.raises(LearnerError, match="not one of this training"):
+        with pytest.raises(LearnerError, match="the saved state does not match this training"):
             ours.restore(bad)
     falling = {key: array.copy() for key, array in state.items()}
     first, last = falling["mixtures.starts"][:2]
@@ -460,12 +460,12 @@ def test_parameters_that_make_no_sense(bad: dict[str, Any]) -> None:
 def test_what_has_no_place_in_it() -> None:
     with pytest.raises(LearnerError, match="partial"):
         fit_frank_wolfe(case("partial", 1).problem, C=1.0)
-    with pytest.raises(LearnerError, match="leave init out"):
+    with pytest.raises(LearnerError, match=r"init cannot be combined|does not support init"):
         fit_frank_wolfe(case("initial", 1).problem, C=1.0)
     with pytest.raises(LearnerError, match='cost="hamming"'):
         large(cost="zero-one").fit(case("costs", 1).problem)
     tagger = KINDS["plain"].train()
-    with pytest.raises(LearnerError, match="leave init out"):
+    with pytest.raises(LearnerError, match=r"init cannot be combined|does not support init"):
         trellis.train(random_corpus(1), learner=large(), init=tagger)
 
 

@@ -61,12 +61,12 @@ def test_one_row_per_token() -> None:
 
 
 def test_what_is_damaged_is_said() -> None:
-    with pytest.raises(CorpusError, match="number 3, but classes 0 to 2"):
+    with pytest.raises(CorpusError, match="class 3, but the classes are 0 to 2"):
         trellis.read(table(tags=([1, 2, 3], [0])))
-    with pytest.raises(CorpusError, match="number -1, but classes 0 to 2"):
+    with pytest.raises(CorpusError, match="class -1, but the classes are 0 to 2"):
         trellis.read(table(tags=([1, 2, -1], [0])))
     broken = table().replace_schema_metadata({"huggingface": "{"})
-    with pytest.raises(CorpusError, match="is damaged"):
+    with pytest.raises(CorpusError, match="is invalid"):
         trellis.read(broken)
     with pytest.raises(CorpusError, match="differ in length"):
         trellis.read(table(tags=([1, 2], [0])))

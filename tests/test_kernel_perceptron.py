@@ -149,9 +149,9 @@ def test_what_it_refuses() -> None:
         with pytest.raises(LearnerError, match=why):
             trellis.KernelPerceptron(**options)  # type: ignore[arg-type]
     corpus = random_corpus(0)
-    with pytest.raises(LearnerError, match="no place for label_costs"):
+    with pytest.raises(LearnerError, match="does not support label_costs; use MIRA, PassiveAggressive, AROW or HMSVM"):
         train(corpus, trellis.KernelPerceptron(), labels=trellis.Labels(costs={"L0": 2.0}))
-    with pytest.raises(LearnerError, match="KernelPerceptron cannot start"):
+    with pytest.raises(LearnerError, match="KernelPerceptron does not support init"):
         train(corpus, trellis.KernelPerceptron(), init=train(corpus, trellis.Perceptron()), features=None)
 
 

@@ -91,7 +91,9 @@ def test_control_c_keeps_the_best_epoch(kind: Kind, tmp_path: Path) -> None:
     for options in ({}, {"dev": kind.other}):
         shorter = answers(kind, kind.train(learner=plain(2), **options))
         for observer in (interrupt, raise_interrupt):
-            with pytest.warns(trellis.TrellisWarning, match="training stops after epoch 2 and keeps the best epoch; "):
+            with pytest.warns(
+                trellis.TrellisWarning, match="training stops after epoch 2 with the best model so far; "
+            ):
                 stopped = kind.train(learner=plain(5), observer=observer, **options)
             assert len(stopped.training["history"]) == 2
             assert answers(kind, stopped) == shorter
@@ -117,7 +119,7 @@ def test_control_c_gives_up(kind: Kind) -> None:
 
     if not kind.has_epochs:
         return
-    with pytest.warns(trellis.TrellisWarning, match="Ctrl-C again gives up"), pytest.raises(KeyboardInterrupt):
+    with pytest.warns(trellis.TrellisWarning, match="training stops after epoch"), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt_twice)
     with interrupts_raise(), pytest.raises(KeyboardInterrupt):
         kind.train(observer=interrupt)
@@ -210,7 +212,7 @@ def test_a_checkpoint_continues_with_more_epochs(kind: Kind, tmp_path: Path) -> 
     with pytest.raises(ModelError, match="a checkpoint of another training") as error:
         kind.train(kind.other, learner=plain(5), checkpoint=path)
     one_line(error)
-    with pytest.raises(ModelError, match="a checkpoint; training continues from it with checkpoint="):
+    with pytest.raises(ModelError, match="not a model but a checkpoint; resume training with checkpoint="):
         trellis.load(path)
 
 

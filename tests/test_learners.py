@@ -228,5 +228,5 @@ def test_learners_by_name() -> None:
         if name in ("crf", "hmm", "pa", "kernel-perceptron"):
             tagger = trellis.train(corpus, target="label", features=["word[0]"], learner=name)
             assert tagger.training["learner"]["name"] == learner_named(name).__name__
-    with pytest.raises(LearnerError, match="no learner 'crv'; the learners are perceptron, mira"):
+    with pytest.raises(LearnerError, match="unknown learner 'crv'; the learners are perceptron, mira"):
         trellis.train(corpus, target="label", learner="crv")

@@ -118,9 +118,11 @@ def test_large_values_do_not_hide_small_changes() -> None:
 
 
 def test_what_has_no_shards() -> None:
-    with pytest.raises(LearnerError, match="votes of shards cannot be mixed"):
+    with pytest.raises(LearnerError, match="vote cannot be combined with shards; omit one"):
         train(learner=Perceptron(shards=2, vote=True))
-    with pytest.raises(LearnerError, match="choose a smaller order"):
+    with pytest.raises(
+        LearnerError, match="shards support label pairs, and label triples of few labels; use a smaller order"
+    ):
         train(learner=Perceptron(shards=2), order=3, features=["word[0]"])
     with pytest.raises(LearnerError, match="shards above 1"):
         Perceptron(mix="uniform")

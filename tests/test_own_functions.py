@@ -143,9 +143,9 @@ def test_a_process_without_the_function_says_which(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "function", "message"),
     [
-        ("suffix", str.lower, "is a function of trellis"),
-        ("outside", str.lower, "is a function of trellis"),
-        ("backwards", str.lower, "another function is registered as 'backwards'"),
+        ("suffix", str.lower, "is the name of a built-in function; choose another name"),
+        ("outside", str.lower, "is the name of a built-in function; choose another name"),
+        ("backwards", str.lower, "'backwards' is already registered"),
         ("two words", str.lower, "name must be"),
         ("", str.lower, "name must be"),
         (3, str.lower, "name must be"),
@@ -167,7 +167,7 @@ def test_the_same_again_and_replaced() -> None:
 @pytest.mark.parametrize("result", [3, b"x", "\ud800"])
 def test_results_that_are_no_text(result: Any) -> None:
     trellis.register_function("broken", lambda value: result)
-    with pytest.raises(trellis.TemplateError, match="'broken' must return a string or None; of 'the' it returns"):
+    with pytest.raises(trellis.TemplateError, match="'broken' must return a string or None; for 'the' it returns"):
         train(["broken(word[0])"])
 
 

@@ -122,13 +122,19 @@ def test_what_parsers_cannot_start_from() -> None:
     older = trellis.Parser.train(treebank(5, 0), learner=trellis.Perceptron(epochs=1), **PARSING)
     phrases = trellis.TreeParser.train(TREES, learner=trellis.Perceptron(epochs=1))
     for call, message in (
-        (lambda: trellis.Parser.train(treebank(5, 0), features=TEMPLATES, init=older), "init has other features"),
+        (
+            lambda: trellis.Parser.train(treebank(5, 0), features=TEMPLATES, init=older),
+            "init was trained with other features",
+        ),
         (
             lambda: trellis.Parser.train(treebank(5, 0), order=1, init=older, **PARSING),
-            "init has other features, order",
+            "init was trained with other features, order or filter; use the same",
         ),
         (lambda: trellis.Parser.train(treebank(5, 0), init=phrases, **PARSING), "init must be a Parser"),  # type: ignore[arg-type]
-        (lambda: trellis.TreeParser.train(TREES, features="rules", init=phrases), "init has other features"),
+        (
+            lambda: trellis.TreeParser.train(TREES, features="rules", init=phrases),
+            "init was trained with other features",
+        ),
         (lambda: trellis.TreeParser.train(TREES, vertical=2, init=phrases), "another vertical or horizontal"),
         (lambda: trellis.TreeParser.train(TREES, init=older), "init must be a TreeParser"),  # type: ignore[arg-type]
         (lambda: trellis.TreeParser.train(TREES, learner="pcfg", init=phrases), "init has no effect"),

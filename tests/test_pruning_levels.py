@@ -251,18 +251,18 @@ def test_rules_of_a_scheme_and_levels() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"search": trellis.Search(prune=(0.9, 0.9)), "order": 1}, "order 1 takes at most 1"),
-        ({"search": trellis.Search(prune=(0.9,) * 3), "order": 2}, "order 2 takes at most 2"),
+        ({"search": trellis.Search(prune=(0.9, 0.9)), "order": 1}, "order 1 allows at most 1"),
+        ({"search": trellis.Search(prune=(0.9,) * 3), "order": 2}, "order 2 allows at most 2"),
         (
             {
                 "search": trellis.Search(prune=(0.9, 0.9), beam=4),
                 "order": 2,
             },
-            "leave beam out",
+            "omit beam",
         ),
         (
             {"search": trellis.Search(prune=(0.9, 0.9)), "order": 2, "learner": trellis.SequenceBoost()},
-            "takes one share",
+            "supports only one value of prune, for single labels",
         ),
     ],
 )
@@ -273,7 +273,7 @@ def test_what_cannot_be_is_said(given: dict[str, Any], message: str) -> None:
 
 def test_labels_must_be_known_where_runs_are_pruned() -> None:
     some = trellis.read({"word": [["a", "b"], ["b", "a"]], "tag": [["A", ""], ["B", "A"]]})
-    with pytest.raises(LearnerError, match="fully known"):
+    with pytest.raises(LearnerError, match="does not support partial labels"):
         trellis.train(
             some,
             target="tag",
@@ -288,8 +288,8 @@ def test_info_and_command_line(here: Path, call: Any) -> None:
     facts = facts_of(usual(3), 0)
     shown = " ".join(facts_text(facts, 0).split())
     levels = usual(3).model.filter.levels  # type: ignore[union-attr]
-    assert f"{levels[0].n_runs:.1f} runs of 2 labels per token; {levels[0].survival:.2%} of held-out gold ones" in shown
-    assert f"{levels[1].n_runs:.1f} runs of 3 labels per token" in shown
+    assert f"{levels[0].n_runs:.1f} candidate label 2-grams per token; recall {levels[0].survival:.2%}" in shown
+    assert f"{levels[1].n_runs:.1f} candidate label 3-grams per token" in shown
     options = "train.txt --columns word,pos,chunk --order 2 --epochs 1 --prune"
     assert call(f"train {options} 0.9,0.95 -m m").code == 0
     assert len(trellis.load(here / "m").model.filter.levels) == 1  # type: ignore[union-attr]

@@ -159,7 +159,7 @@ def test_the_probability_of_labels_that_are_next_to_impossible(tmp_path):
 def test_wrong_questions(model, tmp_path):
     tagger = ours.Tagger()
     tagger.open(model)
-    with pytest.raises(ValueError, match="no sentence is set"):
+    with pytest.raises(ValueError, match="no sentence; pass one to tag or set"):
         tagger.tag()
     tagger.set([{"w": "the"}])
     assert tagger.tag() == ["D"]
@@ -176,11 +176,11 @@ def test_wrong_questions(model, tmp_path):
     tagger.dump(tmp_path / "dump")
     assert "LABELS = {" in (tmp_path / "dump").read_text()
     trainer = ours.Trainer(verbose=False)
-    with pytest.raises(ValueError, match="2 tokens and 1 labels"):
+    with pytest.raises(ValueError, match="2 tokens, but 1 labels"):
         trainer.append([["a"], ["b"]], ["x"])
     with pytest.raises(ValueError, match="no algorithm"):
         trainer.select("sgd")
-    with pytest.warns(UserWarning, match="nothing to train on"):
+    with pytest.warns(UserWarning, match="no training data, so no model is written; call append first"):
         trainer.train(str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
 

@@ -95,8 +95,8 @@ def test_failures(tmp_path: Path) -> None:
     corpus = trellis.read({"word": [["a"]]})
     tagger = trellis.train({"word": [["a"]], "tag": [["A"]]}, target="tag")
     for path, why in (
-        ("/dev/null", "not a plain file"),
-        (tmp_path, "not a plain file"),
+        ("/dev/null", "not a regular file; choose another file"),
+        (tmp_path, "not a regular file; choose another file"),
         (target / "x", "No such"),
     ):
         with pytest.raises(ModelError, match=f"cannot write {path}: {why}"):

@@ -86,7 +86,7 @@ def test_the_page(tagger: trellis.Tagger) -> None:
     assert "http" not in re.sub("http://www.w3.org/2000/svg", "", text)
     links, anchors = set(re.findall(r'href="#(\w+)"', text)), set(re.findall(r'id="(\w+)"', text))
     assert links == anchors == {"c0", "c1", "c2"}
-    for word in ("objective", "Reliability (spans)", "spans, ECE", "gold I-NP, predicted O: 1", "72.73"):
+    for word in ("objective", "Calibration (spans)", "spans, ECE", "gold I-NP, predicted O: 1", "72.73"):
         assert word in " ".join(page.words)
 
 
@@ -107,7 +107,7 @@ def test_report_on_the_command_line(here: Path, call: Any) -> None:
     assert (done.code, done.out) == (0, "")
     assert "<title>Mistakes</title>" in (here / "r.html").read_text()
     refused(call("report --model m test.txt --output test.txt"), "replace")
-    refused(call("report --model m test.txt --output r.pdf"), "ends in .html")
+    refused(call("report --model m test.txt --output r.pdf"), "the report is HTML; the name must end in")
     refused(call("report --model m nothing.txt --output r.html"), "no such file")
 
 

@@ -61,7 +61,7 @@ def test_metrics(name: str) -> None:
     absent = {"tags": "span", "parts": "span", "arcs without labels": "las"}.get(name)
     for metric, attribute in report.metrics.items():
         if metric == absent:
-            with pytest.raises(trellis.LearnerError, match="choose"):
+            with pytest.raises(trellis.LearnerError, match="metric"):
                 report.figure(metric)
         else:
             assert 0 <= report.figure(metric) == getattr(report, attribute) <= 1

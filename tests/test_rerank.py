@@ -113,7 +113,7 @@ def test_the_best_epoch_on_held_out_sentences_is_kept(tagger: trellis.Tagger, li
         one_verb(40, 0), tagger=by_words, learner=trellis.Perceptron(epochs=9), k=4, folds=2, dev=dev, patience=1
     )
     assert len(again.model.training["history"]) < 9
-    with pytest.raises(trellis.ArgumentError, match="dev must be lists with the right labels"):
+    with pytest.raises(trellis.ArgumentError, match="dev must be candidate lists with gold labels"):
         trellis.Reranker.train(lists, tagger=tagger, dev=[])
 
 
@@ -271,7 +271,7 @@ def test_a_function_of_ones_own(lists: list[KBestList], tagger: trellis.Tagger, 
     reranker.save(tmp_path / "m")
     again = trellis.Reranker.load(tmp_path / "m", functions=[verbs])
     assert again.tag_batch(test) == reranker.tag_batch(test) != tagger.tag_batch(test)
-    with pytest.raises(trellis.ModelError, match=r"its feature verbs\(\) is a function, .*functions="):
+    with pytest.raises(trellis.ModelError, match=r"the feature verbs\(\) is a function, .*functions="):
         trellis.Reranker.load(tmp_path / "m")
 
 
@@ -320,14 +320,14 @@ def test_functions_with_names_of_their_own(lists: list[KBestList], tagger: trell
 @pytest.mark.parametrize(
     ("gives", "why"),
     [
-        (3, "feature function broken must give a list of names, or a dict of names and numbers, not 3"),
+        (3, "feature function broken must return a list of names or a dict from names to numbers"),
         (None, "not None"),
         ("V", "not 'V'"),
         ([1, 2], r"not \[1, 2\]"),
         ({1: 2.0}, "the name of a feature must be a string, not 1"),
         ({"a": [1]}, "must have a number"),
         ({"a": "1"}, "must have a number"),
-        (["\ud800"], r"feature 'broken: \\ud800': no file can hold half a surrogate pair"),
+        (["\ud800"], r"feature 'broken: \\ud800': a lone surrogate cannot be saved"),
     ],
 )
 def test_a_function_gives_names_or_a_dict(lists: list[KBestList], tagger: trellis.Tagger, gives: Any, why: str) -> None:
@@ -354,12 +354,12 @@ def test_lists_have_the_columns_of_the_tagger(lists: list[KBestList], tagger: tr
 @pytest.mark.parametrize(
     ("features", "why"),
     [
-        (["scores"], "no feature 'scores'; name one of score, rank, types"),
-        (["type[0] & pos[0]"], "no column 'pos'; there are type, length, word"),
+        (["scores"], "unknown feature 'scores'; use one of score, rank, types"),
+        (["type[0] & pos[0]"], "no column 'pos'; the columns are type, length, word"),
         (["first(type[0])"], "no column 'type'"),
-        (["first(word[0]"], "no feature"),
+        (["first(word[0]"], "unknown feature"),
         (["type[1..0]"], "the lower one first"),
-        (["type[99]"], "offsets go from -20 to 20"),
+        (["type[99]"], "offsets must be from -20 to 20"),
         ([], "not empty"),
         ([3], "names, templates or functions, not 3"),
     ],
@@ -453,11 +453,11 @@ HOSTILE: list[tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = 
     ("scale", lambda tensors, text: text.update(scale=1e-320)),
     ("scale", lambda tensors, text: text.update(scale=float("nan"))),
     ("cost", lambda tensors, text: text.update(cost="what")),
-    ("no feature", lambda tensors, text: text.update(features=["nothing"])),
+    ("unknown feature", lambda tensors, text: text.update(features=["nothing"])),
     ("features", lambda tensors, text: text.update(features=[["type[0]"]])),
     ("features", lambda tensors, text: text.update(features=7)),
     ("notes", lambda tensors, text: text.update(info=[])),
-    ("record of training", lambda tensors, text: text.update(training=[])),
+    ("training record", lambda tensors, text: text.update(training=[])),
     ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"] * np.float32(np.nan))),
     ("weights", lambda tensors, text: tensors.update(weights=tensors["weights"][:-1])),
     ("tagger", lambda tensors, text: tensors.pop("tagger")),
@@ -486,20 +486,20 @@ def test_hostile_files_are_errors(tmp_path: Path, why: str, change: Callable[...
     ("settings", "why"),
     [
         ({"k": 0}, "k must be a whole number from 1"),
-        ({"folds": 1}, "folds must be a whole number from 2 on, not 1"),
+        ({"folds": 1}, "folds must be a whole number of at least 2, not 1"),
         ({"folds": 13}, "folds must be a whole number from 2 to 12"),
         ({"cost": "f1"}, "cost must be 'auto' or 'tokens' or 'spans', not 'f1'"),
-        ({"learner": trellis.MaxEnt()}, "MaxEnt learns chains only"),
-        ({"learner": "hmm"}, "HMM learns chains only"),
-        ({"learner": "svm"}, "no learner 'svm'"),
+        ({"learner": trellis.MaxEnt()}, "MaxEnt supports chains only"),
+        ({"learner": "hmm"}, "HMM supports chains only"),
+        ({"learner": "svm"}, "unknown learner 'svm'"),
         ({"learner": 3}, "learner must be a learner"),
         ({"learner": trellis.Perceptron(update="early")}, "update has an effect only with a beam"),
-        ({"patience": 1}, "it needs a dev corpus"),
-        ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number from 1"),
+        ({"patience": 1}, "patience needs a dev corpus"),
+        ({"dev": CHUNKS, "patience": 0}, "patience must be a whole number of at least 1"),
         ({"dev": {"word": [], "chunk": []}}, "no sentences to compare epochs on"),
         ({"n_threads": 0}, "n_threads must be"),
         ({"observer": 3}, "observer must be a function"),
-        ({"features": ["nope"]}, "no feature 'nope'"),
+        ({"features": ["nope"]}, "unknown feature 'nope'"),
         ({"features": ["pos[0]"]}, "no column 'pos'"),
         ({"tagger": {"target": "chunk"}}, "tagger must be a function that trains one"),
     ],
@@ -517,7 +517,7 @@ def test_settings_that_make_no_sense_are_told_before_any_training(settings: dict
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"features": ["chunk[0]"]}, "no column 'chunk'; there are type, length, word"),
+        ({"features": ["chunk[0]"]}, "no column 'chunk'; the columns are type, length, word"),
         ({"dev": {"word": [["a"]]}}, "no column 'chunk'"),
         ({"dev": {"chunk": [["O"]]}}, "no column 'word'"),
     ],
@@ -532,15 +532,15 @@ def test_what_a_tagger_tells_is_checked_with_the_first(settings: dict[str, Any],
     with pytest.raises(trellis.TrellisError, match=why):
         trellis.Reranker.train(CHUNKS, tagger=counted, folds=2, **settings)
     assert calls == [6]
-    with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
+    with pytest.raises(trellis.ArgumentError, match="needs span labels such as B-NP; omit cost, or use"):
         trellis.Reranker.train(one_verb(9, 0), tagger=lambda part: calls.append(0) or by_words(part), cost="spans")  # type: ignore[func-returns-value]
     assert calls == [6, 0]
-    with pytest.raises(trellis.ArgumentError, match=r"what tagger\(corpus\) gives must be a tagger"):
+    with pytest.raises(trellis.ArgumentError, match=r"the value of tagger\(corpus\) must be a Tagger"):
         trellis.Reranker.train(CHUNKS, tagger=lambda part: None)  # type: ignore[arg-type, return-value]
 
 
 def test_lists_have_their_folds(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    with pytest.raises(trellis.LearnerError, match="folds has no effect on lists"):
+    with pytest.raises(trellis.LearnerError, match="folds has no effect on candidate lists"):
         trellis.Reranker.train(lists, tagger=tagger, folds=3)
 
 
@@ -557,11 +557,11 @@ def test_a_learner_by_its_name(lists: list[KBestList], tagger: trellis.Tagger) -
 
 
 def test_spans_are_not_counted_where_there_are_none(lists: list[KBestList], tagger: trellis.Tagger) -> None:
-    with pytest.raises(trellis.ArgumentError, match="the labels mark none"):
+    with pytest.raises(trellis.ArgumentError, match="needs span labels such as B-NP; omit cost, or use"):
         trellis.Reranker.train(lists, tagger=tagger, cost="spans")
-    with pytest.raises(trellis.ArgumentError, match="right labels"):
+    with pytest.raises(trellis.ArgumentError, match="gold labels"):
         report(kbest_lists(tagger, [["w1"]], 2))
-    with pytest.raises(trellis.ArgumentError, match="right labels"):
+    with pytest.raises(trellis.ArgumentError, match="gold labels"):
         trellis.Reranker.train([], tagger=tagger)
 
 
@@ -612,10 +612,13 @@ def test_the_extension_of_an_output_tells_its_format_as_in_tag(here: Path, call:
         assert call(f"predict --model chunk.trellis test.txt --output t.{name} --quiet").code == 0
         ours, theirs = (trellis.read(file, **named) for file in (name, f"t.{name}"))
         assert list(ours.columns) == list(theirs.columns)
-    refused(call("predict --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk' to be filled in")
-    refused(call("predict --model r test.txt --output o.json"), "o.json: name a .jsonl file")
+    refused(call("predict --model r test.txt --output o.conllu"), "CoNLL-U has no column 'chunk'")
+    refused(
+        call("predict --model r test.txt --output o.json"),
+        "o.json: give --json to write JSON lines",
+    )
     assert not list(here.glob("o.json")) + list(here.glob("o.conllu"))
-    refused(call("predict --model r o.parquet"), "parquet is not for standard output; name a file with --output")
+    refused(call("predict --model r o.parquet"), "parquet cannot be written to standard output; give --output FILE")
     assert call("predict --model r o.parquet --output back.tsv --quiet").code == 0
     assert trellis.read("back.tsv", columns="word,pos,chunk").sentences("chunk") == wanted
 
@@ -656,9 +659,9 @@ def test_options_of_the_tagger_are_those_of_train(
 def test_command_line_mistakes_are_one_line(here: Path, call: Call, chunk: Path) -> None:
     train = "train --task rerank train.txt --columns word,pos,chunk --quiet"
     refused(call(train), "--model")
-    refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number from 2 on")
+    refused(call(f"{train} --model r --reranker-folds 1"), "folds must be a whole number of at least 2")
     refused(call(f"{train} --model r --reranker-folds 99"), "folds must be")
-    refused(call(f"{train} --model r --reranker-features scores"), "no feature 'scores'")
+    refused(call(f"{train} --model r --reranker-features scores"), "unknown feature 'scores'")
     refused(call(f"{train} --model r --reranker maxent"), "MaxEnt")
     refused(call(f"{train} --model r --reranker-set C"), "--reranker-set C: write key=value", "--reranker-set epochs=5")
     refused(call(f"{train} --model r --reranker-set d=3"), "no parameter 'd'")

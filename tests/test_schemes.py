@@ -124,10 +124,10 @@ def test_guess(labels: str, scheme: str | None) -> None:
 def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="no scheme 'bix'"):
         spans(["O"], "bix")
-    with pytest.raises(CorpusError, match="'NN' marks no span"):
+    with pytest.raises(CorpusError, match="'NN' is not a span label"):
         spans(["NN"])
-    with pytest.raises(CorpusError, match="'S-X' is not of the scheme iob2"):
+    with pytest.raises(CorpusError, match="'S-X' is not a label of the scheme iob2"):
         spans(["S-X"], "iob2")
     for wrong in ([Span("X", 0, 2), Span("X", 1, 3)], [Span("X", 2, 4)], [Span("X", 1, 1)]):
-        with pytest.raises(CorpusError, match="overlaps another or leaves"):
+        with pytest.raises(CorpusError, match="overlaps another span or exceeds the sentence"):
             labels_of(wrong, 3, "iob2")

@@ -238,15 +238,15 @@ def test_templates_of_segments_are_read_as_they_are_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("word[0] & length", "looks at no token"),
-        ("label[-1] & word[segment]", "looks at no token"),
-        ("name: length", "looks at no token"),
-        ("word[segment] & lower(word[segment])", "one look at a whole segment"),
+        ("word[0] & length", "cannot read tokens"),
+        ("label[-1] & word[segment]", "cannot read tokens"),
+        ("name: length", "cannot read tokens"),
+        ("word[segment] & lower(word[segment])", "a template can read a whole segment only once"),
         ("word[segment+1]", "expected ]"),
-        ("word[middle]", "a place is an offset, or one of first"),
+        ("word[middle]", "a position must be an offset or one of first"),
         ('listed(word[first], "x")', "listed"),
         ('cluster(word[segment], "x")', "listed"),
-        ("lower(length)", "stand alone"),
+        ("lower(length)", "cannot be arguments of a function"),
     ],
 )
 def test_templates_that_make_no_sense_are_rejected(text: str, why: str) -> None:

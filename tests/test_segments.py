@@ -279,12 +279,12 @@ def test_the_scheme_is_that_of_the_label_sequences(rows: list[str], scheme: str)
 @pytest.mark.parametrize(
     ("rows", "scheme", "why"),
     [
-        (["B-X I-X O"], "iobes", r"'O' cannot follow 'I-X' in iobes .*\(iob2\?\) or leave out the scheme"),
+        (["B-X I-X O"], "iobes", r"'O' cannot follow 'I-X' in iobes .*\(iob2\?\) or omit scheme"),
         (["B-X I-X O"], "iob1", r"a sentence of iob1 cannot begin with 'B-X' .*\(iob2\?\)"),
         (["O I-X I-Y", "B-X"], "iob2", "token 1 .*'I-X' cannot follow 'O' in iob2"),
-        (["I-X O", "I-X B-X"], "iob2", r"begin with 'I-X' .*; name the scheme of the labels \(iob1\?\)"),
+        (["I-X O", "I-X B-X"], "iob2", r"begin with 'I-X' .*; use the scheme of the labels \(iob1\?\)"),
         (["O I-X", "B-X"], None, r"'I-X' cannot follow 'O' in iob2 \(column 'label'\); correct the label$"),
-        (["B-X I-X O"], "bmes", r"'I-X' is not of the scheme bmes; name the scheme of the labels \(iob2\?\)"),
+        (["B-X I-X O"], "bmes", r"'I-X' is not a label of the scheme bmes; use the scheme of the labels"),
         (["B I", "B- I"], None, "'B' and 'B-' mark the same"),
     ],
 )
@@ -351,7 +351,7 @@ def test_sentences_left_out_are_as_if_they_were_not_there() -> None:
             assert tagger.score(words, labels) == pytest.approx(score, abs=1e-4)
     with pytest.raises(LearnerError, match="every sentence has a segment of more than 2 tokens"):
         train_on(rows[:1], segments=trellis.Segments(2))
-    with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence without too long a segment"):
+    with pytest.raises(LearnerError, match="sample_weight is 0 for every sentence whose segments are short enough"):
         train_on(rows, segments=trellis.Segments(2), sample_weight=[1, 0, 0, 1])
 
 
@@ -359,7 +359,7 @@ def test_segments_that_cannot_fit_are_rejected_at_once(monkeypatch: pytest.Monke
     rows = [" ".join(["B-X", *["I-X"] * 799]), *[" ".join(["O"] * 1000)] * 8]
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 120_000_000)
     # 16 * 8,800 * 800 in lists; the lattice of 1,000 tokens: 800 * 8 * 4 by labels, 28 per edge, 801 edges per token.
-    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are free; .* Segments\(longest=80\)$"
+    why = r"of up to 800 tokens, in 8,800, need 0.2 GB, and 0.1 GB of memory are available; .* Segments\(longest=80\)$"
     with pytest.raises(LearnerError, match=why):
         train_on(rows)
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
@@ -389,18 +389,24 @@ def test_long_corpora_are_tagged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"order": 2}, "segments have order 1, not 2"),
+        ({"order": 2}, "segments require order 1, not 2"),
         ({"segments": 8}, "segments must be True, False or a trellis.Segments"),
-        ({"labels": trellis.Labels(partial=True)}, "partial has no place in a model of segments"),
-        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary has no place"),
-        ({"search": trellis.Search(prune=True)}, "prune has no place"),
-        ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters trains no segments"),
-        ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters trains no segments"),
-        ({"segments": False, "features": ["word[0]", "word[segment]"]}, "is about a segment; train with segments=True"),
-        ({"features": ["word[0]", "label[any] & word[0]"]}, "further back have no place"),
-        ({"search": trellis.Search(beam=4)}, "beam has no place"),
-        ({"features": ["word[segment]"]}, "all templates are about whole segments"),
-        ({"features": ["word[0]", "pos[segment]"]}, "reads another column than those that templates of tokens read"),
+        ({"labels": trellis.Labels(partial=True)}, "partial cannot be combined with segments"),
+        ({"search": trellis.Search(tag_dictionary=True)}, "tag_dictionary cannot be combined with segments"),
+        ({"search": trellis.Search(prune=True)}, "prune cannot be combined with segments"),
+        ({"learner": trellis.Perceptron(vote=True)}, "Perceptron with these parameters does not support segments"),
+        ({"learner": "hmm", "features": "hmm"}, "HMM with these parameters does not support segments"),
+        ({"segments": False, "features": ["word[0]", "word[segment]"]}, "reads a segment; train with segments=True"),
+        (
+            {"features": ["word[0]", "label[any] & word[0]"]},
+            "segments cannot be combined with templates of labels beyond the Markov order",
+        ),
+        ({"search": trellis.Search(beam=4)}, "beam cannot be combined with segments"),
+        (
+            {"features": ["word[segment]"]},
+            "all templates read whole segments; add one that reads a token, such as word",
+        ),
+        ({"features": ["word[0]", "pos[segment]"]}, "reads a column that no template of tokens reads; those read"),
     ],
 )
 def test_what_does_not_go_with_segments_is_one_clear_line(changes: dict[str, Any], why: str) -> None:
@@ -415,7 +421,7 @@ def test_labels_that_mark_no_spans_have_no_segments() -> None:
 
 def test_a_model_of_segments_is_no_warm_start() -> None:
     tagger = trellis.train(corpus(), target="label", features=["word[0]"], segments=True)
-    with pytest.raises(LearnerError, match="cannot start from a model of segments"):
+    with pytest.raises(LearnerError, match="cannot start from a semi-Markov model"):
         trellis.partial_fit(tagger, corpus())
 
 

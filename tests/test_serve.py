@@ -272,7 +272,7 @@ def test_other_methods_and_places(client: TestClient) -> None:
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
     bare = client.head("/healthz")
     assert (bare.status_code, bare.content) == (200, b"")
-    assert client.get("/nothing").json()["error"].startswith("nothing at /nothing")
+    assert client.get("/nothing").json()["error"].startswith("not found: /nothing")
 
 
 def test_too_much(folder: Path) -> None:
@@ -379,7 +379,7 @@ def test_the_size_of_answers(folder: Path, path: str, body: Any, n_values: int) 
         assert client.post(f"/v1/{path}", json=body).status_code == 200
     with TestClient(app(folder, limits=Limits(values=n_values - 1))) as client:
         done = client.post(f"/v1/{path}", json=body)
-        assert (done.status_code, f"{n_values - 1:,} values" in done.json()["error"]) == (413, True)
+        assert (done.status_code, f"the limit is {n_values - 1:,}" in done.json()["error"]) == (413, True)
 
 
 def test_work_that_was_given_up_stops(folder: Path, ner: trellis.Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -540,7 +540,7 @@ def test_names_of_models(tmp_path: Path, folder: Path) -> None:
         (tmp_path / f"en.{version}.trellis").write_bytes((folder / "ner.trellis").read_bytes())
     names = [served.name for served in Models([str(tmp_path / f"en.{version}.trellis") for version in ("v1", "v2")])]
     assert names == ["en.v1", "en.v2"]
-    with pytest.raises(trellis.ArgumentError, match=r"two models are named 'ner': .*ner.trellis"):
+    with pytest.raises(trellis.ArgumentError, match=r"two models have the name 'ner': .*ner.trellis"):
         Models([str(folder / "ner.trellis"), str(folder / "ner.trellis")])
     with pytest.raises(trellis.ModelError, match="none"):
         Models([str(tmp_path / "none.trellis")])

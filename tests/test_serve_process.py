@@ -71,7 +71,7 @@ def test_the_log_has_no_control_characters(folder: Path) -> None:
         model.write_bytes(b"\x1b[31m not a model")
         process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("model \\x1b]0;mine\\x07 is kept as it was: ")
+        assert process.stderr.readline().startswith("model \\x1b]0;mine\\x07 not reloaded: ")
 
 
 FILES = 160
@@ -265,4 +265,4 @@ def test_a_port_that_is_taken(folder: Path) -> None:
             line = [sys.executable, "-m", "trellis", "serve", "-m", "m.trellis", "--port", port]
             done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60)
             assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-            assert "choose another --port" in done.stderr
+            assert "use another --port" in done.stderr

@@ -112,7 +112,7 @@ def test_text_is_tokenized(client: TestClient) -> None:
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "tag"])
 def test_questions_for_taggers(client: TestClient, task: str) -> None:
     for name in ("marginals", "spans"):
-        assert "are for taggers" in rejected(client, name, 422, model=task, **TASKS[task][2])
+        assert "require a tagger" in rejected(client, name, 422, model=task, **TASKS[task][2])
     if task != "words":
         why = rejected(client, "predict", 422, model=task, **TASKS[task][2], allowed={"0": "A"})
         assert f"model {task!r} is a " in why
@@ -179,7 +179,7 @@ def test_a_long_sentence_is_too_much_work_for_a_parser(paths: dict[str, str]) ->
     with TestClient(App(Models(list(paths.values())), limits=Limits(values=2_000))) as client:
         for task, token in (("parse", ["N", "dog"]), ("trees", "dog")):
             for name in ("predict", "kbest", "explain"):
-                assert "2,000 values" in rejected(client, name, 413, model=task, sentence=[token] * 30)
+                assert "the limit is 2,000" in rejected(client, name, 413, model=task, sentence=[token] * 30)
             assert client.post("/v1/predict", json={"model": task, "sentence": [token] * 10}).status_code == 200
         assert client.post("/v1/predict", json={"model": "tag", "sentence": ["a"] * 30}).status_code == 200
 
@@ -187,7 +187,7 @@ def test_a_long_sentence_is_too_much_work_for_a_parser(paths: dict[str, str]) ->
 def test_structured_models_are_not_served(tmp_path: Path) -> None:
     path = tmp_path / "m.trellis"
     trellis.StructuredModel.train(SENTENCES, problem=Listed()).save(path)
-    with pytest.raises(trellis.ModelError, match=r"cannot be served, as it needs Python code: .*m.trellis"):
+    with pytest.raises(trellis.ModelError, match=r"cannot be served because it needs Python code: .*m.trellis"):
         Models([str(path)])
 
 

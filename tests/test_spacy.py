@@ -87,7 +87,7 @@ def test_a_model_file_in_a_pipeline(model: Path) -> None:
 def test_training_inside_initialize_and_files(tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("trellis", config={"learner": "perceptron", "features": ["word[0]", "word[-1]"]})
-    with pytest.raises(ModelError, match="has no model yet"):
+    with pytest.raises(ModelError, match="has no model; set model in its config, or call nlp"):
         nlp("Ann")
     nlp.initialize(lambda: examples(nlp.vocab))
     scores = nlp.evaluate(examples(nlp.vocab))
@@ -160,7 +160,7 @@ def test_a_model_of_tags_needs_a_tagger_before_it(tmp_path: Path) -> None:
     words = {"word": [["Ann", "ran"]] * 3, "pos": [["NNP", "VBD"]] * 3, "label": [["B-PER", "O"]] * 3}
     trellis.train(words, target="label", features=["pos[0]"]).save(tmp_path / "m")
     component = TrellisTagger(model=str(tmp_path / "m"))
-    with pytest.raises(ModelError, match="reads 'pos', which no component before it sets"):
+    with pytest.raises(ModelError, match="reads 'pos', which no earlier component sets"):
         component(Doc(Vocab(), words=["Ann", "ran"]))
     doc = component(Doc(Vocab(), words=["Ann", "ran"], tags=["NNP", "VBD"]))
     assert [ent.text for ent in doc.ents] == ["Ann"]

@@ -109,7 +109,7 @@ def test_what_cannot_be_asked() -> None:
     assert tagger.span_probability(["a"], ("Z", 0, 1)) == 0.0
     assert tagger.span_probability(["a"], ("X", 0, 1)) > 0.0
     for begin, end in ((0, 2), (-1, 1), (1, 1), (0, 0)):
-        with pytest.raises(ValueError, match="leaves the sentence of 1 token"):
+        with pytest.raises(ValueError, match="exceeds the sentence of 1 token"):
             tagger.span_probability(["a"], Span("X", begin, end))
-    with pytest.raises(CorpusError, match="'P' marks no span"):
+    with pytest.raises(CorpusError, match="'P' is not a span label"):
         random_tagger(0).tag_spans(["a"])

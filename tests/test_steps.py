@@ -210,7 +210,7 @@ class Odd(History):
     [
         (
             lambda: trellis.StructuredModel.train(sentences(1), problem=History()),
-            "is searched by a beam; give its width, such as beam=8",
+            "requires beam search; set the beam width, such as beam=8",
         ),
         (
             lambda: trellis.StructuredModel.train(sentences(1), problem=History(), beam=0),
@@ -218,7 +218,7 @@ class Odd(History):
         ),
         (
             lambda: trellis.StructuredModel.train([("a", "A")], problem=Listed(), beam=4),
-            "beam has an effect only where a problem has choices",
+            "beam has an effect only for problems with choices",
         ),
         (
             lambda: trellis.StructuredModel.train(
@@ -249,7 +249,7 @@ class Odd(History):
         ),
         (
             lambda: trellis.StructuredModel.train([("ab", "AB")], problem=Odd(choices=5), beam=4),
-            "example 0: choices.* must give a list.* not 5",
+            "example 0: choices.* must return a list.* not 5",
         ),
         (
             lambda: trellis.StructuredModel.train(sentences(1), problem=Odd(signature=[]), beam=4),
@@ -263,7 +263,7 @@ class Odd(History):
             lambda: trellis.StructuredModel.train(
                 sentences(1), problem=History(), beam=4, dev=sentences(1), metric="token"
             ),  # type: ignore[arg-type]
-            "metric must be a function of outputs and right outputs, not 'token'",
+            "metric must be a function of outputs and gold outputs, not 'token'",
         ),
     ],
 )
@@ -279,8 +279,8 @@ def test_a_model_is_of_one_kind_of_problem(tmp_path: Path) -> None:
         trellis.StructuredModel.train(sentences(1), problem=History(), beam=4),
     )
     for model, other, message in (
-        (listed, History(), "with the method candidates, and this has choices"),
-        (steps, Listed(), "with the method choices, and this has candidates"),
+        (listed, History(), "has the method candidates, but the given one has choices"),
+        (steps, Listed(), "has the method choices, but the given one has candidates"),
     ):
         model.save(tmp_path / "m")
         with pytest.raises(trellis.ModelError, match=message):

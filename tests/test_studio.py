@@ -111,7 +111,7 @@ def test_compare(visit: Any, address: str) -> None:
         page.wait_for_selector("text=1 of 2 sentences differ")
         page.get_by_role("button", name="Compare on the corpus").click()
         page.wait_for_selector("text=1 of 3 sentences differ")
-        assert "McNemar: p = 0.2500" in page.locator("main").inner_text()
+        assert "McNemar's test: p = 0.2500" in page.locator("main").inner_text()
         rows = page.locator("section tbody tr").all_inner_texts()
         assert rows[0].split() == ["Bob", "O", "B-PER", "B-PER"]
         check_access(page)
@@ -124,7 +124,7 @@ def test_errors(visit: Any, address: str) -> None:
         text = page.locator("main").inner_text()
         assert all(
             part in text
-            for part in ("Reliability (tokens), ECE", "Training: objective", "Token accuracy by", "micro avg")
+            for part in ("Calibration (tokens), ECE", "Training: objective", "Token accuracy by", "micro avg")
         )
         page.get_by_role("button", name="1 times gold B-PER, predicted O").click()
         page.wait_for_selector("text=Gold B-PER, predicted O")
@@ -137,14 +137,14 @@ def test_learn(visit: Any, address: str) -> None:
     with visit(f"{address}#learn", expected="422") as page:
         page.wait_for_selector("text=Step 1 of")
         assert page.locator("strong.down").count() > 0
-        page.get_by_role("button", name="To the end").click()
-        page.wait_for_selector("text=Nothing is wrong, nothing changes")
+        page.get_by_role("button", name="Last").click()
+        page.wait_for_selector("text=No error, no update")
         page.get_by_role("button", name="All cells").click()
         assert all(page.locator("td.n").all_inner_texts())
-        page.get_by_label("Sentences with their labels").fill("the dog")
+        page.get_by_label("Labelled sentences").fill("the dog")
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector("text=every word needs a label")
-        page.get_by_label("Sentences with their labels").fill("the/D dog/N")
+        page.get_by_label("Labelled sentences").fill("the/D dog/N")
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector("text=sentence 1")
         check_access(page)
@@ -160,7 +160,7 @@ def test_parsers(visit: Any, tmp_path: Path) -> None:
         page.wait_for_selector("img.picture")
         assert page.locator("img.picture").evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
         assert page.locator("ol.paths li").first.inner_text().startswith("(TOP (S (NP (D the) (N dog))")
-        assert page.locator("h2:has-text('Heaviest terms of the score')").count() == 1
+        assert page.locator("h2:has-text('Terms of the score with the largest weights')").count() == 1
         check_access(page)
         shot(page, "look-trees")
         page.locator("#tab-compare").click()
@@ -296,14 +296,14 @@ def test_label_train_and_keep(tmp_path: Path, visit: Any) -> None:
         page.get_by_role("button", name="Undo").click()
         page.wait_for_selector("text=21 of 24 sentences labelled")
         assert word.nth(0).inner_text().startswith("Bob")
-        page.get_by_role("button", name="Train on what there is").click()
+        page.get_by_role("button", name="Train").click()
         wait_for_focus(page)
-        page.wait_for_selector("text=Trained")
-        page.wait_for_selector("text=score on 2 held-out sentences over epochs, 100.00% at best")
+        page.wait_for_selector("text=Training finished")
+        page.wait_for_selector("text=score on 2 held-out sentences by epoch, best 100.00%")
         page.wait_for_selector(".word.guess")  # suggestions
         press(page, "Enter")  # saves, and does not train again
         page.wait_for_selector("text=22 of 24 sentences labelled")
-        page.get_by_role("button", name="Save and go on").click()
+        page.get_by_role("button", name="Save and next").click()
         page.wait_for_selector("text=23 of 24 sentences labelled")
         wait_for_focus(page)
         check_access(page)

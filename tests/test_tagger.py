@@ -81,7 +81,7 @@ def test_k_best(tagger: Tagger, corpora: list[Corpus]) -> None:
     for k in (0, 1.5, "2"):
         with pytest.raises(ArgumentError, match="k must be a whole number from 1 to 1000000, not"):
             tagger.kbest([], k)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="n must be a whole number from 0 on, not -1"):
+    with pytest.raises(ArgumentError, match="n must be a whole number of at least 0, not -1"):
         tagger.top_features(-1)
     with pytest.raises(ConstraintError, match="allowed must be a dict by position or a list"):
         tagger.tag([], allowed=5)  # type: ignore[arg-type]
@@ -428,7 +428,7 @@ def test_a_file_is_read_as_the_training_file_was(tmp_path: Path) -> None:
         assert tagger.reliability(source).tokens.n == 3
         assert tagger.calibrated(source).temperature < 1
     (tmp_path / "wide.txt").write_text("a b c d\n")
-    with pytest.raises(CorpusError, match=r"wide.txt: 4 columns, but the model learned from 3 \(word, pos, chunk\)"):
+    with pytest.raises(CorpusError, match=r"wide.txt: 4 columns, but the model was trained on 3 \(word, pos, chunk\)"):
         tagger.evaluate(tmp_path / "wide.txt")
     (tmp_path / "narrow.txt").write_text("a b\n")
     with pytest.raises(CorpusError, match="no column 'chunk'; the columns are word, pos"):

@@ -178,7 +178,7 @@ def test_batch_learners_start_where_the_older_training_ended(name: str) -> None:
 
 def test_wrong_warm_starts_are_one_clear_line() -> None:
     wrong: list[tuple[Any, Any, str]] = [
-        (LEARNERS["Frank-Wolfe"], {"a": 1.0}, "HMSVM cannot start from other weights"),
+        (LEARNERS["Frank-Wolfe"], {"a": 1.0}, "HMSVM does not support init"),
         (LEARNERS["perceptron"], {"a": float("nan")}, "init: feature 'a' must have a number"),
         (LEARNERS["perceptron"], {1: 1.0}, "init: the name of a feature must be a string"),
         (LEARNERS["perceptron"], [1.0], "init: features must be a dict"),

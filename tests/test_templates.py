@@ -112,11 +112,11 @@ def test_nothing_but_template_errors(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "why"),
     [
-        ("word[0]  $", 10, r"did not expect '\$'"),
-        ('word[0] & "pos[0]', 11, "did not expect '\"'"),
+        ("word[0]  $", 10, r"unexpected character '\$'"),
+        ('word[0] & "pos[0]', 11, "unexpected character '\"'"),
         ("word", 1, r"expected word\[offset\]"),
         ("word[", 6, "expected int, found 'end of template'"),
-        ("word[x]", 6, "a place is an offset, or one of first, last, segment, head, dep, sibling, between"),
+        ("word[x]", 6, "a position must be an offset or one of first, last, segment, head, dep, sibling, between"),
         ("word[0", 7, "expected \\]"),
         ("word[0] pos[0]", 9, "expected &, found 'pos'"),
         ("word[0] & ", 11, "expected name"),
@@ -134,15 +134,19 @@ def test_nothing_but_template_errors(text: str) -> None:
         ("cluster(word[0], 3)", 1, 'cluster takes "file"'),
         ('cluster(word[0], "f", 0)', 1, "perhaps a length"),
         ('listed(word[0], "f", 2)', 1, 'listed takes "file"'),
-        ("lower(word[0], x)", 16, 'a number or a "text"'),
+        ("lower(word[0], x)", 16, 'a number or a quoted "text"'),
         ("lower(word[0]", 14, "expected \\)"),
-        ("lower(is_first)", 7, "is_first, is_last and measures such as length stand alone"),
-        ("label[0]", 7, r'a column of that name is "label"\[0\]'),
-        ("label[-1..0] & word[0]", 7, r"labels before the token are label\[-1\] or label\[-2..-1\]"),
-        ("label[-1..-2] & word[0]", 7, "labels before the token are"),
+        (
+            "lower(is_first)",
+            7,
+            "is_first, is_last and measures such as length cannot be arguments of a function; combine them with &",
+        ),
+        ("label[0]", 7, r'for a column named label write "label"\[0\]'),
+        ("label[-1..0] & word[0]", 7, r"preceding labels are label\[-1\] or label\[-2..-1\]"),
+        ("label[-1..-2] & word[0]", 7, "for a column named label write"),
         ("label[-100..-1] & word[0]", 7, "from -99 to 99"),
         ("word[0] & label[-3..-2]", 11, r"write label\[-3..-1\]"),
-        ("label[-4..-3] & label[-1]", 17, r"all up to the last are joined: write label\[-4..-1\]"),
+        ("label[-4..-3] & label[-1]", 17, r"must include all of them: write label\[-4..-1\]"),
         ("word[-1..0]", 8, r"expected \], found '..'"),
         ("bias & word[0]", 1, r"expected bias\[offset\]"),
         ("word[0] & bias", 11, r"expected bias\[offset\]"),
@@ -160,14 +164,14 @@ def test_errors_name_the_place(text: str, place: int, why: str) -> None:
 
 @pytest.mark.parametrize("text", ['in_list(word[0], "a\udcff")', 'match(word[0], "\ud800")'])
 def test_arguments_that_no_model_can_hold(text: str) -> None:
-    with pytest.raises(TemplateError, match=r"has the argument '.*\\ud[c8].*', which is not UTF-8"):
+    with pytest.raises(TemplateError, match=r"has the argument '.*\\ud[c8].*', which is not valid UTF-8"):
         parse_template(text)
 
 
 def test_empty() -> None:
-    with pytest.raises(TemplateError, match="an empty template"):
+    with pytest.raises(TemplateError, match="empty template; write one such as word"):
         parse_template("  ")
-    with pytest.raises(TemplateError, match="no templates given"):
+    with pytest.raises(TemplateError, match="no templates; give a preset, a file or a list of templates"):
         feature_set([], COLUMNS)
 
 
@@ -183,7 +187,7 @@ def test_names_are_shared() -> None:
         "near: lower(word[1])",
         "near: label[-1] & word[1]",
     ):
-        with pytest.raises(TemplateError, match="have one name, so they may differ in offsets only"):
+        with pytest.raises(TemplateError, match="have the same name, so they may differ only in offsets"):
             feature_set(["near: word[-1]", other], COLUMNS)
 
 
@@ -209,7 +213,7 @@ def test_templates_given_as_objects() -> None:
     ):
         with pytest.raises(TemplateError, match="template '"):
             feature_set([bad], COLUMNS)
-    with pytest.raises(TemplateError, match="a template is a string"):
+    with pytest.raises(TemplateError, match="a template must be a string such as word"):
         feature_set([5], COLUMNS)  # type: ignore[list-item]
 
 
@@ -333,18 +337,18 @@ def test_crfpp_orders(tmp_path: Path) -> None:
         file.write_text(text)
         assert trellis.train(corpus, target="label", features=file).order == order
     file.write_text("B\n")
-    with pytest.raises(TemplateError, match="no templates given"):
+    with pytest.raises(TemplateError, match="no templates; give a preset, a file or a list of templates"):
         trellis.train(corpus, target="label", features=file)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("U0:%x[0,2]", r"template:1: %x\[0,2\] asks for column 2, .* 0 to 1 \(word, pos\)"),
+        ("U0:%x[0,2]", r"template:1: %x\[0,2\] reads column 2, .* 0 to 1 \(word, pos\)"),
         ("U0:%x[0,0]\nU1:%x[0]", "template:2: 'U1:%x.0.' has a macro that is not"),
         ("U0:%y[0,0]", "template:1: .* has a macro that is not"),
         ("U0:%x[0,-1]", "template:1: .* has a macro that is not"),
-        ("\nU0:%x[100,0]", "template:2: .* further than 99 rows"),
+        ("\nU0:%x[100,0]", "template:2: .* row offset above 99"),
         ("U0:%x[0,0]\nX:%x[0,0]", "template:2: a CRF.. template begins with U or B, one of Wapiti"),
     ],
 )
@@ -366,13 +370,13 @@ def test_template_files(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=r"my\.templates:3: template 'word\[0', character 7: expected \]"):
         feature_set(file, COLUMNS)
     file.write_text("# nothing\n")
-    with pytest.raises(TemplateError, match="no templates given"):
+    with pytest.raises(TemplateError, match="no templates; give a preset, a file or a list of templates"):
         feature_set(file, COLUMNS)
     file.write_bytes(b"word[0] \xff")
     with pytest.raises(TemplateError, match=r"my\.templates:1: not valid UTF-8"):
         feature_set(file, COLUMNS)
     for nothing in (tmp_path / "none", "word[0]", tmp_path):
-        with pytest.raises(TemplateError, match=r"no preset and no file .*; the presets are default, rich"):
+        with pytest.raises(TemplateError, match=r"no preset or file .*; the presets are default, rich"):
             feature_set(nothing, COLUMNS)
 
 
@@ -399,7 +403,7 @@ def test_files_beside_a_template_file(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("lower(" * 5000 + "word[0]" + ")" * 5000, "more than 50 functions inside one another"),
+        ("lower(" * 5000 + "word[0]" + ")" * 5000, "more than 50 nested functions"),
         (f"word[{'9' * 5000}]", "a number of 5,000 digits"),
         (f"prefix(word[0], {'9' * 5000})", "a number of 5,000 digits"),
         ('"a\nb"', r"expected 'a\\nb'\[offset\]"),
@@ -433,5 +437,7 @@ def test_presets_in_lists_and_files(tmp_path: Path) -> None:
     assert {*feature_set("ner", ["word"]).templates} < {*by_list.templates}
     (tmp_path / "file").write_text("word[0]\nnerr\n")
     for features, place in ((["nerr"], ""), (tmp_path / "file", "file:2: ")):
-        with pytest.raises(TemplateError, match=f"{place}'nerr' is no template, .*and no preset; those are default"):
+        with pytest.raises(
+            TemplateError, match=f"{place}'nerr' is neither a template, .* nor a preset; the presets are default"
+        ):
             feature_set(features, ["word"])

@@ -229,7 +229,7 @@ def test_a_checkpoint_is_of_one_training(name: str, tmp_path: Path) -> None:
         )
         assert saved(found, tmp_path / "found") == saved(fresh, tmp_path / "fresh")
         return
-    with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or name another file"):
+    with pytest.raises(ModelError, match=r"checkpoint of another training .*; delete it or choose another file"):
         trellis.train(changed.pop("corpus"), **grouped(TaggingOptions, changed))
     assert (tmp_path / "checkpoint").read_bytes() == kept
 
@@ -252,9 +252,7 @@ def test_a_checkpoint_continues_with_more_epochs(name: str, tmp_path: Path) -> N
     whole = train(corpus, learner=learner, patience=9, **options)
     assert len(resumed.training["history"]) > 3
     assert saved(resumed, tmp_path / "resumed") == saved(whole, tmp_path / "whole")
-    with pytest.raises(
-        ModelError, match=r"a checkpoint after \d+ epochs, more than the 1 of this training; ask for more"
-    ):
+    with pytest.raises(ModelError, match=r"a checkpoint after \d+ epochs, more than the 1 of this training; use more"):
         train(corpus, learner=replace(learner, epochs=1), checkpoint=checkpoint, **options)
 
 
@@ -348,9 +346,9 @@ def test_patience() -> None:
 @pytest.mark.parametrize(
     ("options", "needs"),
     [
-        ({"patience": 2}, "patience .* needs a dev corpus"),
-        ({"metric": "token"}, "metric .* needs a dev corpus"),
-        ({"checkpoint_every": 2}, "checkpoint_every .* needs a checkpoint"),
+        ({"patience": 2}, "patience needs a dev corpus"),
+        ({"metric": "token"}, "metric needs a dev corpus"),
+        ({"checkpoint_every": 2}, "checkpoint_every needs checkpoint"),
     ],
 )
 def test_parameters_without_effect_are_errors(options: dict[str, Any], needs: str) -> None:
@@ -409,7 +407,7 @@ def test_the_metric_of_spans() -> None:
             report = train(corpus, learner=shorter, features=["word[-1]"]).evaluate(dev)
             assert score == (report.token_accuracy if metric == "token" else report.f1)
     assert scores["span"] == scores["auto"] != scores["token"]
-    with pytest.raises(LearnerError, match="mark no spans"):
+    with pytest.raises(LearnerError, match="needs span labels"):
         train(corpus_of(0), dev=corpus_of(1), metric="span")
 
 
@@ -480,7 +478,7 @@ def test_weights_that_make_no_sense() -> None:
 
 @pytest.mark.parametrize("name", ["perceptron", "crf", "maxent", "exponential", "boost"])
 def test_costs_are_never_ignored(name: str) -> None:
-    with pytest.raises(LearnerError, match="no place for label_costs"):
+    with pytest.raises(LearnerError, match="does not support label_costs; use MIRA, PassiveAggressive, AROW or HMSVM"):
         train(corpus_of(0), labels=trellis.Labels(costs={"L0": 2.0}), learner=LEARNERS[name])
 
 
@@ -578,7 +576,7 @@ def test_the_likelihood_of_partial_labels_by_enumeration() -> None:
     "learner", [trellis.MaxEnt(), trellis.HMM(), trellis.SequenceBoost()], ids=["maxent", "hmm", "boost"]
 )
 def test_learners_that_need_every_label(learner: Any) -> None:
-    with pytest.raises(LearnerError, match=r"needs all|every label"):
+    with pytest.raises(LearnerError, match=r"does not support partial labels"):
         train(hidden(corpus_of(0), "unknown"), learner=learner, labels=trellis.Labels(partial=True))
 
 
@@ -592,7 +590,7 @@ def test_learners_that_are_none(learner: Any) -> None:
 
 
 def test_a_cutoff_that_leaves_nothing() -> None:
-    with pytest.raises(LearnerError, match="leaves no feature"):
+    with pytest.raises(LearnerError, match="removes all features; use a smaller value"):
         train(corpus_of(0), features=trellis.Features(min_count=100_000))
 
 
@@ -623,37 +621,37 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         raise AssertionError("training began")
 
     for info in ({"a": object()}, {"a": np.zeros(2)}, {"a": {1, 2}}, {("a", "b"): 1}, {"a": "\ud800"}):
-        with pytest.raises(LearnerError, match="info must be a dict of what JSON can hold"):
+        with pytest.raises(LearnerError, match="info must be a dict that JSON can represent"):
             train(corpus, info=info, observer=never)
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"features": trellis.Features(min_count=-1)}, "min_count must be a whole number from 0 on, not -1"),
+        ({"features": trellis.Features(min_count=-1)}, "min_count must be a whole number of at least 0, not -1"),
         ({"features": trellis.Features(min_count=1.5)}, "min_count must be a whole number"),
         ({"search": trellis.Search(tag_dictionary=-1)}, "tag_dictionary must be"),
         ({"search": trellis.Search(tag_dictionary="yes")}, "tag_dictionary must be"),
         ({"order": 100}, "order must be a whole number from 0 to 99, not 100"),
-        ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM trains at orders 0 to 2, not 3; online learners, CRF"),
+        ({"order": 3, "learner": trellis.HMSVM()}, "HMSVM supports orders 0 to 2, not 3; online learners, CRF"),
         ({"search": trellis.Search(prune=1.5)}, "prune must be 'auto', True, False, a share above 0"),
         ({"order": "1"}, "order must be"),
         ({"features": trellis.Features(pairs="some")}, "pairs must be 'seen' or 'all', not 'some'"),
         ({"labels": trellis.Labels(partial="no")}, "partial must be True, False or 'missing', not 'no'"),
-        ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number from 1 on, not 0"),
+        ({"patience": 0, "dev": corpus_of(1)}, "patience must be a whole number of at least 1, not 0"),
         ({"sample_weight": "heavy"}, "sample_weight must be one number per sentence"),
         ({"checkpoint": "c", "checkpoint_every": 0.5}, "checkpoint_every must be"),
         ({"features": trellis.Features(pairs="")}, "pairs must be"),
         ({"info": [("a", 1)]}, "info must be a dict"),
-        ({"init": "model"}, "init must be a tagger, such as trellis.load"),
+        ({"init": "model"}, "init must be a tagger, as returned by trellis"),
         ({"observer": 3}, "observer must be a function"),
         ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs=[1.0])}, "label_costs must be a dict"),
         ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs={("L0", "L1"): "x"})}, "must be a number from 0"),
         (
             {"learner": trellis.MIRA(), "labels": trellis.Labels(costs={("L0", "L1", "L0"): 1.0})},
-            "a pair \\(gold, other\\)",
+            "a pair \\(gold, predicted\\)",
         ),
-        ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs={3: 1.0})}, "a pair \\(gold, other\\)"),
+        ({"learner": trellis.MIRA(), "labels": trellis.Labels(costs={3: 1.0})}, "a pair \\(gold, predicted\\)"),
     ],
     ids=str,
 )
@@ -750,7 +748,9 @@ def test_numbers_that_are_too_great_are_one_line(changes: dict[str, Any], messag
 
 
 def test_weights_that_are_not_finite_are_an_error() -> None:
-    with pytest.raises(LearnerError, match="not finite; take smaller steps, costs or sample weights"):
+    with pytest.raises(
+        LearnerError, match="training diverged: weights are not finite; use smaller steps, costs or sample weights"
+    ):
         train(of_values(1.0), features=["attributes[0]"], learner=trellis.AROW(), sample_weight=[1e12] * 6)
 
 
@@ -775,7 +775,7 @@ def test_what_cannot_fit_is_rejected_at_once(
     corpus = trellis.read({"word": [labels], "label": [labels]})
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: 12_000_000_000)
     name = type(learner).__name__
-    said = f"order 2 with 978 labels needs {size} for the label tables of {name}, and 12.0 GB of memory are free"
+    said = f"order 2 with 978 labels needs {size} for the label tables of {name}, and 12.0 GB of memory are available"
     with pytest.raises(LearnerError, match=said):
         trellis.train(corpus, target="label", learner=learner, order=2)
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.free_bytes", lambda: None)  # not known
@@ -824,11 +824,11 @@ def test_label_weights_change_what_a_crf_prefers():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"X": 1.0}, "names 'X'; the labels are A, B, C"),
+        ({"X": 1.0}, "unknown label 'X'; the labels are A, B, C"),
         ({"A": "much"}, "the weight of 'A' must be a number from 0 to"),
         ({"A": -1.0}, "from 0 to"),
-        ([1.0], "a dict of label to number"),
-        ({"A": 0.0, "B": 0.0, "C": 0.0}, "nothing is left"),
+        ([1.0], "label_weights must be a dict from labels to numbers, not"),
+        ({"A": 0.0, "B": 0.0, "C": 0.0}, "no training data remains"),
     ],
 )
 def test_label_weights_that_make_no_sense(given, why):

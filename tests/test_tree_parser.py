@@ -343,31 +343,38 @@ def test_dev_keeps_the_best_epoch_and_checkpoints_resume(tmp_path: Path) -> None
 def test_bad_arguments_are_one_clear_line(pcfg: TreeParser, spans: TreeParser) -> None:
     with pytest.raises(LearnerError, match="features has no effect"):
         train(TREES, learner="pcfg", features="spans")
-    with pytest.raises(LearnerError, match="trains no parsers"):
+    with pytest.raises(LearnerError, match="does not train parsers; use"):
         train(TREES, learner="hmm")
     columns = {"word": [["a"]], "case": [["u"]], "label": [["b"]]}
     two = trellis.train(columns, target="label", features=["case[0]", "word[0]"])
-    with pytest.raises(LearnerError, match=r"tagger must read words alone, .*; it reads case, word"):
+    with pytest.raises(LearnerError, match=r"tagger must read words only, but it reads case, word"):
         train(TREES, tagger=two)
-    with pytest.raises(LearnerError, match=r"patience .* needs a dev corpus"):
+    with pytest.raises(LearnerError, match=r"patience needs a dev corpus"):
         train(TREES, patience=2)
-    with pytest.raises(TemplateError, match="split point looks at no phrase"):
+    with pytest.raises(
+        TemplateError, match="a template cannot read both a split point and a phrase: write two templates"
+    ):
         train(TREES, features=["word[split] & word[first]"])
-    with pytest.raises(TemplateError, match="what looks at phrases"):
+    with pytest.raises(
+        TemplateError,
+        match="a template of phrases can read first, last, split, length and outline only, and has no name",
+    ):
         train(TREES, features=["word[0]"])
     with pytest.raises(TemplateError, match="the presets are rules, spans"):
         train(TREES, features="nothing")
-    with pytest.raises(TemplateError, match="for a TreeParser"):
+    with pytest.raises(TemplateError, match="split and outline apply to phrases, in a TreeParser"):
         trellis.train({"word": [["a"]], "label": [["b"]]}, target="label", features=["word[split]"])
     with pytest.raises(ArgumentError, match="list of trees"):
         train(3)
     with pytest.raises(CorpusError, match="no trees"):
         train([])
-    with pytest.raises(CorpusError, match="has no \\^"):
+    with pytest.raises(CorpusError, match="labels cannot contain \\^"):
         train(parse_trees("(S (A^B (NN a) (NN b)))"))
-    with pytest.raises(ArgumentError, match="no log-probabilities"):
+    with pytest.raises(
+        ArgumentError, match="the scores of this parser are not log-probabilities; train it with CRF or learner="
+    ):
         spans.probability(TREES[0])
-    with pytest.raises(ArgumentError, match="other words"):
+    with pytest.raises(ArgumentError, match="the words of the tree differ"):
         pcfg.probability(TREES[0], TREES[1])
     with pytest.raises(ArgumentError, match="the grammar has no rule"):
         pcfg.probability([("a", "DT"), ("b", "NN")], parse_trees("(TOP (ZZ (DT a) (NN b)))")[0])

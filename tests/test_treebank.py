@@ -43,15 +43,15 @@ MISTAKES = [
     ),
     ("(S (NN a)\n", 1, "1 bracket is not closed before the file ends"),
     ("(S (NN a))\n(S (NP\n\n  (NN b)))\n", 3, "an empty line inside the tree that begins in line 2"),
-    ("(S (NN a))\n   \n(S (NN b))\n", 2, "a line of blanks only"),
-    ("(S (NN a))\n\t\n", 2, "a line of blanks only"),
-    ("(S (NN a)))\n", 1, "a closing bracket without an opening one"),
+    ("(S (NN a))\n   \n(S (NN b))\n", 2, "a line of whitespace only; remove the whitespace or the line"),
+    ("(S (NN a))\n\t\n", 2, "a line of whitespace only; remove the whitespace or the line"),
+    ("(S (NN a)))\n", 1, "unmatched closing bracket; remove it"),
     ("(S ())\n", 1, "an empty bracket"),
-    ("(S (NN))\n", 1, "'NN' stands over nothing"),
-    ("(S (NN a b))\n", 1, "'b' stands beside another word"),
-    ("(S (NN a) b)\n", 1, "'b' stands beside another word"),
-    ("(S a (NN b))\n", 1, "'S' stands over a word and a bracket"),
-    ("word\n", 1, "'word' stands outside brackets"),
+    ("(S (NN))\n", 1, "'NN' has no children"),
+    ("(S (NN a b))\n", 1, "'b' has a word or a bracket as sibling"),
+    ("(S (NN a) b)\n", 1, "'b' has a word or a bracket as sibling"),
+    ("(S a (NN b))\n", 1, "'S' has a word and a bracket as children"),
+    ("word\n", 1, "'word' is outside brackets"),
     ("(" * 300 + "\n", 1, "nested deeper than 200"),
 ]
 
@@ -171,7 +171,7 @@ def test_tags_and_lengths() -> None:
 
 
 def test_other_words_are_an_error() -> None:
-    with pytest.raises(ArgumentError, match="sentence 1: the parse has other words"):
+    with pytest.raises(ArgumentError, match="sentence 1: the words of the predicted tree differ"):
         evaluate_trees([one("(S (NN a))")], [one("(S (NN b))")])
-    with pytest.raises(ArgumentError, match="2 right trees and 1 parses"):
+    with pytest.raises(ArgumentError, match="2 gold trees and 1 predicted trees"):
         evaluate_trees([one("(S (NN a))")] * 2, [one("(S (NN b))")])

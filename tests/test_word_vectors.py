@@ -142,14 +142,14 @@ def test_the_first_vector_of_a_word_counts_and_words_may_have_blanks(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no vectors in it"),
-        ("a 1 2\nb 1\n", ":2: not a line of vectors; it must be a word and 2 numbers"),
-        ("a 1 2\nb 1 2 3\n", ":2: not a line of vectors; it must be a word and 2 numbers"),
-        ("a" + " 1" * 5000, "vectors of 5,000 numbers; they may have 1 to 4,096"),
-        ("a 1 2\nb 1 x\n", ":2: not a line of vectors"),
-        ("a\n", ":1: not a line of vectors"),
-        ("a 1 nan\n", "the vector of 'a' has a number that is too large or none"),
-        ("a 1 1e39\n", "the vector of 'a' has a number that is too large or none"),
+        ("", "no vectors in the file"),
+        ("a 1 2\nb 1\n", ":2: invalid line; expected a word and 2 numbers"),
+        ("a 1 2\nb 1 2 3\n", ":2: invalid line; expected a word and 2 numbers"),
+        ("a" + " 1" * 5000, "vectors of 5,000 numbers; supported are 1 to 4,096"),
+        ("a 1 2\nb 1 x\n", ":2: invalid line"),
+        ("a\n", ":1: invalid line"),
+        ("a 1 nan\n", "the vector of 'a' has a number that is too large or not finite"),
+        ("a 1 1e39\n", "the vector of 'a' has a number that is too large or not finite"),
     ],
 )
 def test_files_that_are_no_vectors(tmp_path: Path, text: str, message: str) -> None:
@@ -161,19 +161,19 @@ def test_files_that_are_no_vectors(tmp_path: Path, text: str, message: str) -> N
 
 def test_arrays_that_are_no_vectors(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", NUMBERS)
-    with pytest.raises(TemplateError, match=r"vector: .*m.txt: no such file; check the name"):
+    with pytest.raises(TemplateError, match=r"vector: .*m.txt: no such file; check the path"):
         read_vectors(str(tmp_path / "m.npy"))
     (tmp_path / "m.txt").write_text("a\nb\n")
-    with pytest.raises(TemplateError, match="2 words and an array"):
+    with pytest.raises(TemplateError, match="2 words, but an array"):
         read_vectors(str(tmp_path / "m.npy"))
     np.save(tmp_path / "m.npy", np.arange(4).reshape(2, 2))
-    with pytest.raises(TemplateError, match="vectors are floating-point numbers"):
+    with pytest.raises(TemplateError, match="expected floating-point numbers"):
         read_vectors(str(tmp_path / "m.npy"))
     (tmp_path / "m.npy").write_bytes(b"PK\x03\x04junk")
     with pytest.raises(TemplateError, match="cannot read"):
         read_vectors(str(tmp_path / "m.npy"))
     np.save(tmp_path / "m.npy", np.array([[1e300], [1.0]]))
-    with pytest.raises(TemplateError, match="too large or none"):
+    with pytest.raises(TemplateError, match="has a number that is too large or not finite"):
         read_vectors(str(tmp_path / "m.npy"))
     np.savez(tmp_path / "m.npz", NUMBERS)
     (tmp_path / "m.npz").rename(tmp_path / "m.npy")
@@ -188,11 +188,11 @@ def test_arrays_that_are_no_vectors(tmp_path: Path) -> None:
     ("template", "message"),
     [
         ("vector(word[0])", 'vector takes "file"'),
-        ('vector(word[0], "v") & word[1]', "a vector stands alone"),
-        ('label[-1] & vector(word[0], "v")', "a vector stands alone"),
-        ('lower(vector(word[0], "v"))', "a vector is of a word"),
-        ('vector(listed(word[0], "f"), "v")', "a vector is of a word"),
-        ('vector(word[segment], "v")', "a vector stands alone"),
+        ('vector(word[0], "v") & word[1]', "applies to a token, and cannot be combined with other parts or labels"),
+        ('label[-1] & vector(word[0], "v")', "applies to a token, and cannot be combined with other parts or labels"),
+        ('lower(vector(word[0], "v"))', "vector takes a word or a simple function of it"),
+        ('vector(listed(word[0], "f"), "v")', "vector takes a word or a simple function of it"),
+        ('vector(word[segment], "v")', "applies to a token, and cannot be combined with other parts or labels"),
         ('vector(word[0], "nowhere")', "vector: nowhere: no such file"),
     ],
 )

@@ -143,7 +143,7 @@ def test_a_journal_that_another_program_changed(tmp_path: Path) -> None:
         content = one.journal.path.read_bytes()
         for changed in (content + b"x\n", content[:-5], b""):
             one.journal.path.write_bytes(changed)
-            with pytest.raises(trellis.CorpusError, match="another program changed it; not saved, restart"):
+            with pytest.raises(trellis.CorpusError, match="changed by another program; not saved, restart"):
                 one.set(1, ["B", "B"])
             assert one.journal.path.read_bytes() == changed
 
@@ -161,7 +161,7 @@ HEADER = '{"format": 1, "target": "ner"}'
         pytest.param("[" * 100_000 + "\n", "not a journal", id="deep"),
         ('{"format": 1, "target": ["ner"]}\n', "not a journal"),
         ('{"sentence": 0, "labels": ["A", "B", "C"]}\n', "not a journal"),
-        ('{"format": 2, "target": "ner"}\n', "not a journal of this version"),
+        ('{"format": 2, "target": "ner"}\n', "not a journal of this studio version"),
         (
             '{"format": 1, "target": "pos"}\n',
             "has labels of column 'pos', not 'ner'; open the studio with --target pos",
@@ -191,7 +191,7 @@ def test_damaged_lines_are_skipped_and_kept(tmp_path: Path) -> None:
     one.journal.path.write_bytes(content)
     with book(tmp_path) as again:
         assert again.labels[0] == ["A", "A", "A"]
-        assert "7 damaged lines, the first in line 3; skipped, and kept" in again.warnings[0]
+        assert "7 damaged lines, the first in line 3; skipped, but kept" in again.warnings[0]
         assert "labels of 1 sentence that the corpus no longer has" in again.warnings[1]
         again.set(1, ["B", "B"])
         assert again.journal.path.read_bytes().startswith(content)
@@ -208,7 +208,10 @@ def test_labels_follow_their_words(tmp_path: Path) -> None:
         assert edited.warnings == []
     with book(tmp_path, text="e\nf\n\na\nb\n\nc\nD\n\n") as edited:  # one changed, one removed, another order
         assert edited.labels == [["S"] * 2, ["P"] * 2, [None, None]]
-        assert "labels of 2 sentences that the corpus no longer has; kept in the file" in edited.warnings[0]
+        assert (
+            "labels of 2 sentences that the corpus no longer has; not applied, but kept in the file"
+            in edited.warnings[0]
+        )
         edited.set(2, ["T", "T"])
     with book(tmp_path, text=text) as again:
         assert again.labels == [["P"] * 2, ["Q"] * 2, ["R"] * 2, ["S"] * 2]
@@ -226,7 +229,7 @@ def test_what_is_no_labelling(tmp_path: Path, number: int, labels: list[str]) ->
 
 
 def test_a_target_that_no_journal_can_hold(tmp_path: Path) -> None:
-    with pytest.raises(trellis.ArgumentError, match=r"target 'n\\udcff' is not UTF-8"):
+    with pytest.raises(trellis.ArgumentError, match=r"target 'n\\udcff' is not valid UTF-8"):
         Workbook(str(tmp_path / "words.txt"), trellis.read({"word": [["a"]]}), "n\udcff")
 
 
@@ -234,7 +237,7 @@ def test_labels_of_the_corpus_can_be_saved_whatever_they_are(tmp_path: Path) -> 
     corpus = trellis.read({"word": [["a", "b"]], "ner": [["two words", "x" * 101]]})
     with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
         one.set(0, ["x" * 101, "two words"])
-        with pytest.raises(trellis.ArgumentError, match="'three of them' is not a label"):
+        with pytest.raises(trellis.ArgumentError, match="'three of them' is not a valid label"):
             one.set(0, ["three of them", "two words"])
     with Workbook(str(tmp_path / "c"), corpus, "ner") as one:
         assert one.labels == [["x" * 101, "two words"]]
@@ -279,7 +282,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(trellis.CorpusError) as error:
             book(tmp_path)
         place = tmp_path / "words.txt"
-        assert str(error.value) == f"{place}: another studio has it open; close that one first"
+        assert str(error.value) == f"{place}: opened by another studio; close that studio first"
     killed = f"""
 import os, signal, trellis
 from trellis.interfaces.studio.workbook import Workbook
@@ -347,7 +350,7 @@ def test_a_model_of_other_columns_gives_no_order(tmp_path: Path) -> None:
 
 def test_training_on_what_there_is(tmp_path: Path) -> None:
     with book(tmp_path) as one:
-        with pytest.raises(trellis.ArgumentError, match="nothing is labelled"):
+        with pytest.raises(trellis.ArgumentError, match="no labels to train on"):
             one.start_training(lambda tagger: None)
         one.set(0, ["B-PER", None, "B-LOC"])
         [tagger] = train(one)
@@ -413,7 +416,7 @@ def test_a_training_that_fails_says_why(
 
 def test_export(tmp_path: Path) -> None:
     one = book(tmp_path)
-    with pytest.raises(trellis.ArgumentError, match="no sentence"):
+    with pytest.raises(trellis.ArgumentError, match="no completely labelled sentence"):
         one.export("conll")
     one.set(1, ["B-PER", "O"])
     assert one.export("conll") == b"Bob B-PER\nran O\n\n"
@@ -517,7 +520,7 @@ def test_the_studio_on_the_command_line(tmp_path: Path, call: Any, monkeypatch: 
     line = ["studio", str(tmp_path / "words.txt"), "--columns", "word", "--target", "ner", "--no-browser"]
     with book(tmp_path) as one:
         one.set(0, ["A", "A", "A"])
-        refused(call(line), "another studio has it open; close that one first")
+        refused(call(line), "opened by another studio; close that studio first")
     (tmp_path / "words.txt").write_text("Ann\nsaw\nParis\n\n")
     done = call(line)
     assert (done.code, done.out) == (0, "")

@@ -88,7 +88,7 @@ def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> f
 
 def range_text(least: int, most: int | None) -> str:
     """Which whole numbers are wanted, in words."""
-    return f"a whole number from {least} " + ("on" if most is None else f"to {most}")
+    return "a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most}")
 
 
 def thread_count(n_threads: int | None) -> int:

@@ -36,7 +36,7 @@ class Disk:
         self._maps: list[mmap.mmap] = []
         self._size = 0
         if not Path(self.folder).is_dir():
-            raise ArgumentError(f"{self.folder!r} is no folder that temporary files could be in; name another")
+            raise ArgumentError(f"{self.folder!r} is not a folder for temporary files; choose another one")
 
     def writer(self, kind: npt.DTypeLike) -> Writer:
         """A new array, still empty."""

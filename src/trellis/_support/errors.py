@@ -42,12 +42,12 @@ def file_reason(path: object, error: OSError) -> tuple[str, str]:
     """What to call a file that cannot be read, and why; its name may be a text that was meant to be read."""
     name = str(path)
     if isinstance(error, IsADirectoryError):
-        return name, "a folder, not a file; name a file in it"
+        return name, "is a folder, not a file; give the path of a file"
     if not isinstance(error, FileNotFoundError) and error.errno != errno.ENAMETOOLONG:
         return name, f"cannot be read: {error.strerror or error}"
     if len(name) <= SHOWN or (len(name) < 4 * SHOWN and not any(map(str.isspace, name))):
-        return name, "no such file; check the name and the folder"
-    return f"{name[:SHOWN]!r}...", "no such file; a string is taken as a path, not as text: give text as a list"
+        return name, "no such file; check the path"
+    return f"{name[:SHOWN]!r}...", "no such file; a string is a path, not text: give text as a list"
 
 
 class TemplateError(TrellisError):

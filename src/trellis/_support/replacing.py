@@ -26,7 +26,7 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
     with _explaining(failed):
         target = Path(path)
         if target.exists() and not target.is_file():
-            raise OSError(errno.EINVAL, "not a plain file; name another")
+            raise OSError(errno.EINVAL, "not a regular file; choose another file")
         remove_leftovers(target, ABANDONED)
         temporary = target.with_name(f"{_prefix(target)}{os.urandom(8).hex()}.tmp")
     try:  # a signal may come as soon as the file is there

@@ -97,7 +97,7 @@ class Opened:
 
     def rejection(self) -> str:
         """Why a file of an unknown format is not opened."""
-        return f"not {self.what}, or one of a newer release than {trellis.__version__}"
+        return f"not {self.what}, or written by a newer release than {trellis.__version__}"
 
     def of(self, format: str) -> Opened:
         """Itself; ModelError if the file is of another format."""
@@ -109,7 +109,7 @@ class Opened:
         """What ``make`` makes of arrays and text; ModelError if they are damaged."""
         with rejecting_damage(self.path, self.what):
             if self._digest != digest(self.text, self.tensors):
-                why = "its content does not match its digest; copy or make it again"
+                why = "the content does not match its digest; copy or create the file again"
                 raise ModelError(f"{self.path}: damaged: {why}")
             return make(self.tensors, self.text)
 
@@ -148,7 +148,7 @@ def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tupl
         raise ModelError(f"{path}: not {what}: too short")
     header_size = int.from_bytes(whole[:8], "little")
     if header_size > min(size - 8, _MAX_HEADER):
-        raise ModelError(f"{path}: not {what}, or cut short")
+        raise ModelError(f"{path}: not {what}, or truncated")
     try:
         header = json.loads(bytes(whole[8 : 8 + header_size]))
     except (ValueError, RecursionError) as error:
@@ -164,14 +164,14 @@ def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tupl
         kind, shape = _DTYPES[entry["dtype"]], entry["shape"]
         n = math.prod(shape) if len(shape) <= _MAX_DIMENSIONS else -1
         if not last == begin <= end <= room or end - begin != kind.itemsize * n:
-            raise ModelError(f"{path}: cut short or damaged at tensor {reprlib.repr(name)}")
+            raise ModelError(f"{path}: truncated or damaged at tensor {reprlib.repr(name)}")
         last = end
         tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
         if len(shape) != 1:
             tensor = tensor.reshape(shape)
         tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
     if last != room:
-        raise ModelError(f"{path}: {room - last:,} bytes too many at the end; copy or make it again")
+        raise ModelError(f"{path}: {room - last:,} extra bytes at the end; copy or create the file again")
     return tensors, metadata
 
 

@@ -94,7 +94,7 @@ def parse_trees(text: str, *, name: str = "<text>", lenient: bool = False) -> Tr
     >>> tree.spans()
     [('S', 0, 3), ('NP', 0, 2), ('VP', 2, 3)]
     """
-    text = instance("text", text, str, "a string of trees in brackets")
+    text = instance("text", text, str, "a string of bracketed trees")
     return Treebank(*kept(_read(text if text.strip() else "", name), lenient))
 
 
@@ -132,7 +132,7 @@ def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
 
     def unclosed(when: str) -> CorpusError:
         what = "1 bracket is" if len(open_) == 1 else f"{len(open_)} brackets are"
-        return CorpusError(name, begun, f"{what} not closed before {when}; close the tree")
+        return CorpusError(name, begun, f"{what} not closed before {when}; add the missing brackets")
 
     for number, ended in enumerate(text.removesuffix("\n").split("\n"), 1):
         line = ended.removesuffix("\r")
@@ -148,7 +148,7 @@ def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
                     if (tree := _take(token, open_)) is not None:
                         yield tree
             elif line and not skipping:
-                raise ValueError("a line of blanks only; empty it or remove it")
+                raise ValueError("a line of whitespace only; remove the whitespace or the line")
             elif open_:
                 raise ValueError(f"an empty line inside the tree that begins in line {begun}; remove it")
         except ValueError as error:
@@ -168,22 +168,22 @@ def _take(token: str, open_: list[_Open]) -> PhraseTree | None:
         open_.append(_Open())
     elif top is None:
         if token == ")":
-            raise ValueError("a closing bracket without an opening one; remove it")
-        raise ValueError(f"{token!r} stands outside brackets; put it into (TAG word)")
+            raise ValueError("unmatched closing bracket; remove it")
+        raise ValueError(f"{token!r} is outside brackets; write (TAG word)")
     elif token == ")":
         open_.pop()
         is_empty_sentence = not open_ and top.label == ROOT
         if top.word is None and not top.children and not is_empty_sentence:
-            what = "an empty bracket" if top.label is None else f"{top} stands over nothing"
+            what = "an empty bracket" if top.label is None else f"{top} has no children"
             raise ValueError(f"{what}; write (TAG word) or (LABEL (TAG word) ...)")
         tree = PhraseTree(top.label or "", tuple(top.children), top.word)
         if not open_:
             return tree
         if open_[-1].word is not None:
-            raise ValueError(f"{open_[-1]} stands over a word and a bracket; give the word a tag")
+            raise ValueError(f"{open_[-1]} has a word and a bracket as children; give the word a tag: (TAG word)")
         open_[-1].children.append(tree)
     elif top.children or top.word is not None:
-        raise ValueError(f"{token!r} stands beside another word or a bracket; give it a tag of its own")
+        raise ValueError(f"{token!r} has a word or a bracket as sibling; give it a tag of its own: (TAG word)")
     elif top.label is None:
         top.label = token
     else:

@@ -78,7 +78,7 @@ def parse_names(columns: str | Sequence[str] | None) -> tuple[str, ...] | None:
         raise CorpusError("", None, f"columns must be names, 'word,pos,label' or a list, not {reprlib.repr(columns)}")
     cleaned = tuple(name.strip() for name in names)
     if not all(cleaned) or len(set(cleaned)) != len(cleaned):
-        raise CorpusError("", None, f"columns {', '.join(names)!r}: each needs a name of its own")
+        raise CorpusError("", None, f"columns {', '.join(names)!r}: names must be unique")
     return cleaned
 
 
@@ -141,7 +141,7 @@ def _why(trouble: str, found: int, expected: int, layout: Layout) -> str:
         return NOT_UTF8
     wanted = f"{expected} ({', '.join(layout.names)})" if layout.names else f"{expected} like the first row of the file"
     if layout.n_inputs:
-        wanted = f"at least {layout.n_inputs}, those that the model reads"
-    between = "single tabs" if layout.tabs else "blanks or tabs"
+        wanted = f"at least {layout.n_inputs}, the columns that the model reads"
+    separator = "tab" if layout.tabs else "whitespace"
     fields = "1 field" if found == 1 else f"{found} fields"
-    return f"{fields} between {between}, expected {wanted}; correct the row or name all columns there are"
+    return f"{fields} ({separator}-separated), expected {wanted}; correct the row or name all columns"

@@ -353,7 +353,7 @@ class Corpus:
 
     def __post_init__(self) -> None:
         if name := next((name for name in self.columns if isinstance(name, str) and not is_text(name)), None):
-            why = f"column {name!r} has a name that is not UTF-8, which no model can hold; name it otherwise"
+            why = f"column {name!r} has a name that is not valid UTF-8; rename it"
             raise CorpusError(self.source, None, why)
 
     def __len__(self) -> int:
@@ -397,7 +397,7 @@ class Corpus:
         if isinstance(found, Column):
             return found
         if found is not None:
-            raise CorpusError(self.source, None, f"column {name!r} holds attributes, not one string per token")
+            raise CorpusError(self.source, None, f"column {name!r} contains attributes, not one string per token")
         why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
         if "form" in self.columns and isinstance(name, str):  # CoNLL-U
             own = "upos" if name in ("pos", "label") else "form"
@@ -420,12 +420,14 @@ class Corpus:
             A new corpus.
         """
         instance("name", name, str, "a string")
-        instance("column", column, (Column, BagColumn), "a column of a corpus, such as corpus.column(name) gives")
+        instance("column", column, (Column, BagColumn), "a column of a corpus, as returned by corpus.column(name)")
         n = len(column.codes) if isinstance(column, Column) else len(column)
         if n != self.n_tokens:
-            raise ArgumentError(f"column must have a value per token; it has {n:,} for {self.n_tokens:,} tokens")
+            raise ArgumentError(
+                f"column must have one value per token; it has {n:,} values for {self.n_tokens:,} tokens"
+            )
         if isinstance(column, Column) and n and not 0 <= column.codes.min() <= column.codes.max() < len(column.values):
-            raise ArgumentError(f"column must have codes from 0 to {len(column.values) - 1}, the numbers of its values")
+            raise ArgumentError(f"column must have codes from 0 to {len(column.values) - 1}, the indices of its values")
         names = columns_named(name, self.columns) if isinstance(column, Column) else (name,)
         parts = column.split() if isinstance(column, Column) and len(names) == 2 else (column,)
         return replace(self, columns={**self.columns, **dict(zip(names, parts, strict=True))})
@@ -442,7 +444,7 @@ class Corpus:
             begin, end = int(self.starts[i]), int(self.starts[i + 1])
             return {name: column.slice(begin, end).tolist() for name, column in self.columns.items()}
         if isinstance(key, str):
-            raise ArgumentError(f"a corpus is a list of sentences; corpus.sentences({key!r}) has those of one column")
+            raise ArgumentError(f"a corpus is indexed by sentence; for one column call corpus.sentences({key!r})")
         if not isinstance(key, slice):
             return self.take(key)
         begin, end, step = key.indices(len(self))
@@ -464,7 +466,7 @@ class Corpus:
         if not isinstance(other, Corpus):
             return NotImplemented
         if set(self.columns) != set(other.columns):
-            why = f"columns {', '.join(other.columns)} cannot follow {', '.join(self.columns)}; name them alike"
+            why = f"columns {', '.join(other.columns)} differ from {', '.join(self.columns)}; use the same column names"
             raise CorpusError(other.source, None, why)
         for name, column in self.columns.items():
             if type(column) is not type(other.columns[name]):
@@ -548,7 +550,7 @@ class Corpus:
         if found.shape == (0,):
             return np.empty(0, np.int64)
         if found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < -len(self) or found.max() >= len(self):
-            wanted = f"numbers of sentences, from 0 to {len(self) - 1}"
+            wanted = f"sentence indices from 0 to {len(self) - 1}"
             raise ArgumentError(f"indices must be {wanted}, not {reprlib.repr(indices)}")
         return found.astype(np.int64)
 

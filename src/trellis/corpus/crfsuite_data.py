@@ -25,7 +25,7 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
     names = layout.names or COLUMNS
     if len(names) != 2:
-        why = f"{len(names)} names; data files of CRFsuite have two columns: attributes,label"
+        why = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
         raise CorpusError(source, None, why)
     attributes, labels = names
     bags, found = list[list[dict[str, float]]](), list[list[str]]()
@@ -36,7 +36,7 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
             ended = True
             continue
         if label.startswith("@"):
-            why = f"{label}: weights of sentences are not read here; give train(sample_weight=...)"
+            why = f"{label}: sentence weights in the file are not supported; use train(sample_weight=...)"
             raise CorpusError(source, number, why)
         if ended:
             bags.append([])
@@ -58,7 +58,7 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
             try:
                 value = float(said)
             except ValueError:
-                why = f"{said!r} is not the value of an attribute; write a colon in a name as \\:"
+                why = f"{said!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
                 raise CorpusError(source, number, why) from None
         name = _ESCAPED.sub(r"\1", name)
         bag[name] = bag.get(name, 0.0) + value
@@ -69,7 +69,7 @@ def format_crfsuite(corpus: Corpus, layout: Layout = PLAIN) -> str:
     """The corpus as a data file: its last column of strings as labels, its attributes, else ``column=value``."""
     strings = [name for name, column in corpus.columns.items() if isinstance(column, Column)]
     if not strings:
-        raise CorpusError(corpus.source, None, "no column of labels; a data file of CRFsuite begins its lines with one")
+        raise CorpusError(corpus.source, None, "no column of labels, which a CRFsuite data file needs")
     *others, target = strings
     labels = corpus.column(target).tolist()
     rows = [[_field(label, corpus, first=True)] for label in labels]
@@ -87,5 +87,5 @@ def format_crfsuite(corpus: Corpus, layout: Layout = PLAIN) -> str:
 def _field(text: str, corpus: Corpus, *, first: bool = False) -> str:
     """A name as the file holds it; labels have no escapes."""
     if re.search(r"[\t\n\r]", text) or (first and (not text or text.startswith("@"))):
-        raise CorpusError(corpus.source, None, f"{text!r} cannot stand in a data file of CRFsuite; write jsonl")
+        raise CorpusError(corpus.source, None, f"{text!r} cannot be written to a CRFsuite data file; use jsonl")
     return text if first else text.replace("\\", "\\\\").replace(":", "\\:")

@@ -29,7 +29,7 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     numbered = head[0].strip() == "" and len(head) > 1  # the numbers of rows, as pandas writes them
     head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:
-        raise CorpusError(source, line, "the first row must name every column once")
+        raise CorpusError(source, line, "the first row must contain the column names, each once")
     marked = layout.sentence or next((name for name in head if name.lower() in SENTENCE), None)
     chosen = layout.names or head
     for name in (*chosen, *((marked,) if marked else ())):
@@ -44,14 +44,14 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
             continue
         row = row[numbered:]
         if len(row) != len(head):
-            why = f"{len(row)} fields, but the first row names {len(head)}; put fields with commas in quotes"
+            why = f"{len(row)} fields, but the header row has {len(head)}; quote fields that contain commas"
             raise CorpusError(source, line, why)
         mark: object = n_gaps
         if marked:
             mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
         if mark != before:
             if mark in begins:
-                why = f"rows of one sentence by {marked!r} do not stand together; sort the table by it"
+                why = f"rows of one sentence by {marked!r} are not contiguous; sort the table by this column"
                 raise CorpusError(source, line, why)
             begins[mark] = len(tokens)
         before = mark
@@ -72,13 +72,15 @@ def _rows(text: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
             yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise CorpusError(source, reader.line_num, f"not CSV: {error}; put fields with quotes in quotes") from None
+        raise CorpusError(source, reader.line_num, f"invalid CSV: {error}; quote fields that contain quotes") from None
 
 
 def format_csv(corpus: Corpus, layout: Layout = PLAIN) -> str:
     """The corpus as CSV; without a column ``layout.sentence``, or one called so, one more numbers the sentences."""
     if bags := [name for name, column in corpus.columns.items() if not isinstance(column, Column)]:
-        raise CorpusError(corpus.source, None, f"column {bags[0]!r} has attributes, which CSV cannot hold; write jsonl")
+        raise CorpusError(
+            corpus.source, None, f"column {bags[0]!r} has attributes, which CSV does not support; use jsonl"
+        )
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)

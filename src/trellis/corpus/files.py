@@ -15,7 +15,7 @@ from trellis._support.replacing import replacing
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
-NO_TOKENS = "no tokens in it; give a file with at least one sentence"
+NO_TOKENS = "no tokens; the file must have at least one sentence"
 NOT_UTF8 = "not valid UTF-8; convert the file, for example with iconv -t UTF-8"
 BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constituency trees
 
@@ -68,7 +68,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     try:
         if path == STANDARD_STREAM:
             if sys.stdin is None:
-                raise CorpusError(name, None, "standard input is closed; name a file")
+                raise CorpusError(name, None, "standard input is closed; give a file")
             yield sys.stdin.buffer
         elif is_gzip(path):
             with gzip.open(path, "rb") as packed:
@@ -77,7 +77,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
             with Path(path).open("rb") as plain:
                 yield plain
     except EOFError:
-        raise CorpusError(name, None, "the gzip file ends too early; fetch or compress it again") from None
+        raise CorpusError(name, None, "the gzip file is truncated; download or compress it again") from None
     except (gzip.BadGzipFile, zlib.error):
         why = "not a valid gzip file; drop the .gz from its name or compress it again"
         raise CorpusError(name, None, why) from None
@@ -92,7 +92,7 @@ def read_bytes(path: str) -> bytes:
         try:
             return file.read()
         except MemoryError:
-            why = "does not fit into memory; read it block by block with trellis.stream"
+            why = "does not fit into memory; read it in blocks with trellis.stream"
             raise CorpusError(message_name(path), None, why) from None
 
 

@@ -16,7 +16,7 @@ from trellis._support.errors import ArgumentError
 
 def check_separator(label_parts: Any) -> str:
     """What separates the parts of a label; ArgumentError if it cannot."""
-    wanted = "what separates the parts of a label, such as '|'"
+    wanted = "the separator of the parts of a label, such as '|'"
     if label_parts == "":
         raise ArgumentError(f"label_parts must be {wanted}, not ''")
     return instance("label_parts", label_parts, str, wanted)

@@ -41,7 +41,7 @@ def from_mapping(columns: Mapping[str, Any], names: Sequence[str] | None, origin
     """A corpus from column name -> sentences, each a list of strings or of bags of attributes."""
     chosen = tuple(columns) if names is None else names
     if not chosen:
-        raise CorpusError(origin.source, None, "no columns in it; give at least one")
+        raise CorpusError(origin.source, None, "no columns; at least one is required")
     for name in columns:
         if not isinstance(name, str):
             raise CorpusError(origin.source, None, f"the name of a column must be a string, not {name!r}")
@@ -67,11 +67,11 @@ def from_records(records: Sequence[Mapping[str, Any]], names: Sequence[str] | No
         for name, sentences in columns.items():
             if name not in record:
                 columns_here = ", ".join(map(str, record)) or "none"
-                raise origin.error(i, f"no column {name!r}; the columns here are {columns_here}")
+                raise origin.error(i, f"no column {name!r}; the columns of this sentence are {columns_here}")
             sentences.append(record[name])
         if names is None and len(record) != len(chosen):
             extra = next(name for name in record if name not in columns)
-            raise origin.error(i, f"column {extra!r} is not in the first sentence; choose with columns=")
+            raise origin.error(i, f"column {extra!r} is not in the first sentence; select columns with columns=")
     return from_mapping(columns, chosen, origin)
 
 
@@ -128,7 +128,7 @@ def from_tokens(sentences: Iterable[Any], naming: Naming | None = None) -> Corpu
 def with_labels(inputs: Corpus, name: str, labels: Any) -> Corpus:
     """The corpus with a column of labels, given as a list of lists of strings."""
     if name in inputs.columns:
-        raise CorpusError(inputs.source, None, f"the sentences have a column {name!r} already; omit the labels")
+        raise CorpusError(inputs.source, None, f"the sentences already have a column {name!r}; omit the labels")
     column, ends = _encode(name, labels, _MEMORY)
     if not np.array_equal(inputs.starts, ends):
         raise _uneven(next(iter(inputs.columns)), inputs.starts, name, ends, _MEMORY)
@@ -151,7 +151,7 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
     width = len(rows[0])
     for i, row in enumerate(rows):
         if len(row) != width:
-            raise _MEMORY.error(i, f"{len(row)} columns, but {width} in the first sentence; make all alike")
+            raise _MEMORY.error(i, f"{len(row)} columns, but {width} in the first sentence; use the same number")
     bags = isinstance(next((token for row in rows for token in row[0]), ""), (Mapping, *_BAGS))
     default = ("attributes", *default_names(width)[1:]) if bags else default_names(width)
     columns = _names_for(width, names, default)
@@ -176,7 +176,7 @@ def _as_list(sentence: Any, i: int, origin: Origin, column: str = "") -> list[An
     tokens = sentence if isinstance(sentence, list) else items(sentence)
     if tokens is None:
         place = f"column {column!r}: " if column else ""
-        hint = "; leave the column out with columns=" if column else ""
+        hint = "; exclude the column with columns=" if column else ""
         raise origin.error(i, f"{place}a sentence must be a list of tokens, not {type(sentence).__name__}{hint}")
     return tokens
 
@@ -202,15 +202,15 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if token is None:
-                why = "is missing (None); leave the sentence out or fill it in"
+                why = "is missing (None); add a value or omit the sentence"
             elif isinstance(token, str if bags else _BAGS):
-                why = f"is {reprlib.repr(token)}; a column holds either strings or bags of attributes"
+                why = f"is {reprlib.repr(token)}; a column contains either strings or bags of attributes"
             else:
                 try:
                     _ = _core.intern_bags([token]) if bags else _core.intern_sentences([[token]])
                     continue
                 except UnicodeEncodeError:
-                    why = f"is {token!r}, which holds half a surrogate pair; decode the text properly"
+                    why = f"is {token!r}, which contains a lone surrogate; decode the text as UTF-8"
                 except ValueError as error:
                     why = f"has {error}" + "; give every attribute a finite number" * ("finite" in str(error))
                 except TypeError as error:
@@ -226,11 +226,11 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
 
 def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -> CorpusError:
     if len(starts) != len(ends):
-        why = f"column {name!r} has {len(starts) - 1} sentences, {other!r} {len(ends) - 1}; make them match"
+        why = f"column {name!r} has {len(starts) - 1} sentences, column {other!r} {len(ends) - 1}; make them equal"
         return CorpusError(origin.source, None, why)
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
-    return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} {others[i]}; make them match")
+    return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} has {others[i]}; make them equal")
 
 
 def parse_jsonl(text: bytes, source: str, layout: Layout) -> Corpus:
@@ -246,14 +246,16 @@ def _parse_line(line: str, source: str, number: int) -> dict[str, object]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        why = f"not JSON: {error.msg} at column {error.colno}; write one object per line"
+        why = f"invalid JSON: {error.msg} at column {error.colno}; expected one object per line"
         raise CorpusError(source, number, why) from None
     except ValueError:  # which Python has for numbers of thousands of digits
         raise CorpusError(source, number, "a number with too many digits; write lists of strings") from None
     except RecursionError:
         raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None
     if not isinstance(record, dict):
-        raise CorpusError(source, number, "not an object; write one object per line, column name to list of strings")
+        raise CorpusError(
+            source, number, "not an object; expected one object per line, from column names to lists of strings"
+        )
     return record
 
 

@@ -135,7 +135,9 @@ def on_disk(blocks: Iterator[Corpus], source: str, disk: Disk) -> Corpus:
             }
         if list(columns) != list(block.columns):
             found, wanted = ", ".join(block.columns), ", ".join(columns)
-            raise CorpusError(block.source, None, f"the columns {found}, where others have {wanted}; name them alike")
+            raise CorpusError(
+                block.source, None, f"the columns are {found}, but {wanted} in other files; use the same column names"
+            )
         for name, column in block.columns.items():
             values = columns[name]
             if isinstance(column, BagColumn) != isinstance(values, _Attributes):

@@ -207,7 +207,7 @@ class TrainingFile:
         shown = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
         found = "1 column" if n_columns == 1 else f"{n_columns} columns"
         text = ", or running text with tag_text or --text" if len(self.inputs) == 1 else ""
-        why = f"{found}, but the model learned from {shown}; read the file with columns=...{text}"
+        why = f"{found}, but the model was trained on {shown}; read the file with columns=...{text}"
         raise CorpusError(source, None, why)
 
 
@@ -329,7 +329,7 @@ def read_examples(corpus: Any, y: Any = None, *, target: str = "label", like: Tr
     from trellis.corpus.stream import CorpusStream
 
     if isinstance(corpus, (str, os.PathLike, CorpusStream)) or hasattr(corpus, "read"):
-        raise ArgumentError("y gives the labels of sentences in memory; a file has a column of labels: omit y")
+        raise ArgumentError("y is for sentences in memory; the labels of a file are a column: omit y")
     named = isinstance(corpus, (Corpus, Mapping)) or is_table(corpus)
     return with_labels(read(corpus) if named else from_tokens(corpus, None if like is None else like.names), target, y)
 
@@ -368,9 +368,9 @@ def _read_text(
 ) -> Corpus:
     format, layout = str(shape.format), shape.layout(columns, like)
     if not isinstance(text, bytes):
-        raise CorpusError(source, None, "opened as text; open it in binary mode, for example open(name, 'rb')")
+        raise CorpusError(source, None, "opened in text mode; open it in binary mode, for example open(name, 'rb')")
     if format in TABLES:
-        raise CorpusError(source, None, f"{format} is not read from an open file; give the name of the file")
+        raise CorpusError(source, None, f"{format} cannot be read from an open file; give its path")
     parse = function_of("parse", format) if format in _MODULES else parse_text
     return _with_tokens(choose(parse(text, source, layout), parse_names(columns)))
 

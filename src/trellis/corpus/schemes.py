@@ -83,7 +83,7 @@ def split_label(label: str) -> tuple[str, str]:
     letter, _, kind = label.partition("-")
     letter = _COMMON.get(letter, letter)
     if letter not in ("B", "I", "E", "S", OUTSIDE) or (letter == OUTSIDE and kind):
-        raise CorpusError("", None, f"label {label!r} marks no span; labels are O or like B-NP, I-NP")
+        raise CorpusError("", None, f"label {label!r} is not a span label such as O, B-NP or I-NP")
     return letter, kind
 
 
@@ -116,7 +116,7 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     if scheme is not None:
         known = _letters(scheme_named(scheme))
         if foreign := next((label for label in labels if label.partition("-")[0] not in known), None):
-            raise CorpusError("", None, f"label {foreign!r} is not of the scheme {scheme}")
+            raise CorpusError("", None, f"label {foreign!r} is not a label of the scheme {scheme}")
     found: list[Span] = []
     begin, before, kind = 0, OUTSIDE, ""
     for t, label in enumerate([*labels, OUTSIDE]):
@@ -164,7 +164,7 @@ def labels_of(spans: Iterable[Span], n_tokens: int, scheme: str) -> list[str]:
     last_end = 0
     for kind, begin, end in ordered:
         if not last_end <= begin < end <= n_tokens:
-            raise CorpusError("", None, f"span {begin}..{end} overlaps another or leaves the sentence")
+            raise CorpusError("", None, f"span {begin}..{end} overlaps another span or exceeds the sentence")
         last_end = end
         marks = [letters.single]
         if end - begin > 1:

@@ -344,7 +344,7 @@ def stream(
         return CorpusStream(source, "<blocks>", temporary)
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, list | tuple) or not all(isinstance(name, str | os.PathLike) for name in given):
-        raise CorpusError("", None, f"a stream needs names of files or a function that returns blocks, not {source!r}")
+        raise CorpusError("", None, f"a stream needs file names or a function that returns blocks, not {source!r}")
     paths = [path for name in given for path in matching_files(file_path("source", name))]
     for path in paths:
         shape.check_format(path, format or format_of(path))
@@ -357,10 +357,10 @@ def stream(
 def matching_files(name: str) -> list[str]:
     """The files that a name or a pattern stands for."""
     if name == STANDARD_STREAM:
-        raise CorpusError("<stdin>", None, "standard input can be read only once; name files")
+        raise CorpusError("<stdin>", None, "standard input can be read only once; give files")
     if Path(name).exists() or not glob.has_magic(name):
         return [name]
     found = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
     if not found:
-        raise CorpusError(name, None, "no file matches this pattern; check the folder")
+        raise CorpusError(name, None, "no file matches this pattern")
     return found

@@ -28,7 +28,7 @@ except ImportError:
     raise CorpusError("", None, missing("a table, Parquet or Feather file", "tables")) from None
 
 HUGGING_FACE = b"huggingface"  # the key of a schema under which its datasets are described
-MISSING = "fill it in or leave the sentence out"
+MISSING = "add a value or omit the sentence"
 
 
 def read_table(path: str, format: str, names: Sequence[str] | None, sentence: str | None) -> Corpus:
@@ -151,7 +151,7 @@ def _reading_format(path: str, format: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        why = f"not a readable {format} file ({_first_line(error)}); write it again or name its format"
+        why = f"not a readable {format} file ({_first_line(error)}); write it again or give its format"
         raise CorpusError(path, None, why) from None
 
 
@@ -174,7 +174,7 @@ def _from_arrow(
 ) -> Corpus:
     for name in (*(names or dict.fromkeys(table.column_names)), *((sentence,) if sentence is not None else ())):
         if (n := table.column_names.count(name)) != 1:
-            why = f"no column {name!r}" if n == 0 else f"{n} columns are called {name!r}; give each a name of its own"
+            why = f"no column {name!r}" if n == 0 else f"{n} columns are named {name!r}; names must be unique"
             raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
     table.validate(full=True)  # every offset and every string; ArrowInvalid if it is damaged
     table, _ = _with_class_names(table, path)
@@ -195,7 +195,7 @@ def _from_arrow(
             if not np.array_equal(starts, ends):
                 row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
                 place = f"row {first_row + row} (counted from 0)"
-                why = f"{chosen[0]!r} and {name!r} differ in length; make them match"
+                why = f"{chosen[0]!r} and {name!r} differ in length; the lengths must be equal"
                 raise CorpusError(path, None, f"{place}: {why}")
         columns[name] = _strings(name, cells, path, first_row)
     return Corpus(columns, starts, path)
@@ -209,7 +209,7 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
     said = (table.schema.metadata or {}).get(HUGGING_FACE)
     if said is None:
         return table, False
-    damaged = CorpusError(path, None, "its description by Hugging Face's datasets is damaged; write it again")
+    damaged = CorpusError(path, None, "the metadata of Hugging Face datasets is invalid; write the file again")
     try:
         features = dict(json.loads(said)["info"]["features"])
     except (ValueError, KeyError, TypeError):
@@ -228,7 +228,7 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
         _reject_nulls(name, numbers, path)
         codes = numbers.to_numpy(zero_copy_only=False)
         if wrong := [code for code in np.unique(codes).tolist() if not 0 <= code < len(classes)]:
-            why = f"column {name!r} has number {wrong[0]}, but classes 0 to {len(classes) - 1}; write it again"
+            why = f"column {name!r} has class {wrong[0]}, but the classes are 0 to {len(classes) - 1}; write it again"
             raise CorpusError(path, None, why)
         words = pa.array(list(map(str, classes)), pa.large_string()).take(pa.array(codes, pa.int64()))
         if _is_list(cells):
@@ -280,8 +280,8 @@ def _to_arrow(source: Any) -> pa.Table:
 def _flatten(name: str, cells: pa.Array, path: str, first_row: int) -> tuple[pa.Array, Longs]:
     """A column of lists as the run of its items and where each list starts."""
     if not _is_list(cells):
-        why = f"column {name!r} holds {cells.type}, not lists of strings; if a row is a token, read the table with the"
-        raise CorpusError(path, None, f"{why} column that tells sentences apart: sentence=NAME, columns=NAMES")
+        why = f"column {name!r} holds {cells.type}, not lists of strings; for one token per row give the"
+        raise CorpusError(path, None, f"{why} column with the sentence identifier: sentence=NAME, columns=NAMES")
     _reject_nulls(name, cells, path, first=first_row)
     items, starts = cells.flatten(), starts_of(cells.value_lengths())
     if items.null_count:
@@ -301,7 +301,7 @@ def _strings(name: str, items: pa.Array, path: str, first_row: int) -> Column:
     """The column of these items; ``first_row`` is that of the first, where rows are tokens."""
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     if not _holds_strings(kind):
-        why = f"column {name!r} holds {kind}, not strings; convert it or choose others with columns="
+        why = f"column {name!r} holds {kind}, not strings; convert it or select other columns with columns="
         raise CorpusError(path, None, why)
     _reject_nulls(name, items, path, first=first_row)
     wide = items.cast(pa.large_string())
@@ -322,10 +322,10 @@ def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = MISSING, f
 
 def _runs(ids: pa.Array, name: str, path: str, first_row: int) -> Longs:
     """Where the value of a column changes: the starts of sentences, and the end."""
-    _reject_nulls(name, ids, path, "fill it downwards first (pandas: ffill)", first_row)
+    _reject_nulls(name, ids, path, "fill it forward first (pandas: ffill)", first_row)
     changes, n_values = _changes(ids)
     if len(ids) and len(changes) + 1 != n_values:
-        why = f"rows of one sentence by {name!r} do not stand together; sort the table by it"
+        why = f"rows of one sentence by {name!r} are not contiguous; sort the table by this column"
         raise CorpusError(path, None, why)
     return np.unique([0, *changes, len(ids)]).astype(np.int64)
 

@@ -152,7 +152,7 @@ def _words(line: Any) -> list[str]:
         check_encodable(line)
         words = words_of(line)
         if not words and line.strip("\r\n"):
-            raise ValueError("a line of blanks alone; delete it, or skip such lines with lenient=True")
+            raise ValueError("a line of whitespace only; delete it, or skip such lines with lenient=True")
         return words
     given = items(line)
     if given is None or not all(isinstance(word, str) for word in given):
@@ -160,11 +160,11 @@ def _words(line: Any) -> list[str]:
     for word in given:
         check_encodable(word)
         if words_of(word) != [word]:
-            raise ValueError(f"{word!r} is not one word: it is empty or has a blank")
+            raise ValueError(f"{word!r} is not a word: it is empty or contains whitespace")
     return given
 
 
 def check_encodable(text: str) -> None:
     """ValueError for half a surrogate pair."""
     if not is_text(text):
-        raise ValueError("half a surrogate pair, or bytes that are not UTF-8; decode the text properly")
+        raise ValueError("a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8")

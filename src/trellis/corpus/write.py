@@ -47,13 +47,13 @@ def write(
         For CSV: column that identifies the sentence of each row; it is added with numbers if the corpus has none.
     """
     path = file_path("path", path)
-    chosen = choose(instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives"), parse_names(columns))
+    chosen = choose(instance("corpus", corpus, Corpus, "a Corpus, as returned by trellis.read"), parse_names(columns))
     format = format or format_of(path)
     if format in TABLES:
         from trellis.corpus.tables import write_table
 
         if is_gzip(path):
-            raise CorpusError(path, None, f"{format} files are compressed as they are; leave out .gz")
+            raise CorpusError(path, None, f"{format} files are already compressed; omit .gz")
         with writing_whole(path) as temporary:
             write_table(chosen, str(temporary), format)
     else:
@@ -79,7 +79,7 @@ def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:
     lists = [_fields(corpus, name, tabs) for name in corpus.columns]
     rows = [("\t" if tabs else " ").join(fields) for fields in zip(*lists, strict=True)]
     if tabs and (row := next((row for row in rows if not row.strip(" \t")), None)) is not None:
-        why = f"a token has the fields {row.split(chr(9))!r}, which would be an empty line; write jsonl"
+        why = f"a token has the fields {row.split(chr(9))!r}, which would be an empty line; use jsonl"
         raise CorpusError(corpus.source, None, why)
     return _join(corpus, rows, lambda line: not line.strip() or line.startswith("-DOCSTART-"))
 
@@ -87,7 +87,7 @@ def format_columns(corpus: Corpus, *, tabs: bool = False) -> str:
 def format_conllu(corpus: Corpus) -> str:
     """The corpus as CoNLL-U, with its comments, word ranges and empty nodes where they were."""
     if unknown := next((name for name in corpus.columns if name not in CONLLU_NAMES), None):
-        why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}: choose with columns="
+        why = f"CoNLL-U has no column {unknown!r}; it has {', '.join(CONLLU_NAMES)}; select columns with columns="
         raise CorpusError(corpus.source, None, why)
     fillers = dict.fromkeys(CONLLU_NAMES, ["_"] * corpus.n_tokens)
     fillers["id"] = [str(i) for a, b in itertools.pairwise(corpus.starts.tolist()) for i in range(1, b - a + 1)]
@@ -104,7 +104,7 @@ def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
     for value in column.values:
         vanishes = not value.strip(" ") if alone else not (value or tabs)
         if cut.search(value) or vanishes or (first and value == "-DOCSTART-"):
-            why = f"column {name!r} has the value {value!r}, which columns cannot hold; write jsonl"
+            why = f"column {name!r} has the value {value!r}, which a column file cannot represent; use jsonl"
             raise CorpusError(corpus.source, None, why)
     return column.tolist()
 
@@ -121,7 +121,7 @@ def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str
     out: list[str] = []
     for i, (a, b) in enumerate(itertools.pairwise(ends)):
         if a == b:
-            raise CorpusError(corpus.source, None, f"sentence {i} (counted from 0) is empty; write jsonl")
+            raise CorpusError(corpus.source, None, f"sentence {i} (counted from 0) is empty; use jsonl")
         for t, line in asides.get(i, ()):
             out += rows[a:t]
             out.append(line)

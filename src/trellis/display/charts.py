@@ -22,7 +22,7 @@ Curve = tuple[str, str, list[tuple[float, float]]]  # a name, a colour, and a va
 def learning_curves(history: Sequence[Mapping[str, Any]], score: str) -> list[Curve]:
     """The objective, errors or margin violations of training, and the score on dev, in percent, as far as there are."""
     curves: list[Curve] = [("objective", BLUE, [(e["epoch"], e["objective"]) for e in history if "objective" in e])]
-    for key, name in (("violations", "margin violations"), ("mistakes", "wrong in training")):
+    for key, name in (("violations", "margin violations"), ("mistakes", "training error")):
         points = [(e["epoch"], 100 * e[key] / max(1, e["tokens"])) for e in history if key in e]
         curves += [] if any(points for _, _, points in curves) else [(f"{name}, % of tokens", BLUE, points)]
     dev = [(event["epoch"], 100 * event["dev_score"]) for event in history if "dev_score" in event]
@@ -58,7 +58,7 @@ def confusion_chart(analysis: Any, links: Mapping[tuple[str, str], str] = Mappin
     names = analysis.worst_labels(MOST_LABELS) or list(analysis.rows)[:MOST_LABELS]
     counts = {(confusion.gold, confusion.predicted): confusion.times for confusion in analysis.confusions}
     counts |= {(name, name): analysis.rows[name].correct for name in names}
-    room, shapes = 20 + _CHARACTER * max(map(len, names), default=0), list[Html]()
+    room, shapes = 36 + _CHARACTER * max(map(len, names), default=0), list[Html]()
     for i, gold in enumerate(names):
         at = room + (i + 0.5) * _CELL
         shapes.append(words(room - 6, at + 4, gold, text_anchor="end"))
@@ -74,25 +74,30 @@ def confusion_chart(analysis: Any, links: Mapping[tuple[str, str], str] = Mappin
                 link = links.get((gold, predicted))
                 shapes.append(element("a", text, href=link) if link else text)
     side = room + _CELL * len(names) + 24
-    shapes.append(words(room, side - 8, "gold labels down, predicted labels across"))
-    return picture(shapes, max(side, room + 240), side, style=_STYLE, name="confusion matrix")
+    bold = "font-weight:bold"
+    shapes.append(words(room, 14, "predicted", style=bold))
+    shapes.append(words(14, room + 50, "gold", transform=f"rotate(-90 14 {room + 50:g})", style=bold))
+    shapes.append(words(room, side - 8, "rows: gold labels, columns: predicted labels"))
+    return picture(shapes, max(side, room + 240), max(side, room + 60), style=_STYLE, name="confusion matrix")
 
 
 def reliability_chart(reliability: Any, title: str) -> Picture:
     """Confidence, accuracy and count: circles by their count, beside the line where the first two are equal."""
-    place, shapes = _axes((0, 0), (1, 1), 300, "confidence")
+    place, shapes = _axes((0, 0), (1, 1), 300, "confidence", "accuracy")
     shapes.append(line(place(0, 0), place(1, 1), stroke=GREY, stroke_dasharray="4 4"))
     shapes.append(words(LEFT + 8, 18, f"{title}, ECE {reliability.ece:.4f}"))
     most = max((bin.n for bin in reliability.bins), default=1)
     for bin in reliability.bins:
         if bin.n:
-            said = f"confidence {bin.confidence:.3f}, accuracy {bin.accuracy:.3f}, {bin.n:,} of them"
+            text = f"confidence {bin.confidence:.3f}, accuracy {bin.accuracy:.3f}, count {bin.n:,}"
             radius, at = 3 + 9 * (bin.n / most) ** 0.5, place(bin.confidence, bin.accuracy)
-            shapes.append(circle(*at, radius, title=said, fill=BLUE, fill_opacity=0.7))
+            shapes.append(circle(*at, radius, title=text, fill=BLUE, fill_opacity=0.7))
     return picture(shapes, WIDTH, 300, style=_STYLE, name="reliability diagram")
 
 
-def _axes(low: tuple[float, float], high: tuple[float, float], height: float, x_name: str) -> tuple[Place, list[Html]]:
+def _axes(
+    low: tuple[float, float], high: tuple[float, float], height: float, x_name: str, y_name: str = ""
+) -> tuple[Place, list[Html]]:
     """The places of points (x, y) from ``low`` to ``high``, and both axes with numbers at their ends."""
     bottom, right = height - BELOW, WIDTH - 12
 
@@ -107,4 +112,7 @@ def _axes(low: tuple[float, float], high: tuple[float, float], height: float, x_
         number = f"{y:,.0f}" if abs(y) >= 1000 else f"{y:.4g}"
         shapes.append(words(LEFT - 6, at_y + 4, number, text_anchor="end"))
     shapes.append(words((LEFT + right) / 2, bottom + 28, x_name, text_anchor="middle"))
+    if y_name:
+        x, y = 16, (10 + bottom) / 2
+        shapes.append(words(x, y, y_name, text_anchor="middle", transform=f"rotate(-90 {x:g} {y:g})"))
     return place, shapes

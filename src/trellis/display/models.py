@@ -50,7 +50,7 @@ def model_html(model: Any) -> str:
         weights = [(term.feature, term.label, term.weight) for term in model.top_features(SHOWN_WEIGHTS)]
     except ArgumentError:
         weights = []
-    top = folded(f"the {len(weights)} heaviest weights", _bars(weights, ("feature", "label", "weight")))
+    top = folded(f"the {len(weights)} largest weights", _bars(weights, ("feature", "label", "weight")))
     return piece(element("b", type(model).__name__), table(facts), *([top] if weights else []))
 
 
@@ -65,7 +65,7 @@ def explanation_html(explanation: Any) -> str:
     if explanation.second is not None:
         other = explanation.second.output
         shown = " ".join(map(str, other)) if isinstance(other, list) else str(other)
-        why = f"beats the second, {shown}, by {explanation.gap:.3f}"
+        why = f"score difference to the second best, {shown}: {explanation.gap:.3f}"
         parts.append(folded(why, _terms(explanation.difference, tokens), open="open"))
     return piece(*parts, *map(_token, tokens))
 
@@ -74,7 +74,7 @@ def _terms(terms: Sequence[Any], tokens: Sequence[Any]) -> Html:
     ranked = sorted(terms, key=lambda term: -abs(term.weight))[: 2 * SHOWN_TERMS]
     places = [tokens[term.where[0]].token if tokens else " ".join(map(str, term.where)) for term in ranked]
     rows = [(place, term.feature, term.label, term.weight) for place, term in zip(places, ranked, strict=True)]
-    return _bars(rows, ("where", "feature", "with", "weight"))
+    return _bars(rows, ("where", "feature", "label", "weight"))
 
 
 def _token(token: Any) -> Html:

@@ -36,7 +36,7 @@ def _charts(errors: Any) -> Html:
     for name in ("tokens", "spans") if errors.calibration is not None else ():
         reliability = getattr(errors.calibration, name)
         if reliability is not None:
-            charts.append((f"Reliability ({name})", reliability_chart(reliability, name).svg))
+            charts.append((f"Calibration ({name})", reliability_chart(reliability, name).svg))
     if curves := learning_curves(errors.history, errors.score_name):
         charts.append(("Training", curves_chart(curves, "").svg))
     rows = [

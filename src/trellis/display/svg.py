@@ -39,7 +39,7 @@ class Picture:
         """
         place = Path(path)
         if place.suffix.lower() != ".svg":
-            raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")
+            raise ArgumentError(f"{path}: pictures are SVG; the name must end in .svg")
         with replacing(place, lambda why: ArgumentError(f"cannot write {path}: {why}")) as temporary:
             temporary.write_text(self.svg, encoding="utf-8")
 

@@ -54,7 +54,7 @@ class Potentials:
             if value is not None:
                 object.__setattr__(self, name, np.ascontiguousarray(value, dtype=dtype))
         if self.emit.ndim != 2 or self.emit.shape[1] == 0:
-            raise ValueError(f"emit must have shape [tokens, labels], labels > 0; it has {self.emit.shape}")
+            raise ValueError(f"emit must have shape [tokens, labels] with labels > 0, not {self.emit.shape}")
         T, L = self.emit.shape
         _check_shape("edge", self.edge, (L + 1, L), (T, L + 1, L))
         if self.tri is not None:

@@ -64,7 +64,7 @@ class Support(Stored):
         fits = len(self.alphas) == n and len(self.starts) == n + 1 and len(sizes) == 1
         fits = fits and self.starts[0] == 0 and self.starts[-1] == len(self.labels)
         if not fits or (np.diff(self.starts) < 0).any() or (n and self.sentences.min() < 0):
-            raise ValueError("support sequences that do not fit together")
+            raise ValueError("inconsistent support sequences")
         if max(self.gold.max(initial=0), self.labels.max(initial=0)) >= n_labels:
             raise ValueError("a support sequence with a label out of range")
 
@@ -105,7 +105,7 @@ class Dual:
         lists: list[Any] = [tensors[f"dual.observations.{part}"] for part in _OBSERVATIONS]
         ids = array_in(tensors, "dual.observations.ids", np.int32, None)
         if len(ids) and not 0 <= ids.min() <= ids.max() < n_attributes:
-            raise ValueError("observations of other attributes")
+            raise ValueError("observations do not match the attributes")
         observed = Observations(lists[0], lists[1], lists[2], n_attributes)
         parts: list[Any] = [tensors[f"dual.expansion.{part}"] for part in _EXPANSION]
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))

@@ -129,7 +129,7 @@ class Hypergraph:
         if self.goal >= self.n_nodes:
             raise ArgumentError(f"the goal is node {self.goal}{has}")
         for e in np.flatnonzero(self.heads >= self.n_nodes)[:1]:
-            raise ArgumentError(f"edge {e}: its head is node {self.heads[e]}{has}")
+            raise ArgumentError(f"edge {e}: the head is node {self.heads[e]}{has}")
         edges = np.repeat(np.arange(self.n_edges), np.diff(self.tail_starts))  # of tails
         for i in np.flatnonzero(self.tails >= self.n_nodes)[:1]:
             raise ArgumentError(f"edge {edges[i]}: a tail is node {self.tails[i]}{has}")
@@ -190,7 +190,7 @@ class Hypergraph:
         """
         (found,) = self._alone.best([scores])
         if found is None:
-            raise ArgumentError("scores forbid every derivation; leave minus infinity out of some edges")
+            raise ArgumentError("all derivations have score minus infinity; use finite scores for some edges")
         return found
 
     def kbest(self, scores: npt.ArrayLike, k: int) -> list[Derivation]:
@@ -359,8 +359,8 @@ class Hypergraph:
 
         if self.n_nodes > MOST_NODES or self.n_edges > MOST_EDGES:
             raise ArgumentError(
-                f"a picture has at most {MOST_NODES} nodes and {MOST_EDGES} edges, and there are {self.n_nodes:,} and "
-                f"{self.n_edges:,}; draw a smaller one"
+                f"a picture has at most {MOST_NODES} nodes and {MOST_EDGES} edges; this graph has {self.n_nodes:,} and "
+                f"{self.n_edges:,}; draw a smaller graph"
             )
         nodes = _names("node_names", node_names, self.n_nodes)
         edges = _names("edge_names", edge_names, self.n_edges)
@@ -547,7 +547,7 @@ def _names(name: str, given: Sequence[str] | None, n: int) -> list[str]:
 
 
 def _nodes(name: str, given: npt.ArrayLike) -> Ints:
-    wanted = f"{name} must be numbers of nodes, from 0 to 2147483646"
+    wanted = f"{name} must be node indices from 0 to 2147483646"
     try:
         nodes = np.asarray(given)
     except ValueError:
@@ -569,7 +569,7 @@ def _starts(given: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
         starts = np.empty(0)
     fits = starts.shape == (n_edges + 1,) and starts.dtype.kind in "iu"
     if not fits or starts[0] != 0 or starts[-1] != n_tails or (np.diff(starts.astype(np.int64)) < 0).any():
-        wanted = f"{n_edges + 1} whole numbers from 0 to {n_tails}, which never fall"
+        wanted = f"{n_edges + 1} whole numbers from 0 to {n_tails} in ascending order"
         raise ArgumentError(f"tail_starts must be {wanted}")
     return np.ascontiguousarray(starts, np.int64)
 

@@ -107,21 +107,21 @@ class Kernel:
     def of_parameters(cls, parameters: npt.NDArray[Any]) -> Kernel:
         """From such an array; ValueError if it is none."""
         if parameters.shape != (4,) or not np.isfinite(parameters).all():
-            raise ValueError("parameters that are not of a kernel")
+            raise ValueError("invalid kernel parameters")
         kind, degree, gamma, coef0 = (float(p) for p in parameters)
         if kind not in range(len(KERNELS)) or degree not in range(1, 1000):
-            raise ValueError("parameters that are not of a kernel")
+            raise ValueError("invalid kernel parameters")
         return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
 
     def values(self, a: Observations, b: Observations) -> Doubles:
         """The values of a kernel that is a function, of each of a with each of b, [len(a), len(b)], checked."""
         if self.function is None:
-            raise ModelError("the model's kernel is a function that it was loaded without")
+            raise ModelError("the model's kernel is a function, which was not given to load")
         out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))
         if out.shape != (len(a), len(b)):
-            raise ModelError(f"the kernel must give an array of {len(a)} rows and {len(b)} columns, not {out.shape}")
+            raise ModelError(f"the kernel must return an array of shape ({len(a)}, {len(b)}), not {out.shape}")
         if not np.isfinite(out).all():
-            raise ModelError("the kernel gave values that are not finite numbers")
+            raise ModelError("the kernel returned values that are not finite")
         return out
 
 

@@ -138,9 +138,9 @@ class Rows(Stored):
         )
         kinds = self.starts.dtype == np.uint32 and self.weights.dtype == np.float32 and self.labels.dtype.kind == "u"
         if not shapes or not kinds or self.n_attributes != n_attributes:
-            raise ValueError("weights of other attributes")
+            raise ValueError("weights do not match the attributes")
         if self.starts[0] != 0 or self.starts[-1] != len(self.labels) or (self.starts[1:] < self.starts[:-1]).any():
-            raise ValueError("weights whose rows do not follow one another")
+            raise ValueError("weight rows are not contiguous")
 
     def without_empty(self, beside: Rows | None = None) -> tuple[Rows, Ints]:
         """Drop attributes without weights.
@@ -451,10 +451,10 @@ class ChainWeights:
             Number of attributes of label pairs.
         """
         if self.n_labels != n_labels or (self.edge_rows is None) != (n_edge_attributes == 0):
-            raise ValueError("weights of other labels or label pairs")
+            raise ValueError("weights do not match the labels or label pairs")
         self.rows.check(n_attributes)
         if len(self.rows.labels) and self.rows.labels.max() >= n_labels and self.parts is None:
-            raise ValueError("weights of other labels")
+            raise ValueError("weights do not match the labels")
         if self.edge_rows is not None:
             self.edge_rows.check(n_edge_attributes)
 
@@ -572,7 +572,7 @@ class ChainWeights:
         n, rows = n_labels, Rows.of_tensors("rows", tensors)
         beam = tensors.get("beam", np.zeros(1, np.int64))
         if beam.shape != (1,) or beam.dtype != np.int64 or not 0 <= beam[0] < 2**31:
-            raise ValueError("a beam that is no number of states")
+            raise ValueError("invalid beam width")
         edge_rows = Rows.of_tensors("edge_rows", tensors) if "edge_rows.starts" in tensors else None
         ngrams = Ngrams.of_tensors("ngrams", tensors) if "ngrams.parents" in tensors else None
         if edge_rows is not None:
@@ -624,7 +624,7 @@ def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Fl
     if 4 * math.prod(shape) > max(SMALL_TABLE, LARGE_TABLE_RATIO * stored):
         raise ValueError(f"weights of {stored:,} bytes for the labels of a table of {4 * math.prod(shape):,}")
     if len(places) and int(places.max()) >= math.prod(shape):
-        raise ValueError(f"{name} has a place out of range")
+        raise ValueError(f"{name} has an index out of range")
     out = np.zeros((*shape[:-1], padded(n)), np.float32)
     rows, labels = np.divmod(places.astype(np.int64), n)
     out.reshape(-1)[rows * padded(n) + labels] = tensors[f"{name}.weights"]

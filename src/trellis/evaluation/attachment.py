@@ -133,7 +133,7 @@ class AttachmentReport(Report):
             For ``"las"`` if arcs have no labels.
         """
         if metric == "las" and not self.is_labelled:
-            raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
+            raise LearnerError("metric 'las' needs labelled arcs, but the arcs have no labels; use 'uas'")
         return Report.figure(self, metric)
 
     def summary(self) -> Mapping[str, Row]:
@@ -187,7 +187,7 @@ def attachment(
     corpus = from_mapping({"word": words}, None)
     for trees in (gold, predicted):
         if [len(heads) for heads, _ in trees] != np.diff(corpus.starts).tolist():
-            raise ArgumentError("trees of other sentences: compare the same sentences")
+            raise ArgumentError("gold and predicted trees are of different sentences; compare the same sentences")
 
     def flat(trees: Sequence[tuple[Sequence[int], Sequence[str] | None]]) -> tuple[Ints, list[str] | None]:
         heads = np.array([head for one, _ in trees for head in one], np.int32)

@@ -93,13 +93,17 @@ def evaluate_trees(
     """
     pairs = [list(gold), list(parsed)]
     if len(pairs[0]) != len(pairs[1]):
-        raise ArgumentError(f"{len(pairs[0])} right trees and {len(pairs[1])} parses; compare the same sentences")
+        raise ArgumentError(
+            f"{len(pairs[0])} gold trees and {len(pairs[1])} predicted trees; compare the same sentences"
+        )
     wanted, found, right = Counter[str](), Counter[str](), Counter[str]()
     sentences = complete = words = right_tags = 0
     for number, (tree, parse) in enumerate(zip(*pairs, strict=True), 1):
         tree, parse = tree.clean() or tree, parse.clean() or parse
         if tree.words != parse.words:
-            raise ArgumentError(f"sentence {number}: the parse has other words than the right tree")
+            raise ArgumentError(
+                f"sentence {number}: the words of the predicted tree differ from those of the gold tree"
+            )
         if longest is not None and len(tree.words) > longest:
             continue
         pos = tree.pos

@@ -112,7 +112,7 @@ def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 
     """The table of confidences (0 to 1) and whether each was right."""
     confidence_of, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
     if len(confidence_of) != len(was_right):
-        raise ArgumentError(f"{len(confidence_of)} confidences, but {len(was_right)} answers")
+        raise ArgumentError(f"{len(confidence_of)} confidences, but {len(was_right)} predictions")
     n_bins = whole_number("n_bins", n_bins, 1, 1_000_000)
     if len(confidence_of) and not (confidence_of.min() >= -1e-6 and confidence_of.max() <= 1 + 1e-6):
         raise ArgumentError("confidences must be from 0 to 1")
@@ -168,5 +168,5 @@ class Calibration(ShownAsTables):
     def _tables(self) -> Iterable[tuple[str, Table | None]]:
         for name, table in (("tokens", self.tokens), ("spans", self.spans)):
             if table is not None:
-                yield f"Reliability ({name}), {self.probability_kind}, temperature {self.temperature:.4g}", None
+                yield f"Calibration ({name}), {self.probability_kind}, temperature {self.temperature:.4g}", None
                 yield from table._tables()

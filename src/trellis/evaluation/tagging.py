@@ -137,7 +137,9 @@ class TaggingReport(ScoreReport):
     def span_f1(self) -> float:
         """F1 of spans; raises LearnerError if labels encode none."""
         if not self.has_spans:
-            raise LearnerError("labels of the dev corpus mark no spans; choose another metric")
+            raise LearnerError(
+                "metric 'span' needs span labels such as B-NP, but the dev corpus has none; choose another metric"
+            )
         return self.f1
 
     def summary(self) -> Mapping[str, Row]:

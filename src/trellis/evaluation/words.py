@@ -56,7 +56,7 @@ def compare_words(
         raise CorpusError("", None, f"{len(gold)} lines, {len(predicted)} predicted; compare the same text")
     for number, (true, found) in enumerate(zip(gold, predicted, strict=True), 1):
         if "".join(true) != "".join(found):
-            raise CorpusError("", number, "another text than that of the true words; compare the same text")
+            raise CorpusError("", number, "the text differs from that of the gold words; compare the same text")
         places = set(places_of(found))
         n_gold, n_predicted = n_gold + len(true), n_predicted + len(found)
         for word, place in zip(true, places_of(true), strict=True):

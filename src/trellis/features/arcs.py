@@ -131,21 +131,21 @@ def arc_templates(features: TemplateSource, filter: str | None, columns: Sequenc
     others = [t for t in bound if t not in siblings]
     arcs = [t for t in others if not t.labelled]
     if not arcs:
-        raise TemplateError("no template looks at an arc; add one, such as pos[head] & pos[dep]")
+        raise TemplateError("no template reads an arc; add one, such as pos[head] & pos[dep]")
     if order > 1 and not siblings:
         why = "order 2 needs templates of siblings, such as pos[sibling] & pos[dep]"
-        raise TemplateError(f"{why}; add one or take order 1")
+        raise TemplateError(f"{why}; add one or use order=1")
     filters = [] if filter is None else [_bound(parse_template(filter), columns)]
     if any(t.labelled or {look.place for look in t.looks} & {"sibling", "between"} for t in filters):
-        why = "a filter looks at the head and the dependent of an arc"
-        raise TemplateError(f"{why}, not at siblings, labels or between")
+        why = "a filter template may read the head and the dependent of an arc"
+        raise TemplateError(f"{why}, not siblings, labels or [between]")
     labelled = [t for t in others if t.labelled]
     return ArcTemplates(tuple(arcs), tuple(labelled), tuple(siblings) if order > 1 else (), tuple(filters))
 
 
 def _bound(template: Template, columns: Sequence[str]) -> Template:
     if not template.of_arc and template.looks:
-        why = "looks at tokens; a parser's templates look at arcs, as word[head]"
+        why = "reads tokens; templates of a parser read arcs, such as word[head]"
         raise TemplateError(f"template {str(template)!r} {why}")
     return bind(template, columns)
 

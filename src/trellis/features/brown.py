@@ -45,7 +45,7 @@ class WordClusters:
             Name of the file.
         """
         if (word := next((word for word in self.words if "\t" in word or "\n" in word), None)) is not None:
-            why = f"the word {word!r} has a tab or a line break, which a file of clusters cannot hold; omit it"
+            why = f"the word {word!r} contains a tab or a line break, which a cluster file does not support; omit it"
             raise CorpusError("", None, why)
         order = sorted(range(len(self)), key=lambda i: (self.paths[i], i))
         lines = (f"{self.paths[i]}\t{self.words[i]}\t{self.counts[i]}\n" for i in order)
@@ -92,7 +92,7 @@ def brown_clusters(
     >>> len(clusters), clusters.words[0]
     (6, 'the')
     """
-    instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+    instance("corpus", corpus, Corpus, "a Corpus, as returned by trellis.read")
     if told is not None and not callable(told):
         raise ArgumentError(f"told must be a function of two numbers, not {told!r}")
     n_classes, min_count = whole_number("n_classes", n_classes, 2, 1 << 14), whole_number("min_count", min_count, 1)
@@ -100,7 +100,9 @@ def brown_clusters(
     counts = words.counts()
     kept = np.flatnonzero(counts >= min_count)
     if len(kept) < 2:
-        raise CorpusError(corpus.source, None, f"fewer than two words are seen {min_count} times; lower min_count")
+        raise CorpusError(
+            corpus.source, None, f"fewer than two words occur {min_count} times or more; use a smaller min_count"
+        )
     order = kept[np.lexsort((kept, -counts[kept]))]  # the most frequent first, then the first seen
     rank = np.full(len(words.values), -1, np.int64)
     rank[order] = np.arange(len(order))

@@ -58,7 +58,7 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
             said = on_pairs, skeleton, tuple((look.column, look.calls) for look in looks)
             templates.append((Template(looks, history=int(on_pairs)), said))
     if not templates and not bigrams:
-        raise TemplateError(f"{path}: no template in this file")
+        raise TemplateError(f"{path}: the file has no template")
     counts = Counter(said for _, said in templates)
     names = {said: f"shared{i}" for i, (said, count) in enumerate(counts.items()) if count > 1}
     return [replace(template, name=names.get(said, "")) for template, said in templates], bigrams
@@ -70,9 +70,9 @@ def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look
     row, column = int(row), int(column)
     if column >= len(columns):
         known = f"input columns 0 to {len(columns) - 1} ({', '.join(columns)})"
-        raise TemplateError(f"{place}: {match[0]} asks for column {column}, but the corpus has {known}")
+        raise TemplateError(f"{place}: {match[0]} reads column {column}, but the corpus has {known}")
     if abs(row) > MAX_OFFSET:
-        raise TemplateError(f"{place}: {match[0]} looks further than {MAX_OFFSET} rows away")
+        raise TemplateError(f"{place}: {match[0]} has a row offset above {MAX_OFFSET}")
     calls = list[Call]()
     if kind in "tTmM":
         calls.append(Call("matches" if kind in "tT" else "match", (escaped(match[7].replace('\\"', '"')),)))

@@ -279,10 +279,10 @@ def extract(
     for template in bag_templates:
         if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about > 1:
             raise TemplateError(
-                f"template {str(template)!r}: a column of attributes is read as {bags[0]}[0], alone or with label[-1]"
+                f"template {str(template)!r}: read a column of attributes as {bags[0]}[0], alone or with label[-1]"
             )
     if len(bags) > 1 or len({template.about for template in bag_templates}) < len(bag_templates):
-        raise TemplateError("one column of attributes is enough; join the others into it")
+        raise TemplateError("at most one column of attributes is supported; merge the columns")
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
         olds = zip(compacted.items(), known.given, strict=True)

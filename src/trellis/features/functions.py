@@ -158,11 +158,11 @@ def register_function(name: str, function: Function | None = None, *, replace: b
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w*", name):
         raise ArgumentError(f"name must be a letter, then letters, digits and underscores, not {name!r}")
     if name in NAMES or name == "outside":
-        raise ArgumentError(f"{name!r} is a function of trellis; choose another name")
+        raise ArgumentError(f"{name!r} is the name of a built-in function; choose another name")
     if not callable(function):
         raise ArgumentError(f"function must be a function of a string, not {function!r}")
     if not replace and OWN.get(name, function) != function:
-        raise ArgumentError(f"another function is registered as {name!r}; choose another name, or give replace=True")
+        raise ArgumentError(f"{name!r} is already registered; choose another name, or set replace=True")
     OWN[name] = function
     return function
 
@@ -174,7 +174,7 @@ def own_function(name: str) -> Function:
     def checked(value: str) -> str | None:
         result = function(value)
         if result is not None and not (isinstance(result, str) and is_text(result)):
-            raise TemplateError(f"function {name!r} must return a string or None; of {value!r} it returns {result!r}")
+            raise TemplateError(f"function {name!r} must return a string or None; for {value!r} it returns {result!r}")
         return result
 
     return checked
@@ -223,7 +223,7 @@ def read_lookup(function: str, path: str) -> dict[str, str]:
             continue
         fields = line.split("\t")
         if len(fields) < 2:
-            raise TemplateError(f"{path}:{number}: a cluster file has lines 'cluster TAB word', this one has no tab")
+            raise TemplateError(f"{path}:{number}: no tab; expected 'cluster TAB word' on each line")
         found[fields[1]] = fields[0]
     return found
 

@@ -35,7 +35,7 @@ def entries(
             if fold >= 0:
                 folded = _taken(vocabulary.folds, fold)[0]
                 if len(rest) and rest.max() >= len(folded):
-                    raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
+                    raise ModelError("the model is damaged: a feature with a weight has no name")
                 rest = folded[rest.astype(np.int64)]
         yield k, numbers, ids
 
@@ -90,5 +90,5 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}={value - 2 * reach}"  # the dimension
     strings = column.said(j)
     if value - 2 * reach >= len(strings):
-        raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
+        raise ModelError("the model is damaged: a feature with a weight has no name")
     return f"{look}={strings[value - 2 * reach]}"

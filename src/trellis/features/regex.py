@@ -45,9 +45,9 @@ def unreadable(pattern: str) -> str:
     """What these expressions do not have, in words; nothing where all is well."""
     plain = re.sub(r"\\.", "x", pattern)
     if found := next((c for c in plain if c in SPECIAL), None):
-        return f"{found!r} has no meaning here; as a letter write \\{found}"
+        return f"{found!r} is not supported here; for the character itself write \\{found}"
     if re.search(r"(?:^\^?|[*?])[*?]", plain):
-        return "* and ? stand after one letter"
+        return "* and ? apply to one character"
     return ""
 
 

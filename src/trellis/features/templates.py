@@ -60,7 +60,7 @@ class Call:
     def __post_init__(self) -> None:
         for argument in self.arguments:
             if isinstance(argument, str) and not is_text(argument):
-                why = f"{self.name} has the argument {argument!r}, which is not UTF-8 and which no model can hold"
+                why = f"{self.name} has the argument {argument!r}, which is not valid UTF-8"
                 raise TemplateError(f"{why}; rename the file, or decode the text properly")
 
 
@@ -171,7 +171,7 @@ class _Parser:
             match = _TOKEN.match(text, at)
             if match is None:
                 at += len(text[at:]) - len(text[at:].lstrip())
-                raise self.error(f"did not expect {text[at]!r}", at)
+                raise self.error(f"unexpected character {text[at]!r}", at)
             kind = str(match.lastgroup)
             value, begin, at = match[kind], match.start(kind), match.end()
             if kind == "int" and len(value) > MAX_DIGITS:
@@ -221,23 +221,23 @@ class _Parser:
         if len(labels) == 1 and labels != {-1}:
             far.append(str(labels.pop()))
         if len(far) > 1 or (far and labels):
-            raise self.error("a label further back is joined with no other label: write two templates", at)
+            raise self.error("a label further back cannot be combined with other labels: write two templates", at)
         if labels and min(labels) != -len(labels):  # not -k .. -1
             longest = history_name(-min(labels))
-            raise self.error(f"of the labels before a token all up to the last are joined: write {longest}", at)
+            raise self.error(f"a template of several preceding labels must include all of them: write {longest}", at)
         template = Template(tuple(looks), len(labels), name, "".join(far), labelled)
         if any(look.place and look.calls and look.calls[-1].name in MATCHED for look in looks):
-            raise self.error(f"{', '.join(MATCHED)} ask about a token, not about an arc or a segment", 0)
+            raise self.error(f"{', '.join(MATCHED)} apply to tokens, not to arcs or segments", 0)
         if any(look.calls and look.calls[-1].name in VECTORS for look in looks) and (
             len(looks) > 1 or template.about or template.labelled or looks[0].place
         ):
-            raise self.error("a vector stands alone, with no other look and no label before it, and is of a token", 0)
+            raise self.error("vector(...) applies to a token, and cannot be combined with other parts or labels", 0)
         if self.of_phrases:
             self.check_phrase(template)
         elif template.of_arc:
             self.check_arc(template)
         elif any(look.place in ("split", "outline") for look in template.looks):
-            raise self.error("split and outline are of phrases, for a TreeParser", 0)
+            raise self.error("split and outline apply to phrases, in a TreeParser", 0)
         elif template.of_segment:
             self.check_segment(template)
         return template
@@ -245,34 +245,32 @@ class _Parser:
     def check_arc(self, template: Template) -> None:
         places = [look.place for look in template.looks]
         if template.about or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
-            raise self.error(
-                "what looks at an arc looks at no token or segment, has no labels before it and no name", 0
-            )
+            raise self.error("a template of arcs cannot read tokens, segments or preceding labels, and has no name", 0)
         if places.count("between") > 1:
-            raise self.error("a template has one look at what stands between", 0)
+            raise self.error("a template can read [between] only once", 0)
         if template.labelled and "sibling" in places:
-            raise self.error("a label goes with the head and the dependent, not with a sibling", 0)
+            raise self.error("label can be combined with the head and the dependent, not with a sibling", 0)
         if any(call.name in COUNTED for look in template.looks for call in look.calls):
-            raise self.error(f"an arc is not asked about {', '.join(COUNTED)}", 0)
+            raise self.error(f"{', '.join(COUNTED)} cannot be used in templates of arcs", 0)
 
     def check_phrase(self, template: Template) -> None:
         places = {look.place for look in template.looks}
         if template.about or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
             raise self.error(
-                "what looks at phrases looks at first, last, split, length and outline, and has no name", 0
+                "a template of phrases can read first, last, split, length and outline only, and has no name", 0
             )
         if "split" in places and len(places) > 1:
-            raise self.error("what looks at a split point looks at no phrase: write two templates", 0)
+            raise self.error("a template cannot read both a split point and a phrase: write two templates", 0)
 
     def check_segment(self, template: Template) -> None:
         if template.about or template.name or not all(look.place for look in template.looks):
-            raise self.error("what looks at a segment looks at no token, has no labels before it and no name", 0)
+            raise self.error("a template of segments cannot read tokens or preceding labels, and has no name", 0)
         if sum(look.place == "segment" for look in template.looks) > 1:
-            raise self.error("a template has one look at a whole segment", 0)
+            raise self.error("a template can read a whole segment only once", 0)
         for look in template.looks:
             filed = [call.name for call in look.calls if call.name in FILED or call.name in COUNTED]
             if filed and (look.place != "segment" or filed != ["listed"] or look.calls[-1].name != "listed"):
-                raise self.error('of files, looks at segments take listed(word[segment], "file") alone', 0)
+                raise self.error('templates of segments can read files only by listed(word[segment], "file")', 0)
 
     def labels_before(self) -> str | set[int]:
         self.take("name")
@@ -283,13 +281,13 @@ class _Parser:
             self.take("sign", "]")
             return kind
         if self.peek()[0] != "int":
-            raise self.error(f"after label[ comes a number, any or same, not {self.peek()[1]!r}", at)
+            raise self.error(f"expected a number, any or same after label[, not {self.peek()[1]!r}", at)
         first = last = self.number()
         if self.peek()[1] == ".." and self.peek()[0] == "sign":
             self.take("sign", "..")
             last = self.number()
         if not first <= last < 0:
-            why = 'labels before the token are label[-1] or label[-2..-1]; a column of that name is "label"[0]'
+            why = 'preceding labels are label[-1] or label[-2..-1]; for a column named label write "label"[0]'
             raise self.error(why, at)
         self.take("sign", "]")
         return set(range(first, last + 1))
@@ -298,7 +296,7 @@ class _Parser:
         at = self.peek()[2]
         offset = int(self.take("int"))
         if abs(offset) > MAX_OFFSET:
-            raise self.error(f"an offset is from -{MAX_OFFSET} to {MAX_OFFSET}", at)
+            raise self.error(f"an offset must be from -{MAX_OFFSET} to {MAX_OFFSET}", at)
         return offset
 
     def place(self) -> tuple[str, int]:
@@ -307,7 +305,7 @@ class _Parser:
         if self.peek()[0] == "name":
             at, place = self.peek()[2], self.take("name")
             if place not in PLACES:
-                raise self.error(f"a place is an offset, or one of {', '.join(PLACES)}, not {place!r}", at)
+                raise self.error(f"a position must be an offset or one of {', '.join(PLACES)}, not {place!r}", at)
         if not place or (self.peek()[0] == "int" and place not in RANGES):
             offset = self.number()
         self.take("sign", "]")
@@ -316,11 +314,11 @@ class _Parser:
     def look(self, depth: int = 0) -> Look:
         kind, word, at = self.peek()
         if depth > MAX_DEPTH:
-            raise self.error(f"more than {MAX_DEPTH} functions inside one another", at)
+            raise self.error(f"more than {MAX_DEPTH} nested functions", at)
         self.take("text" if kind == "text" else "name")
         if self.peek()[1] == "[":
             if kind == "name" and word == "label" and self.peek(1)[1] in FAR_KINDS:
-                raise self.error("labels before the token stand alone or beside &, not inside a function", at)
+                raise self.error("preceding labels cannot be arguments of a function; combine them with &", at)
             place, offset = self.place()
             return Look(word, offset, place=place)
         if self.peek()[1] != "(" or kind == "text":
@@ -337,23 +335,21 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)
         if inner.column == "":
-            why = "is_first, is_last and measures such as length stand alone or beside &, not inside a function"
+            why = "is_first, is_last and measures such as length cannot be arguments of a function; combine them with &"
             raise self.error(why, inner_at)
         if word in COUNTED and inner.calls:
-            raise self.error(f"{word} asks about a word itself, not about a function of it", inner_at)
+            raise self.error(f"{word} takes a word itself, not a function of it", inner_at)
         inside = {call.name for call in inner.calls}
         if inside & {*MATCHED} or (word in MATCHED and inside & {*FILED, *COUNTED}):
-            raise self.error(
-                f"a dictionary is asked by {', '.join(MATCHED)} of a word, or of a plain function of it", at
-            )
+            raise self.error(f"{', '.join(MATCHED)} take a word or a simple function of it", at)
         if inside & {*VECTORS} or (word in VECTORS and inside & {*FILED, *COUNTED}):
-            raise self.error("a vector is of a word, or of a plain function of it", at)
+            raise self.error("vector takes a word or a simple function of it", at)
         arguments = list[str | int]()
         while self.peek()[1] == "," and self.peek()[0] == "sign":
             self.take("sign", ",")
             kind = self.peek()[0]
             if kind not in ("int", "text"):
-                raise self.error('an argument is a number or a "text"')
+                raise self.error('an argument must be a number or a quoted "text"')
             value = self.take(kind)
             arguments.append(int(value) if kind == "int" else value)
         self.take("sign", ")")
@@ -381,7 +377,7 @@ class _Parser:
             "rare_suffix": "a length from 0 to 100",
             **dict.fromkeys(MATCHED, '"file", or nothing for a dictionary that is learned,'),
         }.get(name, "a length from 1 to 100" if name in SIZED else "no argument")
-        raise self.error(f"{name} takes {wants} after the look", at)
+        raise self.error(f"{name} takes {wants} after its first argument", at)
 
 
 def parse_template(text: str, *, of_phrases: bool = False) -> Template:
@@ -391,7 +387,7 @@ def parse_template(text: str, *, of_phrases: bool = False) -> Template:
         return Template(tuple(Look(match[1], int(match[2])) for match in plain if match))
     parser = _Parser(text, of_phrases)
     if not parser.n_tokens:
-        raise TemplateError("an empty template; write one as in word[-1] & word[0]")
+        raise TemplateError("empty template; write one such as word[-1] & word[0]")
     return parser.template()
 
 

@@ -43,16 +43,18 @@ def read_vectors(path: str) -> Vectors:
     """
     words, matrix = _matrix(path) if path.endswith(".npy") else _text(path)
     if not words:
-        raise TemplateError(f"{path}: no vectors in it")
+        raise TemplateError(f"{path}: no vectors in the file")
     if matrix.ndim != 2 or len(matrix) != len(words):
-        raise TemplateError(f"{path}: {len(words):,} words and an array {matrix.shape}; it must have a row per word")
+        raise TemplateError(
+            f"{path}: {len(words):,} words, but an array of shape {matrix.shape}; expected one row per word"
+        )
     if not 1 <= matrix.shape[1] <= MOST:
-        raise TemplateError(f"{path}: vectors of {matrix.shape[1]:,} numbers; they may have 1 to {MOST:,}")
+        raise TemplateError(f"{path}: vectors of {matrix.shape[1]:,} numbers; supported are 1 to {MOST:,}")
     with np.errstate(over="ignore"):  # what is too large becomes infinite
         matrix = np.asarray(matrix, np.float32)
     if not np.isfinite(matrix).all():
         row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
-        raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is too large or none")
+        raise TemplateError(f"{path}: the vector of {words[row]!r} has a number that is too large or not finite")
     first = {word: row for row, word in reversed(list(enumerate(words)))}
     rows = sorted(first.values())
     return Vectors(Strings.of([words[row] for row in rows]), np.ascontiguousarray(matrix[rows]))
@@ -68,7 +70,7 @@ def _matrix(path: str) -> tuple[list[str], Floats]:
     except (EOFError, ValueError, OverflowError) as error:
         raise TemplateError(f"vector cannot read {path!r} with its words in {str(names)!r}: {error}") from error
     if not np.issubdtype(matrix.dtype, np.floating):
-        raise TemplateError(f"{path}: an array of {matrix.dtype}; vectors are floating-point numbers")
+        raise TemplateError(f"{path}: an array of type {matrix.dtype}; expected floating-point numbers")
     return [word.removesuffix("\r") for word in (words[:-1] if words[-1] == "" else words)], matrix
 
 
@@ -89,7 +91,7 @@ def _text(path: str) -> tuple[list[str], Floats]:
                 matrix[i] = fields[-width:]
         except ValueError:
             wanted = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
-            why = f"not a line of vectors; it must be {wanted}, with blanks between them"
+            why = f"invalid line; expected {wanted}, separated by spaces"
             raise TemplateError(f"{path}:{number}: {why}") from None
         words.append(" ".join(fields[:-width]))
     return words, matrix

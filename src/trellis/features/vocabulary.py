@@ -50,7 +50,7 @@ from trellis.features.vectors import Files
 # ------------------------------------------------------------ what a user may give as features
 
 TemplateSource = str | Path | Iterable[str | Template]
-NO_TEMPLATES = "no templates given: name a preset, a file or a list of templates"
+NO_TEMPLATES = "no templates; give a preset, a file or a list of templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        why = "is about arcs of trees; a tagger's templates look at tokens, as word[0]"
+        why = "reads arcs of trees; templates of a tagger read tokens, such as word[0]"
         raise TemplateError(f"template {str(arc)!r} {why}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
@@ -101,9 +101,9 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     templates = [t for t in templates if (t.looks or not t.history) and not t.of_segment]
     if not templates:
         if history:
-            raise TemplateError("all templates are about labels alone; add one that looks at a column, or bias")
+            raise TemplateError("all templates read only labels; add one that reads a column, or bias")
         if of_segments:
-            raise TemplateError("all templates are about whole segments; add one that looks at a token, as word[0]")
+            raise TemplateError("all templates read whole segments; add one that reads a token, such as word[0]")
         raise TemplateError(NO_TEMPLATES)
     named = next((bind_look(look, t, columns) for t in templates for look in t.looks if look.column), None)
     first = named.column if named else columns[0] if columns else ""
@@ -114,8 +114,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
         try:
             of_segments[i] = bind(template, chosen.columns)
         except TemplateError:
-            why = f"template {str(template)!r} reads another column than those that templates of tokens read"
-            raise TemplateError(f"{why}, {', '.join(chosen.columns)}; add one, such as word[0]") from None
+            why = f"template {str(template)!r} reads a column that no template of tokens reads; those read"
+            raise TemplateError(f"{why} {', '.join(chosen.columns)}; add one, such as word[0]") from None
     return replace(chosen, of_segments=tuple(of_segments))
 
 
@@ -147,8 +147,8 @@ def templates_of(
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
-            why = f"the presets are {', '.join(known)}, templates themselves go in a list"
-            raise TemplateError(f"no preset and no file {str(features)[:100]!r}; {why}")
+            why = f"the presets are {', '.join(known)}; give templates as a list"
+            raise TemplateError(f"no preset or file {str(features)[:100]!r}; {why}")
         entries = lines = read_lines("features", str(path))
         if presets is None and looks_like_crfpp(lines):
             return parse_crfpp(lines, columns, str(path))
@@ -176,10 +176,10 @@ def _template(source: str | Template, presets: Mapping[str, Sequence[str]], of_p
         except TemplateError as error:
             if not re.fullmatch(r"[\w-]+", source.strip()):
                 raise
-            why = f"is no template, such as word[0], and no preset; those are {', '.join(presets)}"
+            why = f"is neither a template, such as word[0], nor a preset; the presets are {', '.join(presets)}"
             raise TemplateError(f"{source.strip()!r} {why}") from error
     if not isinstance(source, Template):
-        raise TemplateError(f"a template is a string such as word[0], not {source!r}")
+        raise TemplateError(f"a template must be a string such as word[0], not {source!r}")
     # A model keeps templates as text: one that cannot be written could not be read back.
     if parse_template(str(source), of_phrases=of_phrases) != source:
         raise TemplateError(f"template {str(source)!r} means something else when it is written out")
@@ -219,7 +219,7 @@ def _check_shared(templates: Sequence[Template]) -> None:
         what = [[(look.column, look.calls) for look in t.looks] for t in (template, other)]
         if what[0] != what[1] or template.about != other.about:
             raise TemplateError(
-                f"templates {str(other)!r} and {str(template)!r} have one name, so they may differ in offsets only"
+                f"templates {str(other)!r} and {str(template)!r} have the same name, so they may differ only in offsets"
             )
 
 

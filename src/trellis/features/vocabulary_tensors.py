@@ -75,7 +75,7 @@ def checked_columns(header: Mapping[str, Any], tensors: Tensors) -> tuple[tuple[
     columns, lookups = read_columns(header, tensors)
     for column in columns:
         if column.view_ids.dtype != np.int32 or column.view_ids.shape != (len(column.values), len(column.views)):
-            raise ValueError("views of other values")
+            raise ValueError("views do not match the values")
         tables = (column.values, *(strings for strings in column.strings if strings is not None))
         if not all(_core.valid_strings(strings) for strings in tables):
             raise ValueError("a damaged table of strings")

@@ -29,9 +29,9 @@ LEARNERS = {
 def learner_named(name: str) -> type[Learner]:
     """The class of a learner by its name, ignoring case; LearnerError for an unknown name."""
     if (known := name.lower()) not in LEARNERS:
-        raise LearnerError(f"no learner {name!r}; the learners are {', '.join(LEARNERS)}")
-    found: Any = getattr(trellis, LEARNERS[known])
-    return found  # type: ignore[no-any-return]
+        raise LearnerError(f"unknown learner {name!r}; the learners are {', '.join(LEARNERS)}")
+    learner_class: Any = getattr(trellis, LEARNERS[known])
+    return learner_class  # type: ignore[no-any-return]
 
 
 def learner_of(learner: Any) -> Learner:
@@ -40,7 +40,7 @@ def learner_of(learner: Any) -> Learner:
         return learner_named(learner)()
     if not isinstance(learner, trellis.Learner):
         raise LearnerError(
-            "learner must be a learner such as trellis.CRF(c2=1.0), the name of one or an instance of your own "
+            "learner must be a learner such as trellis.CRF(c2=1.0), the name of a learner or an instance of a "
             f"subclass of trellis.Learner, not {learner!r}"
         )
     return learner
@@ -57,7 +57,7 @@ def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
 def parser_learner(learner: Any, also: str = "") -> Learner:
     """The same of a parser; ``also`` names what else trains one."""
     able = ", ".join(name for name in LEARNERS if "trees" in learner_named(name)().abilities)
-    found = learner_with("trees", learner, f"trains no parsers; choose {able}{also}")
-    if getattr(found, "c1", 0):
-        raise LearnerError("a parser is trained without an L1 penalty; leave out c1")
-    return found
+    resolved = learner_with("trees", learner, f"does not train parsers; use {able}{also}")
+    if getattr(resolved, "c1", 0):
+        raise LearnerError("c1 (L1 regularisation) is not supported for parsers; omit it")
+    return resolved

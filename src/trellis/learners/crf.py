@@ -97,24 +97,24 @@ class CRF(BatchLearner):
 
     def begin(self, problem: Problem) -> Descent:
         """The weights in training."""
-        given = self.effective()
+        parameters = self.effective()
         single = self.precision == "single"
         if self.precision == "auto":
-            single = self.c1 + self.c2 > 0 and given.get("tolerance", 1.0) >= 1e-6
+            single = self.c1 + self.c2 > 0 and parameters.get("tolerance", 1.0) >= 1e-6
         vector = problem.vector(self)
         sums, passes = sums_of(problem, vector, self.c2, single=single), None
         # After a warm start no pass is needed before L-BFGS: the older weights are the start.
-        if "rate" in given and (problem.initial is None or self.solver == "adagrad"):
-            n = given.get("warm_up", given["epochs"])
-            rest = (given["rate"], given["seed"], n, self.solver == "lbfgs", given["batch"])
+        if "rate" in parameters and (problem.initial is None or self.solver == "adagrad"):
+            n = parameters.get("warm_up", parameters["epochs"])
+            rest = (parameters["rate"], parameters["seed"], n, self.solver == "lbfgs", parameters["batch"])
             passes = Passes(problem, sums.parts.first, self.c1, self.c2, *rest)
         sparse = None if self.c1 == 0 else sparse_minimizer(problem, vector, sums, self.c1)
         return Descent(
             problem,
             vector,
             sums.log_loss,
-            epochs=given["epochs"],
-            tolerance=given.get("tolerance", 0.0),
+            epochs=parameters["epochs"],
+            tolerance=parameters.get("tolerance", 0.0),
             passes=passes,
             minimizer=sparse,
         )

@@ -100,7 +100,7 @@ class HMSVM(Learner):
     def __post_init__(self) -> None:
         Learner.__post_init__(self)
         if self.solver == "frank-wolfe" and self.kernel != "linear":
-            raise LearnerError('solver "frank-wolfe" keeps weights: it needs kernel="linear"')
+            raise LearnerError('solver="frank-wolfe" requires kernel="linear"')
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -151,7 +151,7 @@ class FrankWolfeRun(NativeRun):
 
     def __init__(self, problem: Problem, learner: HMSVM) -> None:
         if problem.initial is not None:
-            raise LearnerError("Frank-Wolfe starts at zero, where its dual variables are known; leave init out")
+            raise LearnerError("init cannot be combined with solver='frank-wolfe', which starts at zero")
         about = problem.margins(learner.C, learner.cost == "zero-one")
         super().__init__(problem, about, learner.epochs, learner.average)
         self.learner = learner

@@ -156,9 +156,9 @@ class SequenceBoost(BatchLearner):
         """The rounds over a problem."""
         chains = chains_of(problem, self)
         if chains.partial is not None and (chains.gold < 0).any():
-            raise LearnerError("SequenceBoost compares with the gold path, so it needs every label; use CRF")
+            raise LearnerError("SequenceBoost does not support partial labels; use CRF")
         if self.folds and problem.score_dev is not None:
-            raise LearnerError("the number of rounds comes from a dev corpus or from folds; leave one of them out")
+            raise LearnerError("dev cannot be combined with folds: both determine the number of rounds")
         return _Rounds(self, self.layout(chains))
 
 
@@ -175,7 +175,7 @@ class _Rounds(VectorWork):
         self.curve: Doubles = np.empty(0)  # held-out scores, every score_every rounds
         self.native.begin(parameters.start(), None, self.problem.n_threads)
         if self.native.log_risk == np.inf:
-            raise LearnerError("the gold labels of some sentence are forbidden; allow them or omit it")
+            raise LearnerError("the gold labels of a sentence are forbidden; allow them or omit the sentence")
 
     def vector(self) -> Doubles:
         return self.native.parameters
@@ -218,7 +218,7 @@ class _Rounds(VectorWork):
 
     def _restore(self, state: State) -> None:
         if len(state["parameters"]) != self.parameters.size:
-            raise ValueError("another number of weights")
+            raise ValueError("the number of weights differs")
         self.native.begin(state["parameters"], float(state["scale"][0]), self.problem.n_threads)
         self._choose_rounds(state["curve"])
 
@@ -232,7 +232,7 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     n_folds, n, tag = learner.folds, problem.n_sentences, problem.tag
     assert tag is not None
     if n < n_folds:
-        raise LearnerError(f"{n_folds} folds need {n_folds} sentences at least, but there are {n}")
+        raise LearnerError(f"{n_folds} folds need at least {n_folds} sentences, but there are {n}")
     order = _core.shuffled(n, learner.effective()["seed"] % 2**64)
     every, alone = learner.score_every, replace(learner, folds=0, seed=0)
     right = np.zeros((n_folds, -(-learner.epochs // every)))
@@ -253,10 +253,10 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
 
 def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
     """The features that there would be had sentences of weight 0 never been seen."""
-    kept = (parameters.gold_counts() > 0) | (parameters.start() != 0)
+    nonzero = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
     if parameters.problem.seen is None:
-        kept[: len(parameters.rows.labels)] = True
+        nonzero[: len(parameters.rows.labels)] = True
     if learner.transitions == "all":
-        kept[len(kept) - n_places :] = True
-    return parameters.only(kept)
+        nonzero[len(nonzero) - n_places :] = True
+    return parameters.only(nonzero)

@@ -73,9 +73,9 @@ class HMM(Learner):
         """The one pass that counts."""
         chains = chains_of(problem, self)
         if chains.partial is not None:
-            raise LearnerError("an HMM counts labels, so it needs all of them; use CRF")
+            raise LearnerError("HMM does not support partial labels; use CRF")
         if chains.corpus.n_edge_attributes:
-            raise LearnerError("an HMM has no use for templates of label pairs; leave label[-1] out")
+            raise LearnerError("HMM does not support templates of label pairs; omit label[-1]")
         return _Counting(self, chains)
 
 
@@ -101,9 +101,9 @@ class _Counting(Work):
         n = problem.n_labels
         emission = _Emissions(problem, learner.k, learner.strength)
         table = emission.weights.astype(np.float32)
-        kept = table != 0
-        starts = starts_of(kept.sum(axis=1)).astype(np.uint32)
-        rows = Rows(starts, np.nonzero(kept)[1].astype(np.uint16), table[kept])
+        nonzero = table != 0
+        starts = starts_of(nonzero.sum(axis=1)).astype(np.uint32)
+        rows = Rows(starts, np.nonzero(nonzero)[1].astype(np.uint16), table[nonzero])
 
         edge, tri, stop, ngrams = label_probabilities(problem, learner.smoothing, learner.k, end=learner.end)
         tables: list[Any] = [edge + emission.constants, tri, stop]
@@ -127,10 +127,10 @@ class NgramCounts:
 
     def __init__(self, problem: ChainProblem) -> None:
         n, self.order = problem.n_labels, problem.order
-        found, counts = _core.seen_ngrams(
+        ngrams, counts = _core.seen_ngrams(
             n, self.order, problem.gold, problem.starts, null=True, weights=problem.sentence_weights, first=None
         )
-        parents, labels = found["parents"], found["labels"]
+        parents, labels = ngrams["parents"], ngrams["labels"]
         seen = Ngrams(parents, labels, np.zeros(len(parents), np.float32))
         contexts = np.unique(parents)
         lengths = np.concatenate([[0], np.ones(n + 1, np.int64), seen.lengths(n)])
@@ -286,7 +286,7 @@ class _Emissions:
         assert problem.sources is not None
         starts, ids, values = problem.corpus.lists
         if (values < 0).any():
-            raise LearnerError("an HMM counts, so values of attributes must not be negative")
+            raise LearnerError("HMM needs non-negative attribute values")
         self.n, self.k, self.strength = problem.n_labels, k, strength
         self.token = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.ids = ids.astype(np.int64)

@@ -85,7 +85,7 @@ class MaxEnt(BatchLearner):
         """The weights in training."""
         chains = chains_of(problem, self)
         if chains.partial is not None:
-            raise LearnerError("MaxEnt decides given the labels before, so it needs all of them; use CRF")
+            raise LearnerError("MaxEnt does not support partial labels; use CRF")
         parameters = self.layout(chains)
         sums = sums_of(problem, parameters, self.c2, local=True, single=self.precision == "single")
         if self.solver == "gis":
@@ -111,7 +111,7 @@ class _Scaling(VectorWork):
         super().__init__(problem, parameters, epochs)
         self.sums, self.c2 = sums, sums.c2
         if any((lists[2] < 0).any() for lists in _lists(problem)):
-            raise LearnerError("iterative scaling needs values that are not negative; use solver='lbfgs'")
+            raise LearnerError("iterative scaling needs non-negative attribute values; use solver='lbfgs'")
         self.counts = parameters.gold_counts()
         # Without a prior a feature never seen would go to minus infinity: it stays at 0.
         self.alive = self.counts > 0 if self.c2 == 0 else np.ones(len(self.counts), bool)

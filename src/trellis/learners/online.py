@@ -68,13 +68,13 @@ class MiniBatchLearner(OnlineLearner):
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
-        given = self.effective()  # with a seed where it shuffles
-        del given["shuffle"]
-        rule = given.pop("variant", None) or self.rule
-        constant = given.pop(self.constant, 1.0)
-        if given.pop("shards") > 1:
-            return Mixing(problem, rule, self.shards, given.pop("mix"), c=constant, **given)
-        return OnlineRun(problem, rule, c=constant, **given)
+        parameters = self.effective()  # with a seed where it shuffles
+        del parameters["shuffle"]
+        rule = parameters.pop("variant", None) or self.rule
+        constant = parameters.pop(self.constant, 1.0)
+        if parameters.pop("shards") > 1:
+            return Mixing(problem, rule, self.shards, parameters.pop("mix"), c=constant, **parameters)
+        return OnlineRun(problem, rule, c=constant, **parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,7 +178,7 @@ class ChainProblem(Problem):
             Number and sentences of each; sentences without tokens are in none.
         """
         if self.is_sparse:
-            raise LearnerError("shards take label pairs, or label triples of few labels; choose a smaller order")
+            raise LearnerError("shards support label pairs, and label triples of few labels; use a smaller order")
         size = max(1, -(-(self.n_tokens or int(self.starts[-1])) // n))
         examples = np.flatnonzero(np.diff(self.starts))
         shard_of = (self.first_token + self.starts[examples]) // size
@@ -302,9 +302,7 @@ class ChainProblem(Problem):
             The weights.
         """
         if self.partial is not None:
-            raise LearnerError(
-                "a margin is one between known paths: labels must not be partial; Perceptron and CRF take them"
-            )
+            raise LearnerError("max-margin learners do not support partial labels; use Perceptron or CRF")
         examples, weights = self.examples(), self.sentence_weights
 
         def losses(of: ChainWeights) -> Doubles:
@@ -391,7 +389,7 @@ class ChainProblem(Problem):
 def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
     """The problem, if it is one of chains; LearnerError for a learner that trains no other structure."""
     if not isinstance(problem, ChainProblem):
-        raise LearnerError(f"{type(learner).__name__} learns chains only; choose another learner")
+        raise LearnerError(f"{type(learner).__name__} supports chains only; use another learner")
     return problem
 
 
@@ -403,7 +401,7 @@ def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
         native.set_rows(problem.seen.of_type(np.uint32), grows=False)
     if first is not None:
         if first.tri is not None and problem.order < 2:
-            raise LearnerError("the weights to begin with are of order 2; train at order 2, or begin anew")
+            raise LearnerError("the initial weights are of order 2; train at order 2, or without init")
         # Beside what was seen, if that is all they may have.
         native.set_rows(first.rows.of_type(np.uint32), grows=True)
         if problem.is_sparse and first.ngrams is not None:

@@ -49,7 +49,7 @@ class Checkpoint:
             return None
         file = read_tensors(self.path, "a checkpoint of trellis")
         if file.format == "trellis-checkpoint-1":
-            raise ModelError(f"{self.path}: a checkpoint of an older release; delete it to begin training anew")
+            raise ModelError(f"{self.path}: a checkpoint of an older release; delete it to restart training")
         return file.of(FORMAT).made(lambda tensors, text: self._progress(tensors, text, weights_of))
 
     def _progress(self, tensors: Tensors, text: str, weights_of: Callable[[Arrays], Any]) -> Progress:
@@ -57,7 +57,7 @@ class Checkpoint:
         if said["fingerprint"] != self.fingerprint:
             raise ModelError(
                 f"{self.path}: a checkpoint of another training (other data, features or parameters); "
-                "delete it or name another file"
+                "delete it or choose another file"
             )
         best = _under("best.", tensors)
         state = _under("state.", tensors)
@@ -66,7 +66,7 @@ class Checkpoint:
         if type(done) is not int or type(since_best) is not int or type(best_score) not in (int, float):
             raise ValueError("invalid numbers of epochs")
         if [event.epoch for event in history] != list(range(1, done + 1)):
-            raise ValueError("a history of other epochs")
+            raise ValueError("the history does not match the epochs")
         weights, solved = weights_of(best) if best else None, bool(said["solved"])
         return Progress(done, state, history, weights, best_score, since_best, solved)
 

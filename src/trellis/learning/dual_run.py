@@ -39,11 +39,11 @@ class DualRun(Work):
     def __init__(self, problem: ChainProblem, learner: Learner, *, average: bool = False) -> None:
         name, given = type(learner).__name__, learner.effective()
         if problem.partial is not None and (problem.gold < 0).any():
-            raise LearnerError(f"{name} needs every label; leave sentences with unknown ones out")
+            raise LearnerError(f"{name} does not support partial labels; omit sentences with missing labels")
         if problem.seen is not None:
-            raise LearnerError(f"{name} learns weights of all pairs; leave pairs='seen' out")
+            raise LearnerError(f"{name} does not support pairs='seen'; omit it")
         if problem.corpus.n_edge_attributes:
-            raise LearnerError(f"{name} has no place for templates of label pairs (label[-1], B lines)")
+            raise LearnerError(f"{name} does not support templates of label pairs (label[-1], B lines); omit them")
         self.problem, self.average = problem, average
         self.observations = Observations(**problem.corpus.lists._asdict(), n_attributes=problem.corpus.n_attributes)
         self.kernel = _kernel(given, self.observations)
@@ -197,7 +197,7 @@ def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
         largest = kernel.gamma * squares.max(initial=0.0) + kernel.coef0  # of all pairs, by Cauchy and Schwarz
         if kernel.degree * math.log10(max(1.0, largest)) > 100:
             raise LearnerError(
-                f"kernel='poly' reaches {largest:g}^{kernel.degree} here, more than 1e+100; take a smaller gamma, "
+                f"kernel='poly' reaches {largest:g}^{kernel.degree} here, more than 1e+100; use a smaller gamma, "
                 "coef0 or degree"
             )
         return kernel

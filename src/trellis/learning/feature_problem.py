@@ -105,7 +105,7 @@ class FeatureWeights:
         """
         values, votes = tensors["weights"], None
         if values.dtype != np.float32 or values.ndim != 1 or not np.isfinite(values).all():
-            raise ValueError("weights that are not one finite number per feature")
+            raise ValueError("weights must be one finite number per feature")
         if "votes.counts" in tensors:
             votes = FeatureVotes.of_tensors("votes", tensors)
             n, m = len(votes.counts), len(votes.features)
@@ -115,7 +115,7 @@ class FeatureWeights:
             ends = fits and n > 0 and votes.starts[0] == 0 and votes.starts[-1] == m
             known = not m or (ends and 0 <= votes.features.min() <= votes.features.max() < len(values))
             if not ends or not known or (np.diff(votes.starts) < 0).any():
-                raise ValueError("votes that do not fit together")
+                raise ValueError("inconsistent votes")
         return cls(values, votes)
 
 
@@ -142,11 +142,11 @@ class FeatureProblem(Problem):
     def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
         """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
         if self.graphs is None or self.features is None or self.right_starts is None:
-            how = "is searched by a beam" if self.is_stepwise else "finds best outputs only"
+            how = "is searched by a beam" if self.is_stepwise else "has only a search for the best output"
             others = ", PassiveAggressive, MIRA or AROW" if self.is_stepwise else " or PassiveAggressive"
             raise LearnerError(
                 f"this learner sums over all outputs, or adds costs to parts, and the problem {how}; give it "
-                f"candidates(x) or parts(x), or choose Perceptron{others}"
+                f"candidates(x) or parts(x), or use Perceptron{others}"
             )
         features, n = self.features, self.n_features
         if kept is not None:
@@ -157,7 +157,7 @@ class FeatureProblem(Problem):
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/steps.hpp)."""
         if self.search is not None and options.batch > 1:
-            raise LearnerError("batch has an effect only where a problem has candidates or parts; omit it")
+            raise LearnerError("batch has an effect only for problems with candidates or parts; omit it")
         derivations = None if self.search is not None else self.examples()
 
         def make() -> _core.FeatureOnline:
@@ -200,7 +200,7 @@ class FeatureProblem(Problem):
     def shards(self, n: int) -> list[tuple[int, Longs]]:
         """Runs of examples."""
         if self.search is not None:
-            raise LearnerError("shards need parts(x) or candidates(x) of the problem; omit them")
+            raise LearnerError("shards require a problem with parts(x) or candidates(x); omit them")
         runs = np.array_split(np.arange(self.n_sentences), n)
         return [(shard, run) for shard, run in enumerate(runs) if len(run)]
 

@@ -39,11 +39,11 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
     """All options with their defaults, converted and checked; those of a group under their own names."""
     declared, values = options_of(kind), dict[str, Any](options)
     if unknown := next((name for name in options if name not in declared), None):
-        raise ArgumentError(f"no option {unknown!r}; {_hint(kind, unknown, options)}")
+        raise ArgumentError(f"unknown option {unknown!r}; {_hint(kind, unknown, options)}")
     for name, members in groups_of(kind).items():
         group, check = values.pop(name, None), declared[name].check
         group = declared[name].default if group is None or check is None else check.check(name, group)
-        values |= {one.flat: getattr(group, member) for member, one in members.items()}
+        values |= {field.flat: getattr(group, member) for member, field in members.items()}
     checked = SimpleNamespace()
     for name, option in flat_options_of(kind).items():
         value = values.get(name, option.default)
@@ -53,11 +53,11 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
             value = option.check.check(name, value)
         setattr(checked, name, value)
     if checked.dev is None and checked.patience is not None:
-        raise LearnerError("patience is a number of epochs without a better dev score; it needs a dev corpus, dev=...")
+        raise LearnerError("patience needs a dev corpus: dev=...")
     if checked.dev is None and checked.metric != "auto":
-        raise LearnerError("metric compares epochs by their dev scores; it needs a dev corpus, dev=...")
+        raise LearnerError("metric needs a dev corpus: dev=...")
     if checked.checkpoint is None and checked.checkpoint_every is not None:
-        raise LearnerError("checkpoint_every is how often a checkpoint is written; it needs a checkpoint")
+        raise LearnerError("checkpoint_every needs checkpoint=...")
     checked.n_threads = thread_count(checked.n_threads)
     return checked
 
@@ -66,7 +66,7 @@ def _hint(kind: type, unknown: str, options: Mapping[str, Any]) -> str:
     """Where an option that is not declared belongs: to a group, to the learner; or what its name is like."""
     call, declared = "trellis.{}({}={!r})".format, options_of(kind)
     for name, members in groups_of(kind).items():
-        if member := next((member for member, one in members.items() if unknown in (member, one.flat)), None):
+        if member := next((member for member, field in members.items() if unknown in (member, field.flat)), None):
             return f"give {name}={call(type(declared[name].default).__name__, member, options[unknown])}"
     learner = options.get("learner") or (declared["learner"].default if "learner" in declared else None)
     if isinstance(learner, Learner) and unknown in learner.parameters():
@@ -84,7 +84,7 @@ def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
         source = source.corpus()
     corpus = source if isinstance(source, Corpus) else read_examples(source, target=target or "label")
     if not corpus.n_tokens:
-        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; give at least one")
+        raise CorpusError(corpus.source, None, f"no sentences to {purpose}; at least one is required")
     return corpus
 
 
@@ -93,7 +93,9 @@ def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None
     values = {column.values[code] for code in np.unique(column.codes).tolist()}
     if values.isdisjoint(labels):
         shown = ", ".join(sorted(values)[:3])
-        raise CorpusError(dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; give another")
+        raise CorpusError(
+            dev.source, None, f"no label of the dev corpus ({shown}) occurs in training; use another dev corpus"
+        )
 
 
 class Fit:
@@ -118,7 +120,7 @@ class Fit:
         For a value that is not allowed, or one without effect for want of another.
     """
 
-    __slots__ = ("declared", "differing", "given", "kind", "options", "settings")
+    __slots__ = ("declared", "differing", "explicit", "kind", "options", "settings")
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class Fit:
         rejected: Mapping[str, str] | None = None,
     ) -> None:
         self.kind, self.declared, self.options = kind, flat_options_of(kind), options
-        self.given = [name for name, value in options.items() if value is not None]
+        self.explicit = [name for name, value in options.items() if value is not None]
         self.settings = _check_options(kind, options)
         settings = vars(self.settings)
         if metrics is not None and self.settings.metric != "auto":
@@ -148,7 +150,7 @@ class Fit:
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError for an option that is given and has no effect, with the reason."""
         for name, why in reasons.items():
-            if name in self.given:
+            if name in self.explicit:
                 raise LearnerError(f"{name} has no effect {why}; omit it")
 
     @property
@@ -188,7 +190,7 @@ class Fit:
         if not ((weights >= 0) & (weights <= LARGEST)).all():
             raise LearnerError(f"sample_weight must be numbers from 0 to {LARGEST:g}")
         if not weights.any():
-            raise LearnerError(f"sample_weight is 0 for every {unit}: nothing is left to train on")
+            raise LearnerError(f"sample_weight is 0 for every {unit}: no training data remains")
         self.settings.sample_weight = weights
         return weights
 
@@ -267,8 +269,8 @@ def fingerprint(*things: object) -> str:
             add([list(thing), list(thing.values())])
         elif isinstance(thing, list | tuple):
             digest.update(f"[{len(thing)}]".encode())
-            for one in thing:
-                add(one)
+            for item in thing:
+                add(item)
         elif isinstance(thing, Strings):
             add((thing.data, thing.starts))
         elif isinstance(thing, Column):

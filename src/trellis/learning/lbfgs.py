@@ -54,7 +54,7 @@ class StepPairs:
         *order, fresh = array_in(state, "order", np.int64, None).tolist()
         n, size = len(order), self.steps.shape[1]
         if sorted(order) != list(range(n)):
-            raise ValueError("an order of other steps")
+            raise ValueError("the order does not match the steps")
         for name, rows in (("steps", self.steps), ("changes", self.changes)):
             rows[:n] = array_in(state, name, self.kind, n, size)
         self.order, self.fresh = order, bool(fresh)

@@ -160,8 +160,8 @@ class Learner:
         if not self.constraints:
             own = {k: v.item() if isinstance(v, np.generic) else v for k, v in _attributes(self)}
             return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
-        given = self.effective().items()
-        return {name: _name_of(value) if callable(value) else value for name, value in given if value is not None}
+        parameters = self.effective().items()
+        return {name: _name_of(value) if callable(value) else value for name, value in parameters if value is not None}
 
     def __str__(self) -> str:
         """Itself with the parameters whose values are not the defaults."""
@@ -205,7 +205,7 @@ class Learner:
         Work
             The training, to be run epoch by epoch.
         """
-        raise NotImplementedError(f"{type(self).__name__} has neither fit nor begin")
+        raise NotImplementedError(f"{type(self).__name__} must define fit or begin")
 
     def fit(self, problem: Any, observer: Observer | None = None) -> tuple[Any, list[Event]]:
         """Train.

@@ -134,7 +134,7 @@ class Mixing(OnlineRun):
     def __init__(self, problem: Problem, rule: str, shards: int, mix: str, **options: Any) -> None:
         super().__init__(problem, rule, **options)
         if self.options.vote:
-            raise LearnerError("votes of shards cannot be mixed; omit vote or shards")
+            raise LearnerError("vote cannot be combined with shards; omit one")
         self.mix, part = mix, ShardsPart(problem, self.options, shards, problem.shared)
         self.kinds = part.kinds
         self.n_shards, self.elsewhere = shards, problem.parts is not None
@@ -145,7 +145,7 @@ class Mixing(OnlineRun):
         start: State | Any = self.native.state() if self.elsewhere else self.native
         largest = [self.parts.most("largest", number, start, kind) for kind in self.kinds]
         if not np.isfinite(largest).all():
-            raise LearnerError("weights grew beyond all bounds; choose a smaller C, or fewer epochs")
+            raise LearnerError("weights diverged; use a smaller C or fewer epochs")
         exponents = [exponent_of(int(bound * self.n_shards * UNIT) + 1) for bound in largest]
         changes, n_shards, mistakes, updates = self.parts.sum("changes", number, start, exponents)
         self.native.add_round(changes.mean(exponents, n_shards if self.mix == "uniform" else None))

@@ -61,31 +61,40 @@ def _notes(info: Any) -> dict[str, Any]:
 
 FILE = Constraint("the path of a file", lambda path: Path(file_path("", path)))
 FUNCTION = Constraint("a function that takes an event", _function)
-NOTES = Constraint("a dict of what JSON can hold", _notes)
-THREADS = Constraint("a whole number from 1 on, or None or -1 for all cores", thread_count)
+NOTES = Constraint("a dict that JSON can represent", _notes)
+THREADS = Constraint("a whole number of at least 1, or None or -1 for all cores", thread_count)
 Metric = str | Callable[[list[Any], list[Any]], float]
 
 
 class TrainingOptions(TypedDict, total=False):
     """Options of every training."""
 
-    dev: Annotated[Any, Option(None, None, "held-out data; the epoch with the best score on it is kept", "data")]
-    metric: Annotated[Metric | None, Option("auto", None, "score on the held-out data: a figure of the task's report")]
-    patience: Annotated[int | None, Option(None, whole(1), "epochs without a better score to stop after", "run")]
+    dev: Annotated[
+        Any, Option(None, None, "held-out data; the model is that of the epoch with the best score on it", "data")
+    ]
+    metric: Annotated[Metric | None, Option("auto", None, "metric on the held-out data, from the task's report")]
+    patience: Annotated[
+        int | None,
+        Option(None, whole(1), "early stopping: number of epochs without improvement on the held-out data", "run"),
+    ]
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
-        Option(None, FILE, "file that training resumes from, with the same result as without a stop", "run"),
+        Option(None, FILE, "checkpoint file to write and to resume from; the result is as without interruption", "run"),
     ]
-    checkpoint_every: Annotated[int | None, Option(None, whole(1), "epochs between checkpoints (default: 1)", "run")]
+    checkpoint_every: Annotated[
+        int | None, Option(None, whole(1), "number of epochs between checkpoints (default: 1)", "run")
+    ]
     observer: Annotated[
         Callable[[Event], None] | None,
-        Option(None, FUNCTION, "function of every epoch; StopTrainingError ends with the best", "run", offered=False),
+        Option(
+            None, FUNCTION, "function called after each epoch; StopTrainingError ends training", "run", offered=False
+        ),
     ]
     verbose: Annotated[bool, Option(False, flag(), "one line per epoch on standard error", "run", offered=False)]
     n_threads: Annotated[int | None, Option(None, THREADS, "number of threads (default: all cores)", "run")]
     sample_weight: Annotated[npt.ArrayLike | None, Option(None, None, "weight of each example", "data", offered=False)]
     init: Annotated[Any, Option(None, None, "model for a warm start", "data", metavar="MODEL")]
-    info: Annotated[Mapping[str, Any] | None, Option(None, NOTES, "notes to keep in the model", "run", offered=False)]
+    info: Annotated[Mapping[str, Any] | None, Option(None, NOTES, "notes to store in the model", "run", offered=False)]
 
 
 FIRST = ("target", "problem", "tagger", "features", "learner")

@@ -224,7 +224,7 @@ class Problem:
         MarginWeights
             The weights.
         """
-        raise LearnerError("Frank-Wolfe does not train parsers; choose another learner")
+        raise LearnerError("Frank-Wolfe does not train parsers; use another learner")
 
     def vector(self, learner: BatchLearner) -> Parameters | FlatVector:
         """Make a vector of weights for a batch learner.
@@ -246,7 +246,7 @@ class Problem:
         """
         for name, value in (("transitions", "all"), ("start", False), ("precision", "single")):
             if getattr(learner, name, None) == value:
-                raise LearnerError(f"{name}={value!r} is for chains; omit it")
+                raise LearnerError(f"{name}={value!r} has an effect only for chains; omit it")
         return self.flat_vector()
 
     def flat_vector(self) -> FlatVector:
@@ -307,7 +307,7 @@ class Problem:
         LearnerError
             If the problem cannot be split into shards.
         """
-        raise LearnerError("shards are for taggers, segmenters and structured models; omit them")
+        raise LearnerError("shards are supported for taggers, segmenters and structured models only; omit them")
 
     def weigh(self, losses: Doubles) -> Doubles:
         """Multiply losses by the weights of the examples.
@@ -342,7 +342,7 @@ class SiteProblem(Problem):
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
         if options.vote:
-            raise LearnerError("vote is for taggers and structured models; omit it")
+            raise LearnerError("vote is supported for taggers and structured models only; omit it")
 
         def make() -> Any:
             native = self.native(*options.rule_settings)

@@ -107,17 +107,19 @@ class Event:
             The line.
         """
         # An objective may converge long before the last epoch.
-        said = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
-        n, what = (self.mistakes, "wrong") if self.mistakes is not None else (self.violations, "violating the margin")
+        parts = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
+        n, what = (self.violations, "margin violations")
+        if self.mistakes is not None:
+            n, what = self.mistakes, "training error"
         if n is not None:
-            said.append(f"{100 * n / max(1, self.tokens):.2f}% of {self.unit} {what} in training")
+            parts.append(f"{what} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
         if self.objective is not None:
-            said.append(f"objective {self.objective:.6g}")
+            parts.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
-            said.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
+            parts.append(f"dev {100 * self.dev_score:.2f}" + (" (best)" if self.best else ""))
         if self.seconds is not None:
-            said.append(f"{self.seconds:.2f} s")
-        return ", ".join(said)
+            parts.append(f"{self.seconds:.2f} s")
+        return ", ".join(parts)
 
 
 Observer = Callable[[Event], None]
@@ -178,7 +180,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
             raise KeyboardInterrupt
         asked = True
         with suppress(RuntimeError):  # in the midst of another line on standard error
-            warn(f"training stops after epoch {current} and keeps the best epoch{continued}; Ctrl-C again gives up")
+            warn(f"training stops after epoch {current} with the best model so far{continued}; Ctrl-C again aborts")
 
     def observe(event: Event) -> None:
         nonlocal current
@@ -280,7 +282,7 @@ class Work:
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
             why = str(error).partition("\n")[0]
             raise LearnerError(
-                f"the state is not one of this training, with these settings on this corpus ({why})"
+                f"the saved state does not match this training (settings or corpus differ: {why})"
             ) from error
 
     def _restore(self, state: State) -> None:
@@ -356,7 +358,7 @@ def _begin(problem: Problem, work: Work) -> Progress:
     if saved.done > work.epochs:
         raise ModelError(
             f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
-            "training; ask for more epochs, delete it or name another file"
+            "training; use more epochs, delete it or choose another file"
         )
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
     saved.best = None if saved.best is None else work.restored(saved.best)
@@ -379,8 +381,8 @@ def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
         scored = work.weights()
         event = replace(event, dev_score=problem.score_dev(scored))
     event = progress.note(event, scored)
-    kept = problem.checkpoint
-    if kept is not None and (number % kept.every == 0 or _is_tired(problem, progress)):
+    checkpoint = problem.checkpoint
+    if checkpoint is not None and (number % checkpoint.every == 0 or _is_tired(problem, progress)):
         progress.state, progress.solved = work.state(), work.solved
-        kept.write(progress)
+        checkpoint.write(progress)
     return event

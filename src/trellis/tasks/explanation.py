@@ -108,7 +108,7 @@ class Explanation:
         """
         lines = [output_text(self.output), f"score {self.score:.4f}", *term_lines(self.terms, n_terms)]
         if self.second is not None:
-            lines += ["", f"beats {output_text(self.second.output)} by {self.gap:.4f}:"]
+            lines += ["", f"score difference to {output_text(self.second.output)}: {self.gap:.4f}"]
             lines += term_lines(self.difference, n_terms)
         return "\n".join(lines)
 

@@ -263,7 +263,7 @@ class Model:
         title = f"{TASKS[self.task].noun}: {learner}"
         curves = learning_curves(self.training.get("history", []), self._score_name())
         if not curves:
-            raise ArgumentError("this training left no history of epochs to draw")
+            raise ArgumentError("the model has no training history to plot")
         return curves_chart(curves, title)
 
     def _score_name(self) -> str:
@@ -360,7 +360,7 @@ class Model:
         ModelError
             If the data is damaged, or has a model of another task.
         """
-        instance("data", data, (bytes, bytearray, memoryview), "bytes, such as to_bytes gives (load reads files)")
+        instance("data", data, (bytes, bytearray, memoryview), "bytes, as returned by to_bytes (load reads files)")
         return cls._of_kind(_from_bytes(data, needs), "bytes")
 
     @classmethod
@@ -398,8 +398,8 @@ class Model:
         facts = {"task": TASKS[self.task].noun, **self._facts()}
         if learner:
             facts["learner"] = f"{learner.pop('name', '')}({', '.join(f'{k}={v}' for k, v in learner.items())})"
-        kept = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
-        facts |= {name: training[name] for name in kept if training.get(name) is not None}
+        names = ("sentences", "tokens", "examples", "date", "version", "digest", "dev_score")
+        facts |= {name: training[name] for name in names if training.get(name) is not None}
         return facts | {f"info {name}" if name in facts else name: value for name, value in self.info.items()}
 
     def _facts(self) -> dict[str, Any]:
@@ -466,7 +466,7 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     if not isinstance(path, (str, os.PathLike)):
         return _from_bytes(_bytes_of(path), needs)
     if not os.fspath(path):
-        raise ModelError("the name of a model's file is empty")
+        raise ModelError("the file name of the model is empty")
     place = file_path("path", path)
     head = b""
     with rejecting_damage(place, WHAT):
@@ -482,8 +482,8 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
 
 def class_of(task: str) -> type[Model]:
     """The class of a task's models."""
-    found = TASKS[task]
-    kind: type[Model] = getattr(importlib.import_module(f"{found.module}.model"), found.class_name)
+    entry = TASKS[task]
+    kind: type[Model] = getattr(importlib.import_module(f"{entry.module}.model"), entry.class_name)
     return kind
 
 
@@ -494,7 +494,7 @@ def notes_and_record(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         record = {name: value for name, value in notes.items() if name != "user"}
         notes = notes.get("user", {})
     if not isinstance(notes, dict) or not isinstance(record, dict):
-        raise ValueError("notes or a record of training that are not dicts")
+        raise ValueError("the notes or the training record are not dicts")
     _check_record(record)
     return notes, record
 
@@ -503,10 +503,10 @@ def _check_record(record: Mapping[str, Any]) -> None:
     """ValueError unless what is said of the training can be shown."""
     learner, history = record.get("learner", {}), record.get("history", [])
     if not isinstance(learner, dict) or not isinstance(history, list):
-        raise ValueError("a learner or a history that cannot be shown")
+        raise ValueError("invalid learner or history")
     for event in history:
         if not isinstance(event, dict) or not isinstance(event.get("epoch"), int):
-            raise ValueError("a history of other things than epochs")
+            raise ValueError("invalid history")
         if not isinstance(event.get("dev_score", 0.0), (int, float)):
             raise ValueError("a score that is not a number")
     if not all(isinstance(record.get(name, 0), int) for name in ("sentences", "tokens")):
@@ -516,13 +516,13 @@ def _check_record(record: Mapping[str, Any]) -> None:
 def _made(opened: Opened, needs: Mapping[str, Any]) -> Model:
     task = FORMATS.get(opened.format)
     if task is None:
-        why = "not a model but a checkpoint; training continues from it with checkpoint="
+        why = "not a model but a checkpoint; resume training with checkpoint="
         raise ModelError(f"{opened.path}: {why if opened.format.startswith(CHECKPOINT) else opened.rejection()}")
     kind = class_of(task)
-    given = {name: value for name, value in needs.items() if value is not None}
-    if extra := next((name for name in given if name not in kind.needs), None):
-        raise ModelError(f"{opened.path}: a {TASKS[task].noun} has no place for {extra}; leave it out")
-    return opened.made(lambda tensors, text: _checked(kind, tensors, text, given, opened.path))
+    arguments = {name: value for name, value in needs.items() if value is not None}
+    if extra := next((name for name in arguments if name not in kind.needs), None):
+        raise ModelError(f"{opened.path}: a {TASKS[task].noun} does not take {extra}; omit it")
+    return opened.made(lambda tensors, text: _checked(kind, tensors, text, arguments, opened.path))
 
 
 def _checked(kind: type[Model], tensors: Tensors, text: str, needs: dict[str, Any], path: Path) -> Model:
@@ -545,6 +545,6 @@ def _bytes_of(source: Any) -> bytes:
     read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
     data = read() if callable(read) else None
     if not isinstance(data, bytes):
-        what = "a file opened as text; open it in binary mode" if isinstance(data, str) else type(source).__name__
+        what = "a file opened in text mode; open it in binary mode" if isinstance(data, str) else type(source).__name__
         raise ArgumentError(f"load takes the path of a file, not {what}; for bytes see from_bytes")
     return data

@@ -29,7 +29,7 @@ def is_many(options: Namespace) -> bool:
     if options.workers is not None or len(sources) > 1 or output.endswith(os.sep):
         return True
     if options.ray is not None or options.timeout is not None:
-        raise ArgumentError("--ray and --timeout are for workers; give --workers too")
+        raise ArgumentError("--ray and --timeout require --workers")
     return any(glob.has_magic(source) and not Path(source).exists() for source in sources)
 
 
@@ -64,9 +64,9 @@ def _run(
 ) -> tuple[list[str], list[TrellisError]]:
     """The names of all outputs, and the errors, each reported as it occurs."""
     if not options.source:
-        raise ArgumentError("workers predict files; name them")
+        raise ArgumentError("--workers requires input files")
     if options.output is None:
-        raise ArgumentError("several files are predicted into a folder; name it with --output")
+        raise ArgumentError("several input files require an output folder: --output FOLDER/")
     model = check_model(options, mapped(options.model, options.scheme), options.model)
     pairs = _pairs(dict.fromkeys(path for name in options.source for path in matching_files(name)), options)
     try:
@@ -78,7 +78,7 @@ def _run(
     for source in pairs.keys() - left.keys():
         remove_leftovers(Path(pairs[source]))
     if len(left) < len(pairs):
-        skipped = f"{len(pairs) - len(left):,} of {len(pairs):,} outputs are in {options.output} already"
+        skipped = f"{len(pairs) - len(left):,} of {len(pairs):,} outputs already exist in {options.output}"
         say(f"{skipped}; skipped", options.quiet)
     errors = list[TrellisError]()
     sizes = {source: Path(source).stat().st_size if Path(source).is_file() else 0 for source in left}
@@ -111,9 +111,9 @@ def _pairs(sources: Iterable[str], options: Namespace) -> dict[str, str]:
             name = f"{name.removesuffix('.gz').rpartition('.')[0] or name}.jsonl"
         output = Path(options.output) / name
         if other := owners.get(output):
-            raise ArgumentError(f"{other} and {source} would both be written to {output}; predict them apart")
+            raise ArgumentError(f"{other} and {source} would both be written to {output}; predict them separately")
         if output.exists() and Path(source).exists() and output.samefile(source):
-            raise ModelError(f"{output}: the output would replace {source}, which is read; name another folder")
+            raise ModelError(f"{output}: the output would overwrite the input file {source}; choose another folder")
         owners[output] = source
         pairs[source] = str(output)
     return pairs

@@ -1,7 +1,7 @@
-"""Fit the probabilities of a tagger to a held-out file.
+"""Calibrate the probabilities of a tagger on a held-out file (temperature scaling).
 
-Writes the model with another temperature, and shows its calibration before and after. Its labels
-stay the same; its probabilities and confidences change.
+Writes the model with a new temperature, and shows its calibration before and after. The predicted labels
+stay the same; probabilities and confidences change.
 
 example:
   trellis calibrate -m chunk.trellis dev.txt --output calibrated.trellis
@@ -21,7 +21,7 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("dev", metavar="FILE", help="held-out file with gold labels")
     parser.take("tag")
-    parser.share("output", required=True, help="file to write the calibrated model to")
+    parser.share("output", required=True, help="file for the calibrated model")
     parser.inputs = ("dev",)  # the model may be replaced: it is read whole first
     parser.share("target", "threads", "quiet", "json")
     parser.share_file_options()

@@ -1,7 +1,7 @@
-"""Cluster the words of a text by the words beside them (Brown clustering), for features of words never labelled.
+"""Cluster the words of unlabelled text (Brown clustering), for features of words that are rare in the training data.
 
-The text needs no labels. The file that is written has a line per word: its path in the tree of classes, the word, how
-often it was seen. Templates read it: cluster(word[0], "clusters.tsv", 8).
+The output has one line per word: bit string of its cluster, word, count. Templates read it:
+cluster(word[0], "clusters.tsv", 8).
 
 examples:
   trellis clusters news.txt --words --output clusters.tsv
@@ -24,14 +24,14 @@ from trellis.interfaces.cli.progress import say, show_steps
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", metavar="FILE", help="text, or a corpus; - is standard input")
-    parser.share("output", required=True, help="the file of clusters")
-    add("--classes", type=at_least(2), default=1000, metavar="N", help="number of classes")
-    add("--min-count", type=at_least(1), default=2, metavar="N", help="leave out words seen fewer times")
-    add("--text", action="store_true", help="running text, cut into sentences and words by plain rules")
-    add("--lines", action="store_true", help="running text in which every line is a sentence")
-    add("--words", action="store_true", help="the same, and words stand between blanks")
-    add("--column", metavar="NAME", help="of a corpus: the column of words (default: the first)")
+    add("source", metavar="FILE", help="text or corpus; - is standard input")
+    parser.share("output", required=True, help="file for the clusters")
+    add("--classes", type=at_least(2), default=1000, metavar="N", help="number of clusters")
+    add("--min-count", type=at_least(1), default=2, metavar="N", help="minimum count of a word")
+    add("--text", action="store_true", help="running text, split into sentences and tokens by the built-in rules")
+    add("--lines", action="store_true", help="running text, one sentence per line")
+    add("--words", action="store_true", help="one sentence per line, tokens separated by spaces")
+    add("--column", metavar="NAME", help="column of words in a corpus (default: the first)")
     parser.share("threads", "quiet")
     parser.share_file_options()
 

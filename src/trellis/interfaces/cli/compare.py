@@ -1,9 +1,9 @@
-"""Compare two models of one task on a file with gold outputs: which is better, and is the difference significant?
+"""Compare two models of one task on a file with gold outputs, with significance tests.
 
-McNemar's test counts what only one of them has right: tokens of taggers, rerankers and dependency parsers, whole
-sentences of constituency parsers and word segmenters. Approximate randomisation and bootstrap intervals are of span F1
-or token accuracy of labels, attachment of heads with their labels, F1 of brackets, F1 of words. --differences writes
-the tokens on which two taggers differ.
+McNemar's test counts what only one model predicts correctly: tokens for taggers, rerankers and dependency parsers,
+whole sentences for constituency parsers and word segmenters. Approximate randomisation and bootstrap intervals use
+span F1 or token accuracy for labels, attachment scores for dependencies, F1 of brackets, F1 of words. --differences
+writes the tokens on which two taggers differ.
 
 example:
   trellis compare -m old.trellis -m new.trellis test.txt --differences differ.tsv
@@ -37,10 +37,10 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold outputs")
-    parser.take(*FILES, action="append", help="model file; give two: -m A -m B")
+    parser.take(*FILES, action="append", help="model file; two are required: -m A -m B")
     parser.share("target", tasks=LABELS)
     parser.share("tagger", "no-tags", "lenient")
-    differences = "write the tokens that get different labels, as a table"
+    differences = "file for a table of the tokens that get different labels"
     add("--differences", tasks=LABELS, metavar="FILE", help=differences)
     parser.share("threads", "json")
     parser.share_file_options()
@@ -49,11 +49,13 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Predict with both, and test."""
     if len(options.model) != 2:
-        raise ArgumentError(f"give two models, -m A -m B, not {len(options.model)}")
+        raise ArgumentError(f"two models are required, -m A -m B, not {len(options.model)}")
     first, second = models = [open_model(options, path) for path in options.model]
     if first.task != second.task and {first.task, second.task} != set(LABELS):
         nouns = [TASKS[model.task].noun for model in models]
-        raise ModelError(f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare one task")
+        raise ModelError(
+            f"{options.model[0]} is a {nouns[0]} and {options.model[1]} a {nouns[1]}; compare models of one task"
+        )
     with show_steps() as step:
         outcomes = list[_Outcome]()
         for path, model in zip(options.model, models, strict=True):
@@ -71,7 +73,7 @@ def command(options: Namespace) -> None:
         intervals = [bootstrap(outcome.counts) for outcome in outcomes]
     if options.differences is not None:
         differ = np.flatnonzero(~right_tokens(a.labels["predicted"], b.labels["predicted"])).tolist()
-        columns = [("true", a.labels["true"]), ("A", a.labels["predicted"]), ("B", b.labels["predicted"])]
+        columns = [("gold", a.labels["true"]), ("A", a.labels["predicted"]), ("B", b.labels["predicted"])]
         write_mistakes(options.differences, data, tagger_of(first).columns[0], columns, differ)
     scores = [float(f1_of(outcome.counts.sum(axis=0))) for outcome in outcomes]
     if options.json:
@@ -79,12 +81,12 @@ def command(options: Namespace) -> None:
         test = {"unit": a.unit, "only_a_right": units.a, "only_b_right": units.b, "p": units.p}
         show_json({**figures, "mcnemar": test, "randomisation": {"p": score.p}})
         return
-    rows = [["", a.measure, "95% of bootstraps", f"{a.unit} that only it has right"]]
+    rows = [["", a.measure, "95% bootstrap interval", f"{a.unit} only it predicts correctly"]]
     for name, value, (low, high), only in zip("AB", scores, intervals, (units.a, units.b), strict=True):
         rows.append([name, f"{100 * value:.2f}", f"{100 * low:.2f} to {100 * high:.2f}", f"{only:.0f}"])
     tests = [
-        f"McNemar's test on {a.unit}: p = {units.p:.4g}",
-        f"approximate randomisation of the {a.measure}: p = {score.p:.4g}",
+        f"McNemar's test ({a.unit}): p = {units.p:.4g}",
+        f"approximate randomisation ({a.measure}): p = {score.p:.4g}",
         "p < 0.05 is conventionally called significant.",
     ]
     show("\n".join([align(rows, right=(1, 3)), "", *tests]))
@@ -105,13 +107,13 @@ def _labels(model: Any, corpus: Any, options: Namespace, first: Any) -> _Outcome
     """Labels of tokens, and the spans that they mark."""
     target, own = options.target or tagger_of(first).target, tagger_of(model).target
     if options.target is None and own != target:
-        names = f"{options.model[0]} labels {target!r} and {options.model[1]} {own!r}"
-        raise ModelError(f"{names}; name the column of gold labels by --target")
+        names = f"{options.model[0]} predicts {target!r} and {options.model[1]} predicts {own!r}"
+        raise ModelError(f"{names}; give the column of gold labels with --target")
     gold = corpus.column(target)
     predicted = model.predict_corpus(corpus, n_threads=options.threads).column(own)
     spans = guess_scheme(gold.values) is not None
     counts = sentence_counts(gold, predicted, corpus.starts, spans=spans)
-    measure, labels = "F1 of spans" if spans else "token accuracy", {"true": gold, "predicted": predicted}
+    measure, labels = "span F1" if spans else "token accuracy", {"true": gold, "predicted": predicted}
     return _Outcome(measure, "tokens", right_tokens(gold, predicted), counts, labels)
 
 
@@ -120,7 +122,7 @@ def _attachment(model: Any, corpus: Any, options: Namespace, first: Any) -> _Out
     predicted = model.predict_corpus(corpus, n_threads=options.threads)
     name = "head+deprel" if first.labels and model.labels else "head"
     gold, found = corpus.column(name), predicted.column(name)
-    measure = "unlabelled attachment" if name == "head" else "labelled attachment"
+    measure = "UAS" if name == "head" else "LAS"
     counts = sentence_counts(gold, found, corpus.starts, spans=False)
     return _Outcome(measure, "tokens", right_tokens(gold, found), counts, {})
 
@@ -132,7 +134,7 @@ def _brackets(model: Any, trees: Any, options: Namespace, first: Any) -> _Outcom
     gold = [tree.clean() or tree for tree in trees]
     parses = model.predict_batch([tree.words for tree in gold] if options.no_tags else gold, n_threads=options.threads)
     pairs = [(brackets(tree, tree.pos), brackets(parse, tree.pos)) for tree, parse in zip(gold, parses, strict=True)]
-    return _sets("F1 of brackets", "sentences", pairs)
+    return _sets("bracket F1", "sentences", pairs)
 
 
 def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
@@ -141,7 +143,7 @@ def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
 
     found = model.predict_batch(["".join(words) for words in lines], n_threads=options.threads)
     pairs = [(Counter(places_of(a)), Counter(places_of(b))) for a, b in zip(lines, found, strict=True)]
-    return _sets("F1 of words", "lines", pairs)
+    return _sets("word F1", "lines", pairs)
 
 
 def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:

@@ -1,4 +1,4 @@
-"""Write the script by which a shell completes command lines of trellis: commands, options and their values.
+"""Print a shell completion script for trellis: commands, options and their values.
 
 examples:
   trellis completion bash >> ~/.bashrc

@@ -1,7 +1,7 @@
-"""Convert a model of another tool to one of ours, or the other way round.
+"""Convert a model of another tool to a trellis model, or a trellis tagger to a CRFsuite model.
 
-The content of the old file tells its kind: a model of trellis, CRFsuite, CRF++, Wapiti or NLTK. The name of the new one
-tells what is written: a name that ends in .crfsuite makes a model of CRFsuite, any other one of trellis.
+The type of the input is detected from its content: trellis, CRFsuite, CRF++, Wapiti or NLTK. The output is a CRFsuite
+model if its name ends in .crfsuite, else a trellis model.
 
 example:
   trellis convert -m old.crfsuite --output new.trellis
@@ -31,7 +31,7 @@ def command(options: Namespace) -> None:
     model = open_model(options)
     if model.task != "tag" and extension(options.output) == ".crfsuite":
         raise ArgumentError(
-            f"{options.output}: CRFsuite has taggers only; {options.model} is a {TASKS[model.task].noun}"
+            f"{options.output}: the CRFsuite format is for taggers; {options.model} is a {TASKS[model.task].noun}"
         )
     model.save(options.output)
     say(f"wrote {options.output}: {model}", options.quiet)

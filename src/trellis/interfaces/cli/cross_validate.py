@@ -1,4 +1,4 @@
-"""Train and evaluate on parts of one file in turn: every sentence is tested once, by a model that has not seen it.
+"""Train and evaluate by k-fold cross-validation: each sentence is tested once, by a model not trained on it.
 
 Options are those of trellis train with the same --task.
 
@@ -29,8 +29,13 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("corpus", metavar="FILE", help="file with gold outputs; - is standard input")
     task = parser.task()
-    add("--folds", type=at_least(2), default=5, metavar="N", help="number of parts")
-    add("--mix", type=at_least(0), metavar="SEED", help="random parts, by this seed (default: sentences in turn)")
+    add("--folds", type=at_least(2), default=5, metavar="N", help="number of folds")
+    add(
+        "--mix",
+        type=at_least(0),
+        metavar="SEED",
+        help="random seed for random folds (default: sentence i is in fold i modulo N)",
+    )
     parser.share("threads", "quiet", "json")
     describe_training(parser, task, shared=False)
     if task in COLUMNS:
@@ -43,7 +48,7 @@ def command(options: Namespace) -> None:
     data, _, layout = training_data(options, task, [options.corpus], None)
     figures = dict[str, list[float]]()
     for number, (training, test) in enumerate(_parts(data, options.folds, options.mix), 1):
-        title = f"part {number} of {options.folds}"
+        title = f"fold {number} of {options.folds}"
         with watch_epochs(options.quiet, title) as observer, interrupts_raise():
             model = trained(options, task, training, layout, {**values, "observer": observer})
         report = model.evaluate(test, n_threads=options.threads)
@@ -59,7 +64,7 @@ def command(options: Namespace) -> None:
     if options.json:
         show_json(summaries)
         return
-    rows = [["", "mean", "deviation", *(f"part {i + 1}" for i in range(options.folds))]]
+    rows = [["", "mean", "std dev", *(f"fold {i + 1}" for i in range(options.folds))]]
     for name, summary in summaries.items():
         shares = summary["mean"], summary["deviation"], *summary["parts"]
         rows.append([name, *(f"{100 * share:.2f}" for share in shares)])

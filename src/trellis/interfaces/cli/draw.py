@@ -1,9 +1,9 @@
-"""Draw the output of a sentence as a picture, SVG.
+"""Draw the prediction for a sentence as a picture (SVG).
 
-Of a tagger the trellis: tokens across, labels down, what is probable large, the best path red. Of a dependency parser
-arcs above the words, of a constituency parser the tree. Where the model reads several columns, a word is written as
-the/DT. One word that is the name of a file, such as test.conllu, is read as one, and its first sentence is drawn;
-without words, standard input is.
+Taggers: the trellis, with tokens across, labels down, circles sized by probability, and the best path in red.
+Dependency parsers: arcs above the words. Constituency parsers: the tree. If the model reads several columns, write a
+word as the/DT. A single word that is the name of a file, such as test.conllu, is read as a file, and its first
+sentence is drawn; without words, the sentence is read from standard input.
 
 examples:
   trellis draw -m pos.trellis the man saw the dog --output trellis.svg
@@ -25,11 +25,11 @@ from trellis.interfaces.cli.outputs import check_picture, writing
 def describe(parser: Parser) -> None:
     """The options."""
     parser.mixed = True
-    words = "the words of a sentence, or all of them in quotes, or a file (default: standard input)"
+    words = "words of a sentence, or the sentence in quotes, or a file (default: standard input)"
     parser.add_argument("words", nargs="*", metavar="WORD", help=words)
     parser.take("tag", "parse", "trees")
-    parser.share("output", help="the picture, .svg (default: standard output)")
-    rows = "largest number of labels in the picture of a tagger (default: 12)"
+    parser.share("output", help="SVG file (default: standard output)")
+    rows = "maximum number of labels in the picture of a tagger (default: 12)"
     parser.add_argument("--most-labels", type=at_least(1), tasks=("tag",), metavar="N", help=rows)
     parser.share("scheme")
     parser.share_file_options()

@@ -1,4 +1,4 @@
-"""Write all weights of a model as a table: feature, label or labels, weight; the largest first.
+"""Write all weights of a model as a table (TSV): feature, label or labels, weight; the largest first.
 
 example:
   trellis dump -m chunk.trellis --output weights.tsv
@@ -17,7 +17,9 @@ def describe(parser: Parser) -> None:
     """The options."""
     parser.take()
     parser.share("output")
-    parser.add_argument("--top", type=at_least(1), metavar="N", help="only the N weights farthest from zero")
+    parser.add_argument(
+        "--top", type=at_least(1), metavar="N", help="only the N weights with the largest absolute values"
+    )
 
 
 def command(options: Namespace) -> None:

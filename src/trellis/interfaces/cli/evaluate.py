@@ -1,11 +1,11 @@
 """Evaluate a model of any task on a file with gold outputs, or a file of predictions.
 
-Taggers: token and sentence accuracy, for labels that mark spans precision, recall and F1 per type, for labels with
-parts (NOUN|Case=Nom) the accuracy of the parts. Rerankers: the tagger's first choice, the reranker's, and the best
+Taggers: token and sentence accuracy; for span labels precision, recall and F1 per type; for labels with parts
+(NOUN|Case=Nom) the accuracy of the parts. Rerankers: also the scores of the tagger's first candidate and of the best
 candidate (oracle). Dependency parsers: unlabelled and labelled attachment scores. Constituency parsers: labelled
-brackets, counted as evalb counts them. Word segmenters: precision, recall and F1 of words; the file has spaces between
-words. Without a model the file of --predicted is compared with that of --gold; in columns, the last column of
---predicted are the predicted labels.
+brackets, counted as evalb does. Word segmenters: precision, recall and F1 of words, on a file with spaces between
+words. Without a model, --predicted is compared with --gold; in column files, the last column of --predicted holds the
+predicted labels.
 
 examples:
   trellis evaluate -m chunk.trellis test.txt --error-analysis --errors mistakes.tsv
@@ -43,30 +43,30 @@ from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
 
 Parts = dict[str, Any]  # what is shown, by its name in JSON
-EITHER = "give --model and a file with gold outputs, or --gold and --predicted, two files"
+EITHER = "give --model and a file with gold outputs, or the files --gold and --predicted"
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", nargs="?", metavar="FILE", help="with --model: file with gold outputs; - is standard input")
+    add("source", nargs="?", metavar="FILE", help="file with gold outputs, for --model; - is standard input")
     parser.take(*FILES, required=False)
-    add("--gold", metavar="FILE", help="without a model: file with gold outputs")
-    add("--predicted", metavar="FILE", help="without a model: file with predicted outputs of the same sentences")
-    tasks = "of --predicted: tag, parse, trees or words (default: trees for files in brackets, else tag)"
+    add("--gold", metavar="FILE", help="file with gold outputs, for --predicted")
+    add("--predicted", metavar="FILE", help="file with predicted outputs of the same sentences, instead of --model")
+    tasks = "task of --predicted: tag, parse, trees or words (default: trees for bracketed files, else tag)"
     add("--task", choices=("tag", "parse", "trees", "words"), metavar="TASK", help=tasks)
     parser.share("target", tasks=("tag", "rerank"))
     parser.share("label-parts")
-    calibration = "reliability of a tagger's probabilities"
+    calibration = "calibration of a tagger's probabilities: ECE and reliability diagram"
     add("--calibration", action="store_true", tasks=("tag",), help=calibration)
-    analysis = "scores per label, confusions, known words, partial matches of spans"
+    analysis = "scores per label, confusions, accuracy on known and unknown words, partial span matches"
     add("--error-analysis", action="store_true", tasks=("tag",), help=analysis)
-    add("--errors", tasks=("tag",), metavar="FILE", help="write the tokens with a wrong label, as a table")
+    add("--errors", tasks=("tag",), metavar="FILE", help="file for a table of the tokens with a wrong label")
     parser.share("decode", "scheme", "tagger")
-    subtypes = "of dependency parsers: nsubj:pass counts as nsubj"
+    subtypes = "dependency parsers: ignore subtypes of relations (nsubj:pass counts as nsubj)"
     add("--no-subtypes", action="store_true", tasks=("parse",), help=subtypes)
     parser.share("no-tags")
-    longest = "of constituency parsers: only sentences of up to N words"
+    longest = "constituency parsers: evaluate only sentences of at most N words"
     add("--longest", type=at_least(1), tasks=("trees",), metavar="N", help=longest)
     parser.share("lenient", "threads", "quiet", "json")
     parser.share_file_options()
@@ -112,7 +112,7 @@ def _write_errors(options: Namespace, corpus: Corpus, word: str, gold: Column, p
     """The tokens with a wrong label, for ``--errors``."""
     if options.errors is not None:
         wrong = np.flatnonzero(~right_tokens(gold, predicted)).tolist()
-        write_mistakes(options.errors, corpus, word, [("true", gold), ("predicted", predicted)], wrong)
+        write_mistakes(options.errors, corpus, word, [("gold", gold), ("predicted", predicted)], wrong)
 
 
 def _of_files(options: Namespace) -> Parts:
@@ -121,7 +121,7 @@ def _of_files(options: Namespace) -> Parts:
         raise ArgumentError(EITHER)
     for name in ("calibration", "scheme", "decode", "tagger", "no_tags", "lenient", "threads"):
         if getattr(options, name):
-            raise ArgumentError(f"--{name.replace('_', '-')} needs a model; give --model, or omit it")
+            raise ArgumentError(f"--{name.replace('_', '-')} requires --model")
     task = options.task or ("trees" if extension(options.gold) in BRACKETS else "tag")
     check_task(options, task)
     if task in ("tag", "parse"):
@@ -129,7 +129,7 @@ def _of_files(options: Namespace) -> Parts:
     from trellis.evaluation.brackets import evaluate_trees
     from trellis.evaluation.words import compare_words
 
-    reject_file_options(options, "trees in brackets and lines of words have no columns")
+    reject_file_options(options, "bracketed trees and lines of words have no columns")
     gold, predicted = (read_examples(task, path, options) for path in (options.gold, options.predicted))
     if task == "words":
         return {"report": compare_words(gold, predicted, ())}
@@ -144,7 +144,9 @@ def _corpora(options: Namespace) -> tuple[Corpus, Corpus]:
     named = options.columns if options.task == "parse" or wider.format != "conll" else None
     predicted = gold if _is_one(options) else read_file(options.predicted, wider, named)
     if not np.array_equal(gold.starts, predicted.starts):
-        raise CorpusError(predicted.source, None, f"other sentences than in {options.gold}; compare the same ones")
+        raise CorpusError(
+            predicted.source, None, f"the sentences differ from those of {options.gold}; compare the same sentences"
+        )
     return gold, predicted
 
 

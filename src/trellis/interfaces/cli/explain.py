@@ -1,8 +1,8 @@
-"""Show why a sentence gets its output: the terms of its score, and those that made the difference to the next best.
+"""Explain a prediction: the features and weights of its score, and of the score difference to the second best.
 
-Of a tagger, which features speak for and against each label. Where the model reads several columns, a word is written
-as the/DT: of a parser of Universal Dependencies as the/the/DET/DT/_, which is why a file is easier. One word that is
-the name of a file, such as test.conllu, is read as one; without words, sentences come from standard input.
+For a tagger, the features for and against each label of a token. If the model reads several columns, write a word as
+the/DT, and for a parser of Universal Dependencies as the/the/DET/DT/_; a file is easier. A single word that is the
+name of a file, such as test.conllu, is read as a file; without words, sentences are read from standard input.
 
 examples:
   trellis explain -m chunk.trellis the/DT dog/NN
@@ -32,9 +32,9 @@ TERMS, LABELS = 6, 3  # of a tagger's explanation by default
 def describe(parser: Parser) -> None:
     """The options."""
     add, parser.mixed = parser.add_argument, True
-    add("words", nargs="*", metavar="WORD", help="the words of a sentence, or a file (default: standard input)")
+    add("words", nargs="*", metavar="WORD", help="words of a sentence, or a file (default: standard input)")
     parser.take(*FILES)
-    top = f"number of features shown per label of a tagger (default: {TERMS}), per output of other models (20)"
+    top = f"number of features per label of a tagger (default: {TERMS}), or per output of other models (default: 20)"
     add("--top", type=at_least(1), metavar="N", help=top)
     labels = f"number of labels per token of a tagger (default: {LABELS})"
     add("--labels", type=at_least(1), tasks=("tag",), metavar="N", help=labels)
@@ -45,7 +45,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Show explanations."""
     if options.json and (options.labels or options.top) is not None:
-        raise ArgumentError("--json has all labels and all features; omit --labels and --top")
+        raise ArgumentError("--json cannot be combined with --labels and --top: it has all labels and features")
     model = open_model(options)
     sentences = sentences_of(model, options, quiet=options.json)
     for number, sentence in enumerate(sentences):
@@ -63,7 +63,7 @@ def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iter
     words = options.words
     path = words[0] if len(words) == 1 and _is_file(words[0]) else STANDARD_STREAM
     if words and path == STANDARD_STREAM:
-        reject_file_options(options, "the words of the command line are no file")
+        reject_file_options(options, "words on the command line are not a file")
         return [_sentence(model, words, quiet)]
     if model.task != "words":
         return read_for(model, options, path)
@@ -87,7 +87,7 @@ def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
         reader = model if model.task == "parse" else tagger_of(model)
         columns = list(reader.columns)
         if model.task != "parse" and reader.model.vocabulary.bag is not None:
-            why = "the model reads attributes; trellis explain reads them as JSON lines with --format jsonl"
+            why = "the model reads attributes; give them as JSON lines with --format jsonl"
             raise CorpusError("", None, why)
     if blank := next((word for word in words if " " in word.strip()), None):
         say(f"{blank!r} is read as one token; omit the quotes to give one word per token", quiet)
@@ -97,6 +97,6 @@ def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != len(columns)), None)
     if wrong is not None:
         where = "CoNLL-U file" if "upos" in columns else "file"
-        why = f"the model reads {'/'.join(columns)} of every word"
-        raise CorpusError("", None, f"{wrong!r}: {why}; write them so, or name a {where}, or give it on standard input")
+        why = f"the model reads {'/'.join(columns)} for every word"
+        raise CorpusError("", None, f"{wrong!r}: {why}; write them in this form, or give a {where} or standard input")
     return fields

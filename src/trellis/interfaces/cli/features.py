@@ -1,4 +1,4 @@
-"""List the presets of features; with a name, the templates of that one, ready to be changed in a file.
+"""List the feature presets; with a name, print the templates of that preset, ready to be saved and edited.
 
 examples:
   trellis features
@@ -18,18 +18,18 @@ from trellis.interfaces.cli.outputs import align, show
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a preset")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="preset")
 
 
 def command(options: Namespace) -> None:
     """Show all, or one."""
     both = {**PRESETS, **ARC_PRESETS}
     if options.name is None:
-        of = {name: "dependency parsers" if name in ARC_PRESETS else "taggers" for name in both}
-        rows = [["preset", "of", "templates", "first ones"]]
+        of = {name: "dependency parsing" if name in ARC_PRESETS else "tagging" for name in both}
+        rows = [["preset", "task", "templates", "first templates"]]
         rows += [[name, of[name], str(len(some)), ", ".join(some[:3])] for name, some in both.items()]
         show(align(rows, right=(2,)))
     elif options.name in both:
         show("\n".join(both[options.name]))
     else:
-        raise ArgumentError(f"no preset {options.name!r}; there are {', '.join(both)}")
+        raise ArgumentError(f"unknown preset {options.name!r}; the presets are {', '.join(both)}")

@@ -37,7 +37,7 @@ def check_model(options: Namespace, model: Model, path: str) -> Any:
     """The model, if it is of a task that the command takes and all options are of that task."""
     noun = TASKS[model.task].noun
     if options.takes and model.task not in options.takes:
-        raise ArgumentError(f"{path}: a {noun}; {options.command} is for {_nouns(options.takes)}")
+        raise ArgumentError(f"{path}: a {noun}; {options.command} supports {_nouns(options.takes)}")
     check_task(options, model.task)
     return model
 
@@ -47,7 +47,9 @@ def check_task(options: Namespace, task: str) -> None:
     for name, tasks in options.tasks_of.items():
         if task not in tasks and getattr(options, name) not in (None, False):
             option = f"--{name.replace('_', '-')}"
-            raise ArgumentError(f"{option} is for {_nouns(tasks)}, not for a {TASKS[task].noun}; omit it")
+            raise ArgumentError(
+                f"{option} has an effect only for {_nouns(tasks)}, not for a {TASKS[task].noun}; omit it"
+            )
 
 
 def _nouns(tasks: Iterable[str]) -> str:
@@ -154,7 +156,7 @@ def training_data(
         with count_bytes(not options.quiet) as progress:
             corpus = blocks.corpus(progress)
     elif getattr(options, "block", None) is not None:
-        raise ArgumentError("--block is the size of blocks that are read with --stream; give both")
+        raise ArgumentError("--block requires --stream")
     else:
         corpus = read_file(paths[0], shape, options.columns)
         for path in paths[1:]:
@@ -206,5 +208,5 @@ def sentences_of_trees(options: Namespace, path: str) -> Corpus:
     """The words and tags of a file in brackets as a corpus."""
     from trellis.tasks.trees.model import sentence_corpus
 
-    reject_file_options(options, f"{path}: trees in brackets have no columns")
+    reject_file_options(options, f"{path}: bracketed trees have no columns")
     return sentence_corpus(read_examples("trees", path, options))

@@ -1,4 +1,4 @@
-"""Show the content of a model and how it was trained: sizes, labels, templates, largest weights, history.
+"""Show the content of a model and how it was trained: sizes, labels, templates, largest weights, training history.
 
 example:
   trellis info -m chunk.trellis --top 50
@@ -21,22 +21,22 @@ from trellis.learning.run import Event
 from trellis.tasks.model import Model
 
 LAST_EPOCHS = 5
-PRUNED = "{n_candidates:.1f} labels per token, at most {most}; {survival:.2%} of held-out gold labels survive"
-RUNS = "{n_runs:.1f} runs of {length} labels per token; {survival:.2%} of held-out gold ones survive"
+PRUNED = "{n_candidates:.1f} candidate labels per token, at most {most}; recall {survival:.2%} on held-out data"
+RUNS = "{n_runs:.1f} candidate label {length}-grams per token; recall {survival:.2%} on held-out data"
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     parser.take()
-    parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of the largest weights")
-    parser.add_argument("--history", action="store_true", help="show every epoch, not only the last ones")
+    parser.add_argument("--top", type=at_least(0), default=20, metavar="N", help="number of largest weights to show")
+    parser.add_argument("--history", action="store_true", help=f"show all epochs, not only the last {LAST_EPOCHS}")
     parser.share("json")
 
 
 def command(options: Namespace) -> None:
     """Show the facts."""
     if options.json and options.history:
-        raise ArgumentError("--json has the whole history; omit --history")
+        raise ArgumentError("--json cannot be combined with --history: it has all epochs")
     model, path = open_model(options), Path(options.model)
     n_bytes = path.stat().st_size if path.is_file() else len(model.to_bytes())
     facts = {**facts_of(model, options.top), "bytes": n_bytes}
@@ -90,7 +90,8 @@ def facts_text(facts: dict[str, Any], n_epochs: int | None) -> str:
         parts.append("largest weights\n" + align([("weight", "label", "feature"), *terms], right=[0]))
     if history := training.get("history"):
         kept = history if n_epochs is None else history[-n_epochs:]
-        title = "history" if len(kept) == len(history) else f"history, last {len(kept)} of {len(history)} epochs"
+        title = "training history"
+        title += "" if len(kept) == len(history) else f", last {len(kept)} of {len(history)} epochs"
         parts.append("\n".join((title, *(Event(**entry).text() for entry in kept))))
     return "\n\n".join(parts)
 
@@ -100,14 +101,14 @@ def _rows(facts: dict[str, Any], training: dict[str, Any]) -> dict[str, str]:
     lists = {name.replace("_", " "): facts.get(name) for name in ("labels", "label_parts")}
     rows: dict[str, str | None] = {"note": training.get("note")}  # of a model of another tool
     rows |= {name: f"{len(names)}: {' '.join(names)}" for name, names in lists.items() if names}
-    rows["bagging"] = f"{training['bagging']} trainings" if "bagging" in training else None
+    rows["bagging"] = f"mean of {training['bagging']} models" if "bagging" in training else None
     rows["passes"] = "2, over documents" if facts.get("two_passes") else None
     if pruned := facts.get("prune"):
         levels = [RUNS.format(**level, length=n) for n, level in enumerate(pruned.get("levels", ()), 2)]
-        rows["pruned to"] = "; ".join([PRUNED.format(**pruned), *levels])
+        rows["pruning"] = "; ".join([PRUNED.format(**pruned), *levels])
     if facts.get("beam"):
         updates = f"; {training['update']} updates" if "update" in training else ""
-        rows["beam"] = f"{facts['beam']} states per token, not exact{updates}"
+        rows["beam"] = f"{facts['beam']} states per token, inexact search{updates}"
     if facts.get("segments") is not None:
         longest = ", ".join(f"{kind or 'all'} {n}" for kind, n in facts["segments"].items())
         skipped = training.get("segments", {}).get("sentences_left_out")

@@ -1,4 +1,4 @@
-"""List the learners with their parameters and defaults; with a name, say what that one does.
+"""List the learners with their parameters and defaults; with a name, describe that learner.
 
 examples:
   trellis learners
@@ -19,7 +19,7 @@ from trellis.learners import learner_named
 
 def describe(parser: Parser) -> None:
     """The options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a learner")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="learner")
 
 
 def command(options: Namespace) -> None:

@@ -22,21 +22,21 @@ COMMANDS = {
     "train": "Train a model of any task and write it to a file.",
     "predict": "Tag, parse or segment a file or standard input.",
     "evaluate": "Evaluate a model, or a file of predictions.",
-    "cross-validate": "Train and evaluate on parts of one file in turn.",
+    "cross-validate": "Train and evaluate by k-fold cross-validation on one file.",
     "compare": "Compare two models with significance tests.",
-    "explain": "Show why a sentence gets its output.",
-    "draw": "Draw the output of a sentence.",
-    "info": "Show the content of a model and how it was trained.",
-    "dump": "Write all weights of a model as a table.",
-    "report": "Write a page about a tagger's errors on a file.",
-    "calibrate": "Fit the probabilities of a tagger to a held-out file.",
-    "convert": "Convert a model from or to the format of another tool.",
+    "explain": "Explain a prediction by its features and their weights.",
+    "draw": "Draw the prediction for a sentence (SVG).",
+    "info": "Show labels, templates, weights and training history of a model.",
+    "dump": "Write all weights of a model as a table (TSV).",
+    "report": "Write an HTML report of a tagger's errors on a file.",
+    "calibrate": "Calibrate the probabilities of a tagger on a held-out file.",
+    "convert": "Convert models of CRFsuite, CRF++, Wapiti and NLTK, or to CRFsuite.",
     "serve": "Serve models over HTTP.",
-    "studio": "Inspect models and label sentences in a browser.",
-    "clusters": "Cluster the words of a text without labels.",
+    "studio": "Inspect models and annotate sentences in a browser.",
+    "clusters": "Cluster the words of unlabelled text (Brown clustering).",
     "learners": "List the learners with their parameters.",
-    "features": "List the presets of features, or the templates of one.",
-    "completion": "Write a completion script for a shell.",
+    "features": "List feature presets, or the templates of one.",
+    "completion": "Print a completion script for a shell.",
 }
 USER_ERROR = 2
 INTERRUPTED = 130  # as shells count: 128 and the number of the signal
@@ -81,7 +81,7 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     parser = Parser("trellis", "Structured prediction: taggers, parsers, segmenters and rerankers.")
     parser.usage = "trellis COMMAND ..."
     listed = "\n".join(f"  {name:16}  {summary}" for name, summary in COMMANDS.items())
-    parser.more = lambda: f"commands:\n{listed}\n\nEvery command has --help."
+    parser.more = lambda: f"commands:\n{listed}\n\nRun trellis COMMAND --help for the options of a command."
     version = f"trellis {trellis.__version__}"
     parser.add_argument("--version", "-V", action="version", version=version, help="show the version and exit")
     if not arguments:
@@ -90,8 +90,8 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
     _, (name, *_) = parser.parse_known_args(arguments)
     commands = ", ".join(COMMANDS)
     if name.startswith("-"):
-        parser.error(f"no option {name}; the commands are {commands}")
-    parser.error(f"no command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
+        parser.error(f"unknown option {name}; the commands are {commands}")
+    parser.error(f"unknown command {name}{meant(name, COMMANDS) or f'; the commands are {commands}'}")
 
 
 def buffer_output() -> None:
@@ -126,7 +126,9 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
         why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
         _leave(why, USER_ERROR)
     except MemoryError:
-        _leave("not enough memory; train with --min-count or --pairs seen, predict with a smaller --kbest", USER_ERROR)
+        _leave(
+            "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
+        )
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for
         _leave("interrupted", INTERRUPTED)

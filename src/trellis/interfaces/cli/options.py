@@ -17,7 +17,7 @@ vars(argparse)["_"] = str
 FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
-VERBS = ("must ", "needs ", "has ", "is a ", "compares ")  # after an argument in messages of the library
+VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # after an argument in messages of the library
 CLOSE = 0.75  # similarity at which a word counts as a misspelt one
 # How usage shows arguments without an option.
 _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
 
     def share_file_options(self) -> None:
         """Add the options that say how a file is laid out."""
-        group = self.add_argument_group("options of the file")
+        group = self.add_argument_group("file options")
         for name, option in FILE_OPTIONS.items():
             group.add_argument(f"--{name}", **option)
 
@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
             return "tag"
         if task == "structured":
             raise ArgumentError(
-                "structured models learn from Python objects, not from files; see StructuredModel.train"
+                "structured models are trained on Python objects, not on files; see StructuredModel.train"
             )
         return task if task in FILES else "tag"
 
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
                 return
             if not option.startswith("--") or option in known:
                 continue
-            self.error(f"no option {option}{self._owner(option) or meant(option, known)}")
+            self.error(f"unknown option {option}{self._owner(option) or meant(option, known)}")
 
     def _owner(self, option: str) -> str:
         """The tasks or the learners that have an option."""
@@ -130,7 +130,10 @@ class Parser(argparse.ArgumentParser):
                 return actions[name] + (f" {value}" if value not in ("", "True", "...") else "")
             return f"--set {name}={value}" if "set" in actions and value and _learners_with(name) else match[0]
 
-        worded = re.sub(argument, option, message)
+        def other(match: re.Match[str]) -> str:
+            return f"combined with {actions.get(match[1], match[1])}"
+
+        worded = re.sub(r"combined with ([a-z_]+)", other, re.sub(argument, option, message))
         first, _, rest = worded.partition(" ")
         return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
 
@@ -148,7 +151,7 @@ def meant(word: str, known: Iterable[str]) -> str:
     """A question that names the known word that is most like it; empty if none is."""
     from difflib import get_close_matches
 
-    return next((f" (did you mean {close}?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
+    return next((f" (did you mean `{close}`?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
 
 
 def _learners_with(parameter: str) -> list[str]:
@@ -173,7 +176,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
     def number(text: str) -> int:
         if not text.lstrip("+-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number, at least {least}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, not {text!r}")
         return int(text)
 
     return number
@@ -190,7 +193,7 @@ class Once(argparse.Action):
     ) -> None:
         """Keep the value."""
         if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; give one")
+            parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; omit one")
         setattr(namespace, self.dest, values)
 
 
@@ -205,38 +208,44 @@ SHARED: dict[str, dict[str, Any]] = {
     "label-parts": {
         "tasks": ("tag",),
         "metavar": "CHARACTER",
-        "help": "separator of the parts of a label: | in NOUN|Case=Nom",
+        "help": "separator of the parts of a label, such as | in NOUN|Case=Nom",
     },
     "target": {"metavar": "NAME", "help": "column of gold labels (default: the model's target)"},
     "output": {"metavar": "FILE", "help": "output file (default: standard output); .gz is compressed"},
-    "scheme": {"tasks": ("tag",), "help": "allow only label sequences that are legal in this scheme: iob2, iobes, ..."},
+    "scheme": {
+        "tasks": ("tag",),
+        "help": "tagging scheme (iob2, iobes, ...); only valid label sequences are predicted",
+    },
     "tagger": {
         "tasks": ("parse",),
         "metavar": "MODEL",
-        "help": "tagger that fills in the column of its target before parsing",
+        "help": "tagger that predicts its target column before parsing",
     },
     "no-tags": {
         "tasks": ("trees",),
         "action": "store_true",
-        "help": "of constituency parsers: ignore the part-of-speech tags of the file",
+        "help": "constituency parsers: ignore the part-of-speech tags of the file",
     },
     "lenient": {
         "tasks": ("parse", "trees", "words"),
         "action": "store_true",
-        "help": "skip what cannot be read and report how much",
+        "help": "skip invalid sentences and report their number",
     },
     "threads": {"type": at_least(1), "metavar": "N", "help": "number of threads (default: all cores)"},
     "quiet": {"action": "store_true", "help": "no progress on standard error"},
     "json": {"action": "store_true", "help": "JSON on standard output"},
 }
 FILE_OPTIONS: dict[str, dict[str, Any]] = {
-    "columns": {"metavar": "NAMES", "help": "names of the file's columns: word,pos,chunk, or renamed: word=form"},
+    "columns": {
+        "metavar": "NAMES",
+        "help": "column names, such as word,pos,chunk; word=form reads column form as word",
+    },
     "format": {
         "choices": ("conll", "conllu", "jsonl", "csv", "crfsuite", "parquet", "feather"),
         "metavar": "NAME",
-        "help": "conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by the file's extension)",
+        "help": "conll, conllu, jsonl, csv, crfsuite, parquet or feather (default: by file extension)",
     },
-    "sentence": {"metavar": "NAME", "help": "of tables with a row per token: the column that tells sentences apart"},
-    "comments": {"action": SWITCH, "help": "lines of a column file that begin with # are comments"},
-    "tabs": {"action": SWITCH, "help": "only single tabs separate fields, as in .tsv files"},
+    "sentence": {"metavar": "NAME", "help": "tables with one row per token: column with the sentence identifier"},
+    "comments": {"action": SWITCH, "help": "treat lines of a column file that begin with # as comments"},
+    "tabs": {"action": SWITCH, "help": "fields are separated by single tabs, as in .tsv files"},
 }

@@ -90,16 +90,16 @@ def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
                 continue
             if os.path.samestat(os.fstat(0) if source == STANDARD_STREAM else Path(source).stat(), target.stat()):
                 name = "standard input" if source == STANDARD_STREAM else source
-                raise ModelError(f"{path}: the output would replace {name}, which is read; name another file")
+                raise ModelError(f"{path}: the output would overwrite {name}, which is an input; choose another file")
     if len({Path(path).resolve() for path in outputs.values()}) < len(outputs):
         options = " and ".join(f"--{option}" for option in outputs)
-        raise ModelError(f"{options} name the same file; name different ones")
+        raise ModelError(f"{options} are the same file; choose different files")
 
 
 def check_picture(path: str) -> None:
     """ArgumentError where a picture has another name."""
     if not path.lower().endswith(".svg"):
-        raise ArgumentError(f"{path}: the picture is SVG; name a .svg file")
+        raise ArgumentError(f"{path}: pictures are SVG; the name must end in .svg")
 
 
 def one_field(text: str) -> str:
@@ -113,7 +113,7 @@ def write_mistakes(
     """A table of tokens (numbers over the whole corpus): where each is, its word, these columns, and words around."""
     words = [str(text) for text in corpus.column(word).tolist()] if word in corpus.columns else ["_"] * corpus.n_tokens
     values, starts = [column.tolist() for _, column in columns], corpus.starts.tolist()
-    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "around"])]
+    lines = ["\t".join(["sentence", "token", "word", *(name for name, _ in columns), "context"])]
     for t in tokens:
         i = bisect_right(starts, t) - 1
         begin, end = starts[i : i + 2]

@@ -123,7 +123,7 @@ class Files:
         from trellis.corpus.write import format_text, write
 
         output, shape = self.options.output, self.wanted
-        self.check_place(column, "name another format by the extension of --output")
+        self.check_place(column, "choose another format by the extension of --output")
         if self.group is not None:
             self.table = self._predicted_group(predicted, self.group)
         elif self.keeps_table:
@@ -156,9 +156,9 @@ class Files:
         """ArgumentError where the format of the output has no place for a column. ``instead`` says what to do."""
         format = self.wanted.format
         if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
-            raise ArgumentError(f"CoNLL-U has no column {column!r} to be filled in; {instead}")
+            raise ArgumentError(f"CoNLL-U has no column {column!r}; {instead}")
         if format in TABLES and self.options.output in (None, STANDARD_STREAM):
-            raise ArgumentError(f"{format} is not for standard output; name a file with --output")
+            raise ArgumentError(f"{format} cannot be written to standard output; give --output FILE")
 
     def write_labels(self, label: Label, n_pieces: int) -> None:
         """The input with labels: in the target's column, or in new columns of a column file.
@@ -191,7 +191,7 @@ def write_groups(tables: Iterable[Any], output: str, format: str) -> None:
     from trellis.corpus import tables as files
 
     if is_gzip(output):
-        raise CorpusError(output, None, f"{format} files are compressed as they are; leave out .gz")
+        raise CorpusError(output, None, f"{format} files are already compressed; omit .gz")
     with writing_whole(output) as temporary:
         files.write_groups(tables, str(temporary), format)
 
@@ -206,10 +206,12 @@ def output_shape(options: Namespace, shape: FileShape) -> FileShape:
     ending, format = extension(output), format_of(output)
     if options.json:
         if format not in ("conll", "jsonl"):
-            raise ArgumentError(f"{output}: --json writes JSON lines; name a .jsonl file")
+            raise ArgumentError(f"{output}: --json writes JSON lines; the name must end in .jsonl")
         return shape
     if ending == ".json":
-        raise ArgumentError(f"{output}: name a .jsonl file, or give --json for one JSON line per sentence")
+        raise ArgumentError(
+            f"{output}: give --json to write JSON lines, one per sentence, or a name that ends in .jsonl"
+        )
     if format != "conll" or ending == ".tsv" or shape.format in TABLES:
         return shape._replace(format=format, tabs=shape.tabs or ending == ".tsv")
     return shape
@@ -235,8 +237,8 @@ def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
         which = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
         say(
-            f"trellis: {corpus.source}: {which} is read as the true labels ({tagger.target}), but has none "
-            "of the model's labels; name the columns with --columns, or tag running text with --text"
+            f"trellis: {corpus.source}: {which} is read as gold labels ({tagger.target}), but has none "
+            "of the model's labels; give the columns with --columns, or tag running text with --text"
         )
 
 

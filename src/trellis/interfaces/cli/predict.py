@@ -1,12 +1,11 @@
-"""Predict by a model of any task: tag, parse or segment a file, standard input or running text.
+"""Predict with a model of any task: tag, parse or segment a file, standard input or running text.
 
-Taggers and rerankers: a file of columns gets one more column; in CoNLL-U, JSON lines and tables the target's own
-column is filled in. Columns are known by their position, as in the training file, with or without the target.
-Dependency parsers fill in the columns head and deprel. Constituency parsers write trees in brackets, one per line; they
-read columns (word, or word and tag), or trees (.trees, .mrg), of which only words and tags are read. Word segmenters
-read text in UTF-8 and write it with spaces between words. Standard input is answered as it comes. Running text
-(--text) is cut into sentences and words first. Many files go into a folder, each under its own name; what is there
-already is skipped.
+Taggers and rerankers: column files get one more column; in CoNLL-U, JSON lines and tables the target column is
+filled in. Columns are identified by position, as in the training file, with or without the target column.
+Dependency parsers fill in the columns head and deprel. Constituency parsers write bracketed trees, one per line; they
+read columns (word, or word and tag), or the words and tags of trees (.trees, .mrg). Word segmenters read text in UTF-8
+and write it with spaces between words. Standard input is processed as it arrives. Running text (--text) is first split
+into sentences and tokens. Several files are written into a folder under their own names; existing outputs are skipped.
 
 examples:
   trellis predict -m chunk.trellis test.txt --output tagged.txt
@@ -51,34 +50,42 @@ def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
     source = (
-        "input; - is standard input (default: -); several files or a pattern: each into a file of the output folder"
+        "input; - is standard input (default: -); of several files or a pattern: one output each in --output FOLDER/"
     )
     add("source", nargs="*", metavar="FILE", help=source)
-    parser.take(*FILES, required=False, help=f"model file (default of running text: {DEFAULT})")
-    add("--output", "-o", metavar="FILE", help="output file, in the format of its extension; of many files FOLDER/")
+    parser.take(*FILES, required=False, help=f"model file (default with --text: {DEFAULT})")
+    add(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="output file, in the format of its extension; with several input files FOLDER/",
+    )
     parser.outputs = ()  # checked by the command, which knows whether it is a folder
     add("--text", action="store_true", tasks=WITH_WORDS, help="running text, split into sentences and words")
     add("--lines", action="store_true", tasks=WITH_WORDS, help="running text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
-    inline = "of running text: a sentence per line with its labels in it"
+    inline = "with --text: write one sentence per line, with inline labels"
     add("--inline", action="store_true", tasks=("tag",), help=inline)
-    add("--kbest", type=at_least(1), metavar="K", help="the K best outputs with their scores: with --json, or trees")
-    sure = "probability of each label, as one more column; in JSON also of arcs"
+    add(
+        "--kbest",
+        type=at_least(1),
+        metavar="K",
+        help="number of best outputs, with scores; needs --json or a constituency parser",
+    )
+    sure = "probability of each predicted label, as an extra column; with --json also of arcs"
     add("--confidence", action="store_true", tasks=("tag", "parse"), help=sure)
-    every = "probability of every label, a column each: LABEL/0.98"
+    every = "probabilities of all labels, one column each: LABEL/0.98"
     add("--all-labels", action="store_true", tasks=("tag",), help=every)
-    crf_test = "the layout of CRF++: --confidence is its -v1, --all-labels -v2"
+    crf_test = "output in the layout of crf_test of CRF++; --confidence is its -v1, --all-labels its -v2"
     add("--crf-test", action="store_true", tasks=("tag",), help=crf_test)
     parser.share("decode", "scheme", "tagger", "no-tags", "threads", "quiet")
     parser.share("lenient", tasks=("trees", "words"))
-    parser.share("json", help="one JSON line per sentence; with --kbest also scores")
+    parser.share("json", help="one JSON object per line and sentence; with --kbest also scores")
     parser.share_file_options()
-    bulk = parser.add_argument_group("many files").add_argument
-    bulk("--workers", type=at_least(1), metavar="N", help="workers of Ray, one core each (default: this process alone)")
-    bulk(
-        "--ray", metavar="ADDRESS", help="cluster of Ray to work on: auto, or HOST:PORT (default: Ray on this machine)"
-    )
-    waiting = "error after so many seconds without any task that ends (default: 3600)"
+    bulk = parser.add_argument_group("several files").add_argument
+    bulk("--workers", type=at_least(1), metavar="N", help="number of Ray workers, one core each (default: no Ray)")
+    bulk("--ray", metavar="ADDRESS", help="Ray cluster: auto or HOST:PORT (default: Ray on this machine)")
+    waiting = "timeout: seconds without a finished task until an error (default: 3600)"
     bulk("--timeout", type=at_least(1), metavar="SECONDS", help=waiting)
 
 
@@ -103,15 +110,15 @@ def check_options(options: Namespace) -> None:
     options.text = any((options.text, options.lines, options.words))
     if options.model is None:
         if not options.text:
-            raise ArgumentError("give --model, the file of a model; of running text (--text) it may be left out")
+            raise ArgumentError("--model is required, except with --text")
         options.model = DEFAULT
-        say(f"no --model: {DEFAULT} says {MODELS[DEFAULT.removeprefix(PREFIX)]}", options.quiet)
+        say(f"no --model: using {DEFAULT} ({MODELS[DEFAULT.removeprefix(PREFIX)]})", options.quiet)
 
 
 def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lambda n: None) -> Files:
     """What is read and written; ArgumentError for options that do not fit."""
     if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
-        raise ArgumentError("--kbest: outputs have scores; give --json")
+        raise ArgumentError("--kbest requires --json, which has the scores")
     if model.task == "words":
         reject_file_options(options, "a word segmenter reads text without columns")
         return Files(options, model, FileShape(), FileShape(), count, False)
@@ -123,7 +130,7 @@ def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lamb
     is_file = model.task == "trees" and not options.text and options.format is None
     brackets = is_file and extension(options.source) in BRACKETS
     if model.task == "trees" and not brackets and options.lenient:
-        raise ArgumentError("--lenient skips what is not a tree in brackets; omit it")
+        raise ArgumentError("--lenient has an effect only on bracketed trees; omit it")
     shape = FileShape().of("") if options.text or brackets else file_shape(options, options.source, model)
     return Files(options, model, shape, output_shape(options, shape), count, brackets)
 
@@ -143,7 +150,7 @@ def _tag(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(partial(_json_lines, model, options))
         return
     if not options.json:
-        files.check_place(tagger_of(model).target, "give --json, or choose columns, as --columns word=form")
+        files.check_place(tagger_of(model).target, "give --json, or select columns, such as --columns word=form")
     write_labels(model, options, files)
 
 
@@ -154,7 +161,7 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(lambda corpus: _json_lines(model, options, tag(corpus)))
         return
     if options.confidence:
-        raise ArgumentError("--confidence of a dependency parser is written as JSON: give --json")
+        raise ArgumentError("--confidence requires --json with a dependency parser")
     if options.text and options.output in (None, STANDARD_STREAM):
         files.wanted = files.wanted._replace(format="conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
@@ -227,8 +234,8 @@ def _segment(segmenter: Any, options: Namespace) -> None:
             content = text.encode("utf-8", "surrogateescape")
             if not warned and (space := _INNER_SPACE.search(text)):
                 warned, at = True, line + text.count("\n", 0, space.start())
-                why = "words end there whatever the model says, so scores on this text are too high"
-                say(f"{source}:{at}: the text has spaces already: {why}", options.quiet)
+                why = "the model always splits words at spaces, so scores on this text are too high"
+                say(f"{source}:{at}: the text already has spaces: {why}", options.quiet)
             line += text.count("\n")
             n_skipped += sum(_NOT_UTF8.search(one) is not None for one in text.split("\n")) if options.lenient else 0
             if options.json:
@@ -237,7 +244,7 @@ def _segment(segmenter: Any, options: Namespace) -> None:
                 out.write(segmenter.segment_bytes(content, n_threads=options.threads))
             send(out)
     if n_skipped:
-        say(f"{n_skipped:,} lines with bytes that are not UTF-8; those bytes are as they were", options.quiet)
+        say(f"{n_skipped:,} lines with invalid UTF-8; the invalid bytes are copied unchanged", options.quiet)
 
 
 def _segmented_lines(segmenter: Any, options: Namespace, text: str) -> str:

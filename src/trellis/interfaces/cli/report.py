@@ -1,6 +1,6 @@
-"""Write one page about a tagger's errors on a file: figures, confusions with their sentences, reliability, training.
+"""Write an HTML report of a tagger's errors: scores, confusion matrix with sentences, calibration, learning curves.
 
-The page is one HTML file that needs nothing else, no scripts and no network.
+The report is one self-contained HTML file, without scripts.
 
 example:
   trellis report -m ner.trellis test.txt --output report.html
@@ -24,7 +24,7 @@ def describe(parser: Parser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", help="file with gold labels; - is standard input")
     parser.take("tag")
-    parser.share("output", required=True, help="the page, .html")
+    parser.share("output", required=True, help="HTML file to write")
     parser.share("target")
     add("--title", metavar="TEXT", help="title of the page")
     parser.share("decode", "scheme", "threads", "quiet")
@@ -34,7 +34,7 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Tag, gather, write."""
     if extension(options.output) not in (".html", ".htm", ""):
-        raise ArgumentError(f"{options.output}: the page is HTML; name a file that ends in .html")
+        raise ArgumentError(f"{options.output}: the report is HTML; the name must end in .html")
     tagger = open_model(options)
     corpus = read_for(tagger, options, options.source)
     how = {"decode": options.decode or "viterbi", "n_threads": options.threads}

@@ -1,7 +1,7 @@
 """Serve models over HTTP: JSON in, JSON out, with an OpenAPI description at /docs.
 
-A model has the name of its file without the extension. SIGHUP reads all model files again, --watch those that have
-changed; requests go on meanwhile. SIGTERM and Ctrl-C finish the requests under way, for at most --max-seconds.
+The name of a model is its file name without the extension. SIGHUP reloads all model files, --watch those that changed;
+requests are served meanwhile. SIGTERM and Ctrl-C wait for running requests, for at most --max-seconds.
 
 examples:
   trellis serve -m ner.trellis
@@ -25,22 +25,22 @@ LIMITS = {
     "bytes": (1 << 20, "bytes"),
     "tokens": (20_000, "tokens"),
     "sentences": (1_000, "sentences"),
-    "values": (1_000_000, "labels and figures of the answer, such as k times tokens of the k best"),
-    "seconds": (10, "seconds to receive it, and to answer it"),
-    "requests": (512, "requests at once; further ones get 429"),
+    "values": (1_000_000, "labels and numbers of the response, such as k times tokens with kbest"),
+    "seconds": (10, "timeout in seconds for receiving the request, and for answering it"),
+    "requests": (512, "concurrent requests; further ones get status 429"),
 }
 
 
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    help = "model file; may be given several times"
+    help = "model file; repeatable"
     add("--model", "-m", action="append", required=True, metavar="MODEL", help=help)
-    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: also from elsewhere")
-    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: a free one")
-    add("--token-file", metavar="FILE", help="file with a token that clients must bring: Authorization: Bearer TOKEN")
-    add("--watch", action="store_true", help="read a model file again when it has changed")
-    limit = parser.add_argument_group("limits of a request").add_argument
+    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all network interfaces")
+    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: any free port")
+    add("--token-file", metavar="FILE", help="file with the token that clients must send: Authorization: Bearer TOKEN")
+    add("--watch", action="store_true", help="reload a model file when it changes")
+    limit = parser.add_argument_group("request limits").add_argument
     for name, (default, help) in LIMITS.items():
         limit(f"--max-{name}", type=at_least(1), default=default, metavar="N", help=help)
     parser.share("threads", "quiet")
@@ -89,5 +89,5 @@ def _token(path: str | None) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{path}: the token cannot be read: {error}") from None
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise ArgumentError(f"{path}: a token is one word of {SHORTEST_TOKEN} ASCII characters or more")
+        raise ArgumentError(f"{path}: the token must be one word of at least {SHORTEST_TOKEN} ASCII characters")
     return token

@@ -1,6 +1,6 @@
-"""Open the studio in a browser: see what models do, where they are wrong, label sentences and train on them.
+"""Open the studio in a browser: inspect predictions and errors, annotate sentences, train on them.
 
-The page is served on this machine alone.
+The page is served on the loopback interface (127.0.0.1) only.
 
 examples:
   trellis studio -m ner.trellis
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("source", nargs="?", metavar="FILE", help="corpus to look at and to label")
-    models = "model file; may be given several times (default: builtin:truecase)"
+    add("source", nargs="?", metavar="FILE", help="corpus to inspect and to annotate")
+    models = "model file; repeatable (default: builtin:truecase)"
     add("--model", "-m", action="append", default=[], metavar="MODEL", help=models)
-    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: a free one")
-    add("--target", metavar="NAME", help="column of labels (default: the model's, or label)")
+    add("--port", type=at_least(0), default=8000, metavar="N", help="port; 0: any free port")
+    add("--target", metavar="NAME", help="column of labels (default: the model's target, or label)")
     add("--no-browser", action="store_true", help="do not open a browser")
     parser.share("threads", "quiet")
     parser.share_file_options()
@@ -59,9 +59,9 @@ def command(options: Namespace) -> None:
 
     book, corpus = None, None
     if path is None:
-        reject_file_options(options, "there is no corpus")
+        reject_file_options(options, "no corpus given")
         if options.target is not None:
-            raise ArgumentError("--target is a column of a corpus; name one, or omit it")
+            raise ArgumentError("--target requires a corpus")
     else:
         first = next((served for served in models if paths and served.model.task == "tag"), None)
         if first is not None and options.target in (None, first.tagger.target):
@@ -77,7 +77,7 @@ def command(options: Namespace) -> None:
     app = make_studio(models, corpus, book, n_threads=options.threads)
 
     def told(host: str, port: int) -> None:
-        say(f"the studio is at http://{host}:{port}/studio/", options.quiet)
+        say(f"studio at http://{host}:{port}/studio/", options.quiet)
         if not options.no_browser:
             webbrowser.open(f"http://{host}:{port}/studio/")
 

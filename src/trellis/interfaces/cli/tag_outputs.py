@@ -19,18 +19,18 @@ def check_layout(options: Namespace, format: str | None) -> None:
     """ArgumentError for options that do not go together."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
-        raise ArgumentError("--kbest gives the best paths with their scores; omit --decode and --confidence")
+        raise ArgumentError("--kbest cannot be combined with --decode and --confidence")
     if options.crf_test and (options.json or options.inline or options.decode is not None):
-        raise ArgumentError("--crf-test is a layout of its own; omit --json, --inline and --decode")
+        raise ArgumentError("--crf-test cannot be combined with --json, --inline and --decode")
     if options.inline and (not options.text or options.json or sure or options.kbest is not None):
-        raise ArgumentError("--inline writes running text with its labels: give --text, and no other layout with it")
+        raise ArgumentError("--inline requires --text, and cannot be combined with another output layout")
     if options.text and options.json and options.all_labels:
-        raise ArgumentError("--text with --json has words with their offsets; omit --all-labels")
+        raise ArgumentError("--all-labels cannot be combined with --text and --json")
     if options.json:
         return
     for option, chosen in {"--confidence": sure, "--crf-test": options.crf_test}.items():
         if chosen and format != "conll":
-            raise ArgumentError(f"{option}: {format} has one place for a label; give --json, or write columns")
+            raise ArgumentError(f"{option} is not supported in the format {format}; give --json, or write columns")
 
 
 def write_labels(model: Any, options: Namespace, files: Files) -> None:

@@ -1,8 +1,8 @@
 """Train a model of any task and write it to a file; trellis train --task TASK --help lists the options of a task.
 
 Taggers and rerankers learn a column of labels, dependency parsers the columns head and deprel, constituency parsers
-trees in brackets, word segmenters lines with spaces between words. The model remembers the columns and the format of
-the training file. Ctrl-C ends training after the epoch and keeps the best one so far; a second Ctrl-C gives up.
+bracketed trees, word segmenters lines with spaces between words. The model stores the columns and the format of the
+training file. Ctrl-C stops training after the current epoch and saves the best model so far; a second Ctrl-C aborts.
 
 examples:
   trellis train train.txt --columns word,pos,chunk --features chunking -m chunk.trellis
@@ -43,19 +43,24 @@ COLUMNS = ("tag", "parse", "rerank")  # tasks that learn from columns
 def describe(parser: Parser) -> None:
     """The options."""
     add = parser.add_argument
-    add("corpus", nargs="+", metavar="FILE", help="training file, or several; - is standard input")
+    add("corpus", nargs="+", metavar="FILE", help="training files; - is standard input")
     parser.share("model")
     parser.outputs += ("model",)
     task = parser.task()
-    add("--note", metavar="TEXT", help="kept in the model; trellis info shows it")
-    add("--plot", metavar="FILE", help="draw the learning curves, .svg")
+    add("--note", metavar="TEXT", help="note to store in the model; trellis info shows it")
+    add("--plot", metavar="FILE", help="file for a plot of the learning curves, .svg")
     if task in ("tag", "parse"):
-        stream = "keep tokens and attributes in temporary files, for more than memory holds"
+        stream = "keep tokens and attributes in temporary files: for corpora larger than memory"
         add("--stream", action="store_true", help=stream)
-        add("--block", type=at_least(1), metavar="MB", help="with --stream: megabytes of text per block (default: 4)")
+        add("--block", type=at_least(1), metavar="MB", help="block size of --stream in MB of text (default: 4)")
     if task == "tag":
-        add("--workers", type=at_least(1), metavar="N", help="workers of Ray that train, each on files of its own")
-        add("--ray", metavar="ADDRESS", help="their cluster: auto, or HOST:PORT (default: Ray on this machine)")
+        add(
+            "--workers",
+            type=at_least(1),
+            metavar="N",
+            help="number of Ray workers to train on, each with its own files",
+        )
+        add("--ray", metavar="ADDRESS", help="Ray cluster: auto or HOST:PORT (default: Ray on this machine)")
     parser.share("threads", "quiet", "json")
     describe_training(parser, task)
     if task in COLUMNS:
@@ -71,7 +76,7 @@ def command(options: Namespace) -> None:
     values = training_options(options, task)
     learner = values.get("learner")
     if options.plot is not None and (learner == "pcfg" or "epochs" not in getattr(learner, "constraints", ["epochs"])):
-        raise LearnerError("--plot: the learner has no epochs, so there is no curve to draw")
+        raise LearnerError("--plot: the learner has no epochs, so there is no learning curve")
     data, values["dev"], layout = training_data(options, task, options.corpus, options.dev)
     with watch_epochs(options.quiet) as observer:
         values |= {"observer": observer, "info": {"note": options.note} if options.note else None}
@@ -94,7 +99,7 @@ def _workers(options: Namespace) -> AbstractContextManager[Any]:
     """The workers that were asked for."""
     if getattr(options, "workers", None) is None:
         if getattr(options, "ray", None) is not None:
-            raise ArgumentError("--ray is for workers; give --workers too")
+            raise ArgumentError("--ray requires --workers")
         return nullcontext()
     from trellis.interfaces.cluster.ray_workers import connect
 
@@ -128,7 +133,7 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
         say(f"skipped {skipped:,} sentences with a segment of more than {longest} tokens", options.quiet)
     if lists := model.training.get("lists"):
         first, oracle = (f"{100 * lists[name]:.2f}" for name in ("first", "oracle"))
-        say(f"lists: the first candidates score {first}, the best ones (oracle) {oracle}", options.quiet)
+        say(f"candidate lists: score of the first candidates {first}, oracle score {oracle}", options.quiet)
     if model.task != "tag" or layout is None:
         return
     columns = layout["columns"]
@@ -136,5 +141,5 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
     if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
-        why = "--features says what is read, --columns names the columns"
+        why = "select features with --features, name columns with --columns"
         say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {why}", options.quiet)

@@ -38,7 +38,7 @@ def _kind(task: str) -> type:
 
 def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None:
     """Add the options of a task's training; ``shared``: also those that every task has."""
-    own, title = table_of(task), f"options of the {TASKS[task].noun}"
+    own, title = table_of(task), f"{TASKS[task].noun} options"
     add = parser.add_argument_group(title).add_argument
     names = RERANKER_NAMES if task == "rerank" else {}
     for name in _own(own):
@@ -46,17 +46,23 @@ def describe_training(parser: Parser, task: str, *, shared: bool = True) -> None
     if task == "rerank":
         learners = f"{own['learner'].help} (default: {own['learner'].default})"
         add("--reranker", type=str.lower, choices=tuple(LEARNERS), metavar="NAME", help=learners)
-        add("--reranker-set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of that learner")
-        tagger, add = table_of("tag"), parser.add_argument_group("options of its tagger").add_argument
+        add(
+            "--reranker-set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="parameter of the reranker's learner; repeatable",
+        )
+        tagger, add = table_of("tag"), parser.add_argument_group("tagger options").add_argument
         for name in _own(tagger):
             _add(add, name, tagger[name])
         _add_learner(parser.add_argument_group("options of the tagger's learner").add_argument, tagger["learner"])
     else:
         others = ("pcfg",) if task == "trees" else ()
-        _add_learner(parser.add_argument_group("options of the learner").add_argument, own["learner"], *others)
+        _add_learner(parser.add_argument_group("learner options").add_argument, own["learner"], *others)
     if task == "parse":
         parser.share("tagger")
-    add = parser.add_argument_group("options of the training").add_argument if shared else add
+    add = parser.add_argument_group("training options").add_argument if shared else add
     for name in own if shared else ():
         if name in TrainingOptions.__annotations__ and name != "n_threads":
             _add(add, name, own[name])
@@ -109,7 +115,7 @@ def _learner(options: Namespace, default: Learner) -> dict[str, Any]:
     changed = options.set or any(value is not None for value in parameters.values())
     if options.learner == "pcfg":
         if changed:
-            raise ArgumentError("pcfg counts rules and has no parameters; omit --set and options of the learner")
+            raise ArgumentError("pcfg has no parameters; omit --set and the learner options")
         return {"learner": "pcfg"}
     if options.learner is None and not changed:
         return {}
@@ -120,11 +126,11 @@ def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
     """The options of a learner."""
     help = f"{option.help}; see trellis learners (default: {option.default})"
     add("--learner", type=str.lower, choices=(*LEARNERS, *others), metavar="NAME", help=help)
-    add("--epochs", type=int, metavar="N", help="number of passes over the data, at most")
+    add("--epochs", type=int, metavar="N", help="maximum number of epochs (passes over the training data)")
     add("--average", action=SWITCH, help="average the weights over training")
-    add("--shuffle", action=SWITCH, help="another order of the sentences in each epoch")
-    add("--seed", type=int, metavar="N", help="seed of the shuffling")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any parameter of the learner")
+    add("--shuffle", action=SWITCH, help="shuffle the sentences in each epoch")
+    add("--seed", type=int, metavar="N", help="random seed")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="parameter of the learner; repeatable")
 
 
 def _is_mapping(option: Option) -> bool:
@@ -176,11 +182,11 @@ def build_learner(
         if not equals:
             raise LearnerError(f"{option} {setting}: write key=value, for example {option} epochs=5")
         if key in parameters:
-            raise LearnerError(f"{key} is given twice; leave one of them out")
+            raise LearnerError(f"{key} is given twice; omit one")
         parameters[key] = _value(text)
     if (unknown := next((key for key in parameters if key not in learner.constraints), None)) is not None:
         known = ", ".join(learner.constraints)
-        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; it has {known}")
+        raise LearnerError(f"{type(learner).__name__} has no parameter {unknown!r}; its parameters are {known}")
     changed: Learner = replace(learner, **parameters)
     return changed
 

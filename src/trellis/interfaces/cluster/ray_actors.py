@@ -124,9 +124,9 @@ class RayActors:
             ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)
             if not ready and time.monotonic() - begun >= self._seconds:
                 names = ", ".join(self._name(i) for i in waiting.values())
-                why = "look for free cores with ray status, or wait longer with timeout="
+                why = "check for free cores with ray status, or increase timeout="
                 raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {why}")
-            lost = {} if ready else dict.fromkeys(waiting.values(), "far slower than the others")
+            lost = {} if ready else dict.fromkeys(waiting.values(), "far slower than the other workers")
             for ref in ready:
                 i = waiting[ref]
                 if (reason := self._lost(ref)) is not None:
@@ -137,7 +137,7 @@ class RayActors:
             for i, reason in lost.items():
                 restarts += 1
                 if restarts > RESTARTS * self.n:
-                    raise ClusterError(f"{self._name(i)}: its process was lost again and again ({reason})")
+                    raise ClusterError(f"{self._name(i)}: its process died repeatedly ({reason})")
                 self._renew(i)
                 calls[i] = self._call(i, method, arguments[i])
         return [done[i] for i in range(self.n)]

@@ -148,7 +148,7 @@ class RayWorkers:
             raise SystemExit(128 + signal.SIGTERM) from None
         if not done:
             waiting = ", ".join(dict.fromkeys(names.values()))
-            why = "look for free cores with ray status, or wait longer with timeout="
+            why = "check for free cores with ray status, or increase timeout="
             raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {why}")
         return done[0]
 
@@ -160,7 +160,9 @@ class RayWorkers:
         except errors.RayTaskError:  # a mistake of ours, with its traceback
             raise
         except errors.RayError as error:
-            return ClusterError(f"{name}: no worker could do it, {RETRIES + 1} died or were lost ({first_line(error)})")
+            return ClusterError(
+                f"{name}: failed on {RETRIES + 1} workers, which died or were lost ({first_line(error)})"
+            )
         return result if isinstance(result, TrellisError) else None
 
 

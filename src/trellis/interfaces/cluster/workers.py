@@ -44,7 +44,7 @@ def attempt(name: str, work: Callable[[], Any]) -> Any:
         shown, why = file_reason(error.filename or name, error)
         return CorpusError(shown, None, why)
     except MemoryError:
-        return CorpusError(name, None, "not enough memory; cut the file into smaller ones")
+        return CorpusError(name, None, "not enough memory; split the file")
 
 
 def successes(results: Iterable[Any]) -> Iterator[Any]:

@@ -103,7 +103,7 @@ def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Seque
         offsets.append(len(data))
         data += _references(chunk, some, n, first, more, len(data))
     if len(data) >= 1 << 32:
-        raise ModelError("a CRFsuite model cannot have 4 GiB; train with --min-count")
+        raise ModelError("a CRFsuite model must be smaller than 4 GiB; train with --min-count")
     _HEADER.pack_into(data, 0, MAGIC, len(data), b"FOMC", _VERSION, 0, len(labels), len(attributes), *offsets)
     return bytes(data)
 

@@ -34,63 +34,70 @@ def _flag(value: Any) -> bool:
 
 
 _FEATURES = {
-    "feature.minfreq": Parameter(float, 0.0, "How often a feature must occur to be kept."),
-    "feature.possible_states": Parameter(_flag, False, "Weights also for attributes with labels never seen together."),
-    "feature.possible_transitions": Parameter(_flag, False, "Weights also for label pairs that never occur."),
+    "feature.minfreq": Parameter(float, 0.0, "Minimum frequency of features."),
+    "feature.possible_states": Parameter(
+        _flag, False, "Weights also for attribute-label pairs that do not occur in training."
+    ),
+    "feature.possible_transitions": Parameter(
+        _flag, False, "Weights also for label pairs that do not occur in training."
+    ),
 }
-_C1 = Parameter(float, 0.0, "How strongly absolute weights are penalised (L1).")
-_C2 = Parameter(float, 1.0, "How strongly squared weights are penalised (L2).")
+_C1 = Parameter(float, 0.0, "Coefficient of L1 regularisation.")
+_C2 = Parameter(float, 1.0, "Coefficient of L2 regularisation.")
 _NO_LIMIT = 2147483647
+_NO_EFFECT = "No effect in trellis."
 
 
 def _iterations(default: int) -> Parameter:
-    return Parameter(int, default, "The most passes.")
+    return Parameter(int, default, "Maximum number of iterations.")
 
 
 def _unused(kind: Callable[[Any], Any], default: Any, what: str) -> Parameter:
-    return Parameter(kind, default, f"{what} Without effect here.")
+    return Parameter(kind, default, f"{what} {_NO_EFFECT}")
 
 
-_EPSILON = _unused(float, 0.0, "Ratio of errors at which training ends.")
+_EPSILON = _unused(float, 0.0, "Error ratio at which training stops.")
 PARAMETERS: dict[str, dict[str, Parameter]] = {
     "lbfgs": {
         **_FEATURES,
         "c1": _C1,
         "c2": _C2,
         "max_iterations": _iterations(_NO_LIMIT),
-        "num_memories": _unused(int, 6, "Steps that L-BFGS remembers."),
-        "epsilon": _unused(float, 1e-5, "Length of the gradient at which training ends."),
-        "period": _unused(int, 10, "Over how many passes progress is measured."),
-        "delta": Parameter(float, 1e-5, "Relative progress over ten passes below which training ends."),
-        "linesearch": _unused(str, "MoreThuente", "How L-BFGS looks for the length of a step."),
-        "max_linesearch": _unused(int, 20, "The most lengths that are tried."),
+        "num_memories": _unused(int, 6, "Number of past steps that L-BFGS stores."),
+        "epsilon": _unused(float, 1e-5, "Gradient norm at which training stops."),
+        "period": _unused(int, 10, "Number of epochs over which progress is measured."),
+        "delta": Parameter(float, 1e-5, "Relative progress over ten epochs below which training stops."),
+        "linesearch": _unused(str, "MoreThuente", "Line search method of L-BFGS."),
+        "max_linesearch": _unused(int, 20, "Maximum number of line search steps."),
     },
     "l2sgd": {
         **_FEATURES,
         "c2": _C2,
         "max_iterations": _iterations(1000),
-        "period": _unused(int, 10, "Over how many passes progress is measured."),
-        "delta": _unused(float, 1e-6, "Relative progress below which training ends."),
-        "calibration.eta": _unused(float, 0.1, "First rate that is tried."),
-        "calibration.rate": _unused(float, 2.0, "Factor between rates that are tried."),
-        "calibration.samples": _unused(float, 1000, "Sentences that rates are tried on."),
-        "calibration.candidates": _unused(int, 10, "How many good rates are looked for."),
-        "calibration.max_trials": _unused(int, 20, "The most rates that are tried."),
+        "period": _unused(int, 10, "Number of epochs over which progress is measured."),
+        "delta": _unused(float, 1e-6, "Relative progress below which training stops."),
+        "calibration.eta": _unused(float, 0.1, "Initial learning rate of the calibration."),
+        "calibration.rate": _unused(float, 2.0, "Factor between learning rates of the calibration."),
+        "calibration.samples": _unused(float, 1000, "Number of sentences for the calibration of the learning rate."),
+        "calibration.candidates": _unused(int, 10, "Number of good learning rates to find."),
+        "calibration.max_trials": _unused(int, 20, "Maximum number of learning rates to try."),
     },
     "ap": {**_FEATURES, "max_iterations": _iterations(100), "epsilon": _EPSILON},
     "pa": {
         **_FEATURES,
         "type": Parameter(int, 1, "0: PA without slack, 1: PA-I, 2: PA-II."),
-        "c": Parameter(float, 1.0, "The longest step, or of type 2 how slack is penalised."),
-        "error_sensitive": _unused(_flag, True, "Whether a wrong sentence costs by its wrong labels."),
-        "averaging": Parameter(_flag, True, "Whether weights are averaged over all steps."),
+        "c": Parameter(float, 1.0, "Aggressiveness: maximum step length, or for type 2 the penalty of slack."),
+        "error_sensitive": _unused(
+            _flag, True, "Whether the cost of a sentence depends on its number of wrong labels."
+        ),
+        "averaging": Parameter(_flag, True, "Whether to average the weights over all updates."),
         "max_iterations": _iterations(100),
         "epsilon": _EPSILON,
     },
     "arow": {
         **_FEATURES,
-        "variance": _unused(float, 1.0, "What weights vary by at first."),
-        "gamma": Parameter(float, 1.0, "The larger, the smaller the steps."),
+        "variance": _unused(float, 1.0, "Initial variance of the weights."),
+        "gamma": Parameter(float, 1.0, "Regularisation: larger values give smaller steps."),
         "max_iterations": _iterations(100),
         "epsilon": _EPSILON,
     },
@@ -105,7 +112,7 @@ def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any
     A parameter that is not the default and has no meaning here is warned of.
     """
     for name, parameter in PARAMETERS[algorithm].items():
-        if parameter.what.endswith("Without effect here.") and values[name] != parameter.default:
+        if parameter.what.endswith(_NO_EFFECT) and values[name] != parameter.default:
             warnings.warn(f"{name} has no effect in trellis; omit it", UserWarning, stacklevel=4)
     pairs: Any = "all" if values["feature.possible_states"] else "seen"
     features = trellis.Features("attributes", min_count=max(0, math.ceil(values["feature.minfreq"])), pairs=pairs)

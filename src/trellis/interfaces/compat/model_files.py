@@ -63,7 +63,7 @@ def write_file(model: ChainModel, path: str | os.PathLike[str], labels: Sequence
 
 def _tagger(model: ChainModel, needs: Mapping[str, Any]) -> Tagger:
     if extra := next((name for name, value in needs.items() if value is not None), None):
-        raise ModelError(f"the model of another tool has no place for {extra}; leave it out")
+        raise ModelError(f"a model of another tool does not take {extra}; omit it")
     return Tagger(model)
 
 

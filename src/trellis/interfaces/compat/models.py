@@ -27,10 +27,10 @@ MOST_CELLS = 1 << 26  # of a table of label pairs or triples of another tool's m
 def check_labels(labels: Sequence[str], order: int = 1) -> None:
     """ModelError for labels that cannot be, or whose table of pairs (order 2: of triples) would be too large."""
     if not labels or len(set(labels)) != len(labels) or "" in labels:
-        raise ModelError("the model has no labels, an empty one, or one twice")
+        raise ModelError("the model has no labels, an empty label or a duplicate label")
     most = round(MOST_CELLS ** (1 / (order + 1)))
     if len(labels) > most:
-        raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are read at order {order}")
+        raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are supported at order {order}")
 
 
 Values = tuple[str | int, ...]  # of an observation; a number is a place outside the sentence, negative before it
@@ -109,10 +109,10 @@ def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Double
         ("weights on parts of labels", weights.parts is not None),
         ("segments", model.segments is not None),
         ("two passes over documents", model.first is not None),
-        ("labels normalised one by one", model.family == "local"),
+        ("locally normalised labels", model.family == "local"),
     ):
         if there:
-            raise ModelError(f"the model has {what}, which the other format cannot hold")
+            raise ModelError(f"the model has {what}, which the other format does not support")
     starts = weights.rows.starts.astype(np.int64)
     attributes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     alive = np.flatnonzero(weights.rows.weights[: starts[-1]])
@@ -121,6 +121,8 @@ def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Double
     edge = weights.edge[:, :n].astype(np.float64)
     end = np.zeros(n) if weights.end is None else weights.end[:n].astype(np.float64)
     if np.isinf(edge).any() or np.isinf(end).any():
-        raise ModelError("the model forbids label pairs, which the other format cannot hold; train without --scheme")
+        raise ModelError(
+            "the model forbids label pairs, which the other format does not support; train without --scheme"
+        )
     names = attribute_names(model.vocabulary, range(len(starts) - 1))
     return [names[number] for number in range(len(names))], scores, edge[:n], edge[n], end

@@ -69,7 +69,7 @@ def _part(path: Path, part: str) -> Any:
         found = sorted(path.glob(f"*.{part}.json"))
         if len(found) != 1:
             raise ModelError(
-                f"{path}: a folder with {len(found)} files *.{part}.json; of NLTK's tagger it would have one"
+                f"{path}: a folder with {len(found)} files *.{part}.json; a folder of NLTK's tagger has one"
             )
         file = found[0]
     else:
@@ -96,7 +96,7 @@ def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str],
             raise ValueError(f"a feature {feature[:40]!r}")
         rest, first = feature[len(name) + 1 :], 0
         if not all(abs(float(weight)) < 1e30 for weight in weights.values()):
-            raise ValueError(f"a weight of {feature[:40]!r} is no number")
+            raise ValueError(f"a weight of {feature[:40]!r} is not a number")
         if name in _OF_LABELS:
             columns, values = [number[label] for label in weights], np.array([*map(float, weights.values())])
             last, *more = reversed(rest.split(" "))

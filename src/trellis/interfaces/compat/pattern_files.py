@@ -46,7 +46,7 @@ def _wapiti(data: bytes) -> PatternFile:
     labels = [text_of(text) for text in lines.netstrings(int(lines.marked("#qrk#")))]
     check_labels(labels)
     if not texts:
-        raise TemplateError("it has none, but was trained on features in place of columns")
+        raise TemplateError("it has no patterns, but was trained on features instead of columns")
     for text in texts:
         if text[:1] not in ("u", "b", "*") or "%" in MACRO.sub("", text):
             raise TemplateError(f"{text!r}; supported are %x, %t and %m with offsets relative to the token")
@@ -59,7 +59,7 @@ def _wapiti(data: bytes) -> PatternFile:
     firsts = np.where(has_labels, begins, -1), np.where(has_pairs, begins + has_labels * n, -1)
     places, weights = lines.weights(n_weights)
     if len(places) and (places[0] < 0 or places[-1] >= ends.max(initial=0)):
-        raise ValueError("a weight has no place")
+        raise ValueError("a weight has no index")
     return PatternFile(labels, highest + 1, texts, observations, firsts, places, weights, _wapiti_outside, kinds == [1])
 
 
@@ -93,7 +93,7 @@ class _Lines:
             colon = data.index(b":", at)
             end = colon + 1 + int(data[at:colon])
             if end <= colon or data[end : end + 1] != b",":
-                raise ValueError("a string is not as long as it says")
+                raise ValueError("a string has another length than stated")
             strings.append(data[colon + 1 : end])
             at = data.index(b"\n", end) + 1
         self._at = at
@@ -124,7 +124,7 @@ def _crfpp(
     order = np.argsort(ids, kind="stable")
     ends = (ids + widths)[order]
     if len(ids) and (ids.min() < 0 or ends[-1] > len(weights) or (ends[:-1] > ids[order][1:]).any()):
-        raise ValueError("a feature has no weights of its own")
+        raise ValueError("a feature has no weights")
     firsts, places = (np.where(on_edge, -1, ids), np.where(on_edge, ids, -1)), np.flatnonzero(weights)
     patterns = [line for line in templates if line[:1] in ("U", "B")]
     outside = "_B{:+}".format
@@ -135,11 +135,11 @@ def _crfpp_text(data: bytes) -> PatternFile:
     head, labels, patterns, features, weights, *_ = [part.split(b"\n") for part in data.split(b"\n\n")]
     known = dict(line.decode().split(": ", 1) for line in head)
     if not data.endswith(b"\n"):
-        raise ValueError("it ends within a line")
+        raise ValueError("it ends in the middle of a line")
     pairs = [line.partition(b" ")[::2] for line in features if line]
     values = np.array([float(line) for line in weights if line])
     if len(values) != int(known["maxid"]):
-        raise ValueError("it has fewer weights than it says")
+        raise ValueError("it has fewer weights than stated")
     ids: Longs = np.array([int(number) for number, _ in pairs], np.int64)
     texts = [[line.decode() for line in lines] for lines in (labels, patterns)]
     return _crfpp(texts[0], int(known["xsize"]), texts[1], [name for _, name in pairs], ids, values)
@@ -157,7 +157,7 @@ def _crfpp_binary(data: bytes) -> PatternFile:
     patterns = _strings(data, at + 4, n_patterns)
     at += 4 + n_patterns
     if at + n_trie + 4 * n_weights != len(data) or n_trie % 8:
-        raise ValueError("it is not as long as it says")
+        raise ValueError("it has another length than stated")
     names, ids = _trie(np.frombuffer(data, "<i4", n_trie // 4, at).reshape(-1, 2).astype(np.int64))
     with np.errstate(invalid="ignore"):  # what is no number is found later
         weights = np.frombuffer(data, "<f4", n_weights, at + n_trie).astype(np.float64)

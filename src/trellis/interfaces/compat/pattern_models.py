@@ -52,22 +52,24 @@ def read_pattern_model(data: bytes) -> ChainModel:
         why = why if len(why) <= 200 else f"{why[:200]}..."
         raise ModelError(f"the model is damaged: {why}; copy it again") from error
     except TemplateError as error:
-        raise ModelError(f"the model has a pattern that is not read: {error}") from error
+        raise ModelError(f"the model has an unsupported pattern: {error}") from error
 
 
 def _model(parsed: PatternFile, tool: str) -> ChainModel:
     n = len(parsed.labels)
     if not 0 < parsed.n_columns <= MOST_COLUMNS:
-        raise ModelError(f"the model has {parsed.n_columns:,} columns; 1 to {MOST_COLUMNS:,} are read")
+        raise ModelError(f"the model has {parsed.n_columns:,} columns; 1 to {MOST_COLUMNS:,} are supported")
     if not np.isfinite(parsed.weights).all() or np.abs(parsed.weights).max(initial=0) > 1e30:
-        raise ValueError("a weight is no number")
+        raise ValueError("a weight is not a number")
     columns = [("word", "pos")[i] if i < 2 else f"column{i + 1}" for i in range(parsed.n_columns)]
     # Wapiti appends its patterns to those of the model that training started from: an observation counts as often as
     # the pattern that makes it occurs.
     n_patterns, n_distinct = len(parsed.patterns), len(set(parsed.patterns))
     counts = [Counter(text for text in parsed.patterns if text[0] in letters) for letters in ("Uu*", "Bb*")]
     if sum(map(len, counts)) > MOST_PATTERNS:
-        raise ModelError(f"the model has {n_patterns:,} patterns; at most {MOST_PATTERNS:,} different ones are read")
+        raise ModelError(
+            f"the model has {n_patterns:,} patterns; at most {MOST_PATTERNS:,} different ones are supported"
+        )
     plain = {text: count for text, count in counts[True].items() if not MACRO.search(text)}
     both = [(text, False) for text in counts[False]] + [(text, True) for text in counts[True] if text not in plain]
     lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest stays as it is
@@ -132,14 +134,14 @@ class _Observed:
             left = bisect_left(texts, parts[0])
             alike[parts] = range(left, bisect_right(texts, parts[0], left, key=lambda text: text[: len(parts[0])]))
         if sum(map(len, alike.values())) > (1 << 20) + MOST_ALIKE * len(texts):
-            raise ModelError(f"the model has more than {MOST_ALIKE} patterns that begin alike")
+            raise ModelError(f"the model has more than {MOST_ALIKE} patterns with the same prefix")
         cuts: dict[tuple[str, ...], _Cut] = {parts: [] for parts in alike}
         for parts, places in alike.items():
             for i in places:
                 ways = list(islice(_values(parts, texts[i]), MOST_WAYS + 1))
                 cuts[parts] += [(values, i) for values in ways]
                 if len(ways) > MOST_WAYS or len(cuts[parts]) > _most_cuts(len(places)):
-                    what = f"an observation, {texts[i][:40]!r}, that can be cut in too many ways"
+                    what = f"an observation, {texts[i][:40]!r}, that can be split in too many ways"
                     raise ModelError(f"the model has {what}")
         return cls(begins[here], ends[here], firsts[here], cuts)
 
@@ -221,7 +223,7 @@ def _rows(
     widths = observed.ends[of] - observed.begins[of]
     starts = starts_of(widths)
     if starts[-1] > MOST_WEIGHTS:
-        raise ModelError(f"the model has {starts[-1]:,} weights, since observations can be cut in many ways")
+        raise ModelError(f"the model has {starts[-1]:,} weights, since observations can be split in many ways")
     source = np.arange(starts[-1]) + np.repeat(observed.begins[of] - starts[:-1], widths)
     columns = parsed.places[source] - np.repeat(observed.firsts[of], widths)
     weights = parsed.weights[source] * np.repeat(factors, widths)

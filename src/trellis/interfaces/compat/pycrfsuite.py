@@ -92,7 +92,7 @@ def _attributes(token: Any, before: str) -> Iterator[tuple[str, float]]:
 
 def _text(name: Any) -> str:
     if not isinstance(name, str | bytes):
-        raise ValueError(f"the name of an attribute is {type(name).__name__}, not a string")
+        raise ValueError(f"the name of an attribute must be a string, not {type(name).__name__}")
     return name.decode() if isinstance(name, bytes) else name
 
 
@@ -181,7 +181,7 @@ class BaseTrainer:
         """
         tokens, labels = [_kept(token) for token in _tokens(xseq)], [_text(label) for label in yseq]
         if len(tokens) != len(labels):
-            raise ValueError(f"{len(tokens)} tokens and {len(labels)} labels; give every token one label")
+            raise ValueError(f"{len(tokens)} tokens, but {len(labels)} labels; expected one label per token")
         self._sentences.append((tokens, labels, group))
 
     def clear(self) -> None:
@@ -202,7 +202,7 @@ class BaseTrainer:
             raise ValueError(f"no algorithm of type {type!r}; the only type is crf1d")
         self.algorithm = LONG_NAMES.get(algorithm.lower(), algorithm.lower())
         if self.algorithm not in PARAMETERS:
-            raise ValueError(f"no algorithm {algorithm!r}; there are {', '.join([*PARAMETERS, *LONG_NAMES])}")
+            raise ValueError(f"no algorithm {algorithm!r}; the algorithms are {', '.join([*PARAMETERS, *LONG_NAMES])}")
         self._given = dict[str, Any]()
 
     def params(self) -> list[str]:
@@ -289,7 +289,7 @@ class BaseTrainer:
         """A parameter under CRFsuite's name."""
         parameters, own = PARAMETERS[self.algorithm], PYTHON_NAMES.get(name, name)
         if own not in parameters:
-            raise ValueError(f"{self.algorithm} has no parameter {name!r}; it has {', '.join(parameters)}")
+            raise ValueError(f"{self.algorithm} has no parameter {name!r}; its parameters are {', '.join(parameters)}")
         return own, parameters[own]
 
     def message(self, message: str) -> None:
@@ -351,7 +351,7 @@ class BaseTrainer:
         """
         kept = [one for one in self._sentences if one[2] != holdout]
         if not kept:
-            warnings.warn("there is nothing to train on, so no model is written; append sentences first", stacklevel=2)
+            warnings.warn("no training data, so no model is written; call append first", stacklevel=2)
             return
         held_out = [one for one in self._sentences if one[2] == holdout]
         self.on_start("")
@@ -697,5 +697,5 @@ class Tagger:
 
     def _current(self) -> list[Any]:
         if self._sentence is None:
-            raise ValueError("no sentence is set; give one to tag or set")
+            raise ValueError("no sentence; pass one to tag or set")
         return self._sentence

@@ -100,9 +100,9 @@ class App:
         data = await self._door.body(headers, receive)
         address = self._addresses.get(path)
         if address is None:
-            raise TurnedAwayError(404, f"nothing at {path[:200]}; see /docs")
+            raise TurnedAwayError(404, f"not found: {path[:200]}; see /docs")
         if method not in address.methods:
-            why = {"error": f"{path} is not asked by {method}; see /docs"}
+            why = {"error": f"method {method} not allowed for {path}; see /docs"}
             allow = (b"allow", ", ".join(address.methods).encode())
             return Reply(json_bytes(why), status=405, headers=(allow,))
         try:
@@ -110,7 +110,7 @@ class App:
                 return await self._answer(address, scope, data)
         except TimeoutError:
             seconds = self.limits.seconds
-            raise TurnedAwayError(503, f"no answer within {seconds:g} s; ask for less at once") from None
+            raise TurnedAwayError(503, f"timeout: no answer within {seconds:g} s; send a smaller request") from None
 
     async def _answer(self, address: Address, scope: Scope, data: bytes) -> Reply:
         given: Any = scope
@@ -135,7 +135,7 @@ def _rejection(error: Exception) -> Reply:
         place = ".".join(str(part) for part in first["loc"])
         why = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
         if first["type"] == "json_invalid":
-            status, why = 400, "the body is not JSON in UTF-8"
+            status, why = 400, "the body is not valid UTF-8 JSON"
     return Reply(json_bytes({"error": " ".join(why.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
 
 

@@ -37,14 +37,14 @@ def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
             return {"description": what}
         return {"description": what, "content": {"application/json": {"schema": schemas[kind, mode]}}}
 
-    errors = {str(status): content("an error, in one line", ErrorAnswer) for status in ERRORS}
+    errors = {str(status): content("error message", ErrorAnswer) for status in ERRORS}
     paths: dict[str, Any] = {}
     for path, (function, body, answer) in addresses.items():
-        responses = {"200": content("the answer", answer)}
+        responses = {"200": content("response", answer)}
         if body is None:
             paths[path] = {"get": {"description": function.__doc__, "responses": responses}}
             continue
-        asked = {**content("what is asked", body, "validation"), "required": True}
+        asked = {**content("request", body, "validation"), "required": True}
         about = {"description": function.__doc__, "requestBody": asked, "responses": {**responses, **errors}}
         paths[path] = {"post": about}
     info = {"title": "trellis", "version": trellis.__version__}
@@ -55,7 +55,7 @@ def docs_page(addresses: Mapping[str, Address], host: str) -> str:
     """The page of a server at this host, such as ``localhost:8000``."""
     link = element("a", "/openapi.json", href="/openapi.json")
     parts = [element("h1", f"trellis {trellis.__version__}")]
-    parts.append(element("p", "JSON over HTTP. The description for programs: ", link))
+    parts.append(element("p", "JSON over HTTP. OpenAPI description: ", link))
     for path, (function, body, _) in addresses.items():
         parts.append(element("h2", f"{'GET' if body is None else 'POST'} {path}"))
         parts.append(element("p", function.__doc__))

@@ -109,16 +109,16 @@ class Door:
         if scope["path"] in OPEN:
             return
         if in_flight > self.limits.requests:
-            raise TurnedAwayError(429, f"more than {self.limits.requests} requests at once; try again")
+            raise TurnedAwayError(429, f"more than {self.limits.requests} concurrent requests; try again later")
         # A page from elsewhere whose name was made to point here asks under that name.
         name = HOST.fullmatch(host.lower())
         if self.hosts is not None and (name is None or name[1] not in self.hosts):
-            raise TurnedAwayError(403, "Host header not allowed: this server is reached as localhost only")
+            raise TurnedAwayError(403, "Host header not allowed: this server accepts localhost only")
         kind, _, secret = headers.get(b"authorization", b"").partition(b" ")
         if self.token is not None and not (
             kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), self.token.encode())
         ):
-            raise TurnedAwayError(401, "give the token: Authorization: Bearer TOKEN")
+            raise TurnedAwayError(401, "missing or wrong token; send the header Authorization: Bearer TOKEN")
         # A page opened from elsewhere cannot post: browsers say where a page is from.
         origin = headers.get(b"origin", b"").decode("latin-1")
         changes = b"origin" in headers and scope["method"] not in ("GET", "HEAD")
@@ -135,11 +135,11 @@ class Door:
                 while more and n <= most:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise TurnedAwayError(400, "the client has gone")
+                        raise TurnedAwayError(400, "the client disconnected")
                     body += message.get("body", b"")
                     n, more = len(body), message.get("more_body", False)
         except TimeoutError:
-            raise TurnedAwayError(408, f"the request did not arrive within {seconds:g} s") from None
+            raise TurnedAwayError(408, f"timeout: the request did not arrive within {seconds:g} s") from None
         if n > most:
-            raise TurnedAwayError(413, f"more than {most:,} bytes; send less at once")
+            raise TurnedAwayError(413, f"more than {most:,} bytes; send a smaller request")
         return bytes(body)

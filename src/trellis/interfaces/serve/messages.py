@@ -18,16 +18,16 @@ def _token(token: Any) -> Any:
         return {name: value if isinstance(value, str) else _number(name, value) for name, value in token.items()}
     if isinstance(token, list) and all(isinstance(column, str) for column in token):
         return tuple(token)
-    raise ValueError("a token is a string, a list of strings (its columns) or an object of attributes")
+    raise ValueError("a token must be a string, a list of strings (its columns) or an object of attributes")
 
 
 def _number(name: str, value: Any) -> float:
     if not isinstance(value, int | float):
-        raise ValueError(f"attribute {name[:80]!r} is neither a string nor a number")
+        raise ValueError(f"the value of attribute {name[:80]!r} must be a string or a number")
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"attribute {name[:80]!r} is too large a number") from None
+        raise ValueError(f"the value of attribute {name[:80]!r} is too large") from None
 
 
 Positions = dict[int, str | list[str]]  # labels of one sentence
@@ -42,14 +42,16 @@ def _allowed(allowed: Any) -> Positions | list[Positions | None]:
 
 def _positions(allowed: Any) -> Positions:
     if not isinstance(allowed, dict):
-        raise ValueError("allowed is an object of labels by position; of several sentences a list of them")
+        raise ValueError(
+            "allowed must be an object from positions to labels; for several sentences, a list of such objects"
+        )
     found: Positions = {}
     for key, labels in allowed.items():
         if not (key.isascii() and key.isdigit() and len(key) < 10):
-            raise ValueError(f"{key[:80]!r} is not the position of a token, counted from 0")
+            raise ValueError(f"{key[:80]!r} is not a token position (an integer, counted from 0)")
         several = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not isinstance(labels, str) and not several:
-            raise ValueError(f"position {key} has neither a label nor a list of labels")
+            raise ValueError(f"the value at position {key} must be a label or a list of labels")
         found[int(key)] = labels
     return found
 
@@ -60,7 +62,7 @@ def _schema(kind: Any) -> WithJsonSchema:
 
 Token = Annotated[Any, PlainValidator(_token), _schema(str | list[str] | dict[str, str | float | bool])]
 Sentence = Annotated[
-    list[Token], Field(fail_fast=True, description="words, or lists of columns, or objects of attributes")
+    list[Token], Field(fail_fast=True, description="tokens: words, lists of columns or objects of attributes")
 ]
 _Allowed = Positions | list[Positions | None]
 Allowed = Annotated[_Allowed, PlainValidator(_allowed), _schema(_Allowed)]
@@ -85,25 +87,25 @@ class Request(Body):
     sentence: Sentence | None = None
     sentences: Annotated[list[Sentence], Field(fail_fast=True)] | None = None
     text: str | None = Field(None, description="running text, split into sentences and words by the server")
-    lines: bool = Field(False, description="of text: every line is a sentence")
+    lines: bool = Field(False, description="one sentence per line of text")
     allowed: Allowed | None = Field(
         None,
-        description="labels that a token may have, by its position from 0; of several sentences a list of such objects",
+        description="allowed labels by token position, counted from 0; for several sentences, a list of such objects",
     )
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Request:
         given = [name for name in ("sentence", "sentences", "text") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError("give one of sentence, sentences and text")
+            raise ValueError("exactly one of sentence, sentences and text is required")
         if self.text is not None and self.allowed is not None:
-            raise ValueError("allowed goes with sentence or sentences, whose tokens have positions")
+            raise ValueError("allowed cannot be combined with text; send sentence or sentences")
         if self.sentences is not None and isinstance(self.allowed, dict):
-            raise ValueError("of several sentences, allowed is a list, null where anything goes")
+            raise ValueError("with sentences, allowed must be a list (null: no constraint)")
         if self.sentence is not None and isinstance(self.allowed, list):
-            raise ValueError("of one sentence, allowed is an object")
+            raise ValueError("with sentence, allowed must be an object")
         if isinstance(self.allowed, list) and len(self.allowed) != len(self.sentences or ()):
-            raise ValueError("allowed has another length than sentences")
+            raise ValueError("allowed and sentences must have the same length")
         return self
 
 
@@ -116,8 +118,8 @@ class KBestRequest(Request):
 class ExplainRequest(Request):
     """Why this output."""
 
-    labels: int = Field(3, ge=1, le=100, description="of taggers: labels per token that are explained")
-    terms: int = Field(10, ge=0, le=1000, description="terms per list, the heaviest")
+    labels: int = Field(3, ge=1, le=100, description="taggers: number of labels to explain per token")
+    terms: int = Field(10, ge=0, le=1000, description="number of terms per list, largest weights first")
 
 
 class ModelFacts(BaseModel):
@@ -125,13 +127,13 @@ class ModelFacts(BaseModel):
 
     name: str
     task: str = Field(description="tag, parse, trees, words or rerank")
-    columns: list[str] = Field(description="what a token has")
+    columns: list[str] = Field(description="columns of a token")
     attributes: bool = Field(description="whether tokens are objects of attributes")
     target: str | None = None
     labels: list[str] | None = None
     order: int | None = None
     probability_kind: str | None = Field(
-        None, description="what confidence is: the exact 'probability', or a 'confidence', the softmax of path scores"
+        None, description="meaning of confidence: exact 'probability', or 'confidence', the softmax of path scores"
     )
 
 

@@ -40,7 +40,7 @@ class Served:
         if isinstance(self.model, Tagger):
             return self.model
         what = f"model {self.name!r} is a {TASKS[self.model.task].noun}"
-        raise TurnedAwayError(422, f"{what}; marginals, spans, allowed labels and labelled corpora are for taggers")
+        raise TurnedAwayError(422, f"{what}; marginals, spans, allowed labels and labelled corpora require a tagger")
 
     @property
     def reader(self) -> Any:
@@ -115,7 +115,7 @@ class Models:
         for path in paths:
             name = Path(path).stem.removeprefix("builtin:")
             if name in self._paths:
-                raise ArgumentError(f"two models are named {name!r}: {self._paths[name]} and {path}; rename a file")
+                raise ArgumentError(f"two models have the name {name!r}: {self._paths[name]} and {path}; rename a file")
             self._paths[name] = path
         self._states: dict[str, tuple[int, ...]] = {}  # of the files when they were last read, well or not
         self._served = {name: self._open(name) for name in self._paths}
@@ -186,25 +186,25 @@ class Models:
                 try:
                     served = self._open(name)
                 except TrellisError as error:
-                    LOG.error("model %s is kept as it was: %s", name, error)
+                    LOG.error("model %s not reloaded: %s", name, error)
                     continue
                 self._served = {**self._served, name: served}
                 fresh.append(name)
-                LOG.info("model %s was read again", name)
+                LOG.info("model %s reloaded", name)
         return fresh
 
     def _open(self, name: str) -> Served:
         path = self._paths[name]
         self._states[name] = state = _state(path)
         if state and not stat.S_ISREG(state[0]) and not stat.S_ISDIR(state[0]):  # reading a pipe may never end
-            raise ModelError(f"{path}: not a regular file; give the file of a model")
+            raise ModelError(f"{path}: not a regular file; give a model file")
         try:
             return Served(name, load(path))
         except ModelError as error:
             if any(f"{need}=" in str(error) for need in PYTHON_CODE):
                 served = ", ".join(f"{one.noun}s" for task, one in TASKS.items() if task != "structured")
-                why = f"cannot be served, as it needs Python code: {error}"
-                raise ModelError(f"{why}; without such code all {served} can") from None
+                why = f"cannot be served because it needs Python code: {error}"
+                raise ModelError(f"{why}; the server supports {served} without such code") from None
             raise
 
 

@@ -75,24 +75,26 @@ class Shared:
         if text is None:
             sentences: list[Any] = [given.sentence] if given.sentences is None else given.sentences
             if served.model.task == "words":
-                raise TurnedAwayError(422, "a word segmenter reads text; give text, with lines=true a text per line")
+                raise TurnedAwayError(
+                    422, "a word segmenter reads text; send text, with lines=true for one text per line"
+                )
         elif served.model.task == "words":
             sentences = text.splitlines() if given.lines else [text]
         else:
             if len(served.columns) > 1 or served.reads_attributes:
                 columns = ", ".join(served.columns)
-                raise TurnedAwayError(422, f"text has words alone, and the model reads {columns}; give sentences")
+                raise TurnedAwayError(422, f"text has only words, but the model reads {columns}; send sentences")
             tokens = await self.aside(lambda: tokenize(text, lines=given.lines))
             sentences = [[token.text for token in sentence] for sentence in tokens]
         n = sum(map(len, sentences))
         if len(sentences) > limits.sentences:
-            raise TurnedAwayError(413, f"more than {limits.sentences:,} sentences; send fewer at once")
+            raise TurnedAwayError(413, f"more than {limits.sentences:,} sentences; send fewer per request")
         if n > limits.tokens:
-            raise TurnedAwayError(413, f"more than {limits.tokens:,} tokens; send fewer at once")
+            raise TurnedAwayError(413, f"more than {limits.tokens:,} tokens; send fewer per request")
         costs = [max(served.work(len(sentence)), len(sentence) * values) for sentence in sentences]
         if sum(costs) > limits.values:
-            why = f"{n:,} tokens are {sum(costs):,} values of this model, and more than {limits.values:,} values"
-            raise TurnedAwayError(413, f"{why}; send fewer or shorter sentences at once, or ask for less of each")
+            why = f"{n:,} tokens need {sum(costs):,} output values of this model; the limit is {limits.values:,}"
+            raise TurnedAwayError(413, f"{why}; send fewer or shorter sentences, or request fewer values for each")
         self.counts.tokens += n
         self.counts.sentences += len(sentences)
         return Inputs(sentences, allowed, costs, tokens)

@@ -58,7 +58,9 @@ class Server(uvicorn.Server):
             loop.default_exception_handler(context)
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + QUIET_SECONDS
-            LOG.error("connections wait: %s; raise the limit of open files (ulimit -n)", context.get("exception"))
+            LOG.error(
+                "cannot accept connections: %s; increase the limit of open files (ulimit -n)", context.get("exception")
+            )
 
 
 def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Callable[[str, int], None]) -> None:
@@ -70,7 +72,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; choose another --port") from None
+        raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; use another --port") from None
     sys.setswitchinterval(0.001)  # workers leave the interpreter to the loop sooner
     bounds = {"seconds": app.limits.seconds, "most": most_connections(), "waiting": {}}
     config = uvicorn.Config(

@@ -18,7 +18,7 @@ def _flat(y: Any) -> list[Any]:
 def _check(y_true: Any, y_pred: Any) -> None:
     lengths = [[len(one) for one in y] for y in (y_true, y_pred)]
     if lengths[0] != lengths[1]:
-        raise ValueError("true and predicted labels are of sentences of different lengths")
+        raise ValueError("gold and predicted label sequences differ in length")
 
 
 FLAT = """Compute ``sklearn.metrics.{name}`` over the tokens of all sentences.

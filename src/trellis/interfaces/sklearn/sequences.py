@@ -32,7 +32,7 @@ def inputs_of(X: Any, names: Sequence[str] | None) -> trellis.Corpus:
     """Sentences as a corpus without labels; ``names`` are those of the parts of tuples."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):  # a frame of pandas or polars: a row is a sentence
         if len(set(X.columns)) != len(X.columns):
-            raise ArgumentError("X has two columns of one name")
+            raise ArgumentError("X has two columns with the same name")
         return trellis.read({str(name): list(X[name]) for name in X.columns})
     return from_tokens(X, None if names is None else lambda n_columns: tuple(names))
 
@@ -99,7 +99,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         weights = np.ones(len(predicted)) if sample_weight is None else np.asarray(sample_weight, float)
         lengths = list(map(len, predicted))
         if list(map(len, gold)) != lengths:
-            raise ArgumentError("y must have a label for every token of X")
+            raise ArgumentError("y must have one label per token of X")
         if weights.shape != (len(gold),):
             raise ArgumentError(f"sample_weight must be one number per sentence, {len(gold)}")
         right = [sum(map(eq, labels, answer)) for labels, answer in zip(gold, predicted, strict=True)]

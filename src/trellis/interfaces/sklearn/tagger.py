@@ -123,11 +123,12 @@ class SequenceTagger(SequenceEstimator):
         if inner:
             learner = learner_named(self.learner)() if isinstance(self.learner, str) else self.learner
             if not isinstance(learner, trellis.Learner):
-                raise ValueError(f"{_PREFIX}{next(iter(inner))}: no learner is given; set learner first")
+                raise ValueError(f"{_PREFIX}{next(iter(inner))}: no learner; set learner first")
             known = {field.name for field in _fields(learner)}
             if unknown := set(inner) - known:
                 what = f"{type(learner).__name__} has no parameter {min(unknown)!r}"
-                raise ValueError(f"{what}; it has {', '.join(sorted(known)) or 'none that can be set'}")
+                names = f"its parameters are {', '.join(sorted(known))}" if known else "it has no parameters"
+                raise ValueError(f"{what}; {names}")
             self.learner = replace(learner, **inner)  # type: ignore[type-var]
         return self
 
@@ -200,9 +201,7 @@ class SequenceTagger(SequenceEstimator):
             return [[] for _ in range(len(corpus))]
         missing = [name for name in self._fitted().columns if name not in corpus.columns]
         if missing:
-            raise ArgumentError(
-                f"X has no {missing[0]!r}, which the tagger was fitted on; give tokens of the same kind"
-            )
+            raise ArgumentError(f"X has no column {missing[0]!r}, which the tagger was fitted on")
         return corpus
 
 
@@ -216,5 +215,5 @@ def _seeded(learner: trellis.Learner, random_state: Any) -> trellis.Learner:
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:
-    """The parameters of a learner; a learner of one's own that is not a dataclass has none that can be set."""
+    """The parameters of a learner; a learner of one's own that is not a dataclass has no parameters."""
     return fields(learner) if is_dataclass(learner) else ()

@@ -189,7 +189,9 @@ class TrellisTagger:
         annotate = self._annotate or ("ents" if any(doc.ents for doc in docs) else "tag")
         labels = [_entity_labels(some) if annotate == "ents" else [one.tag_ for one in some] for some in sentences]
         if not sentences or not any(label not in ("", "O") for some in labels for label in some):
-            raise ArgumentError(f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to learn")
+            raise ArgumentError(
+                f"{self.name}: no example has {'entities' if annotate == 'ents' else 'tags'} to train on"
+            )
         options: dict[str, Any] = {"features": self._features, "learner": self._learner, "order": self._order}
         options |= {"labels": trellis.Labels(scheme="iob2")} if annotate == "ents" else {}
         self._annotate = annotate
@@ -290,9 +292,7 @@ class TrellisTagger:
         if self.tagger is None and self._file is not None:
             self.tagger = trellis.Tagger.load(self._file)
         if self.tagger is None:
-            raise ModelError(
-                f"{self.name} has no model yet; name one in its config, or call nlp.initialize with examples"
-            )
+            raise ModelError(f"{self.name} has no model; set model in its config, or call nlp.initialize with examples")
         return self.tagger
 
 
@@ -309,12 +309,14 @@ def _sentences(doc: Doc) -> list[list[Any]]:
 
 def _column(name: str, tokens: Sequence[Any]) -> list[str]:
     if name not in COLUMNS:
-        raise ModelError(f"the model reads a column {name!r}, which a Doc does not have; it has {', '.join(COLUMNS)}")
+        raise ModelError(
+            f"the model reads a column {name!r}, which a Doc does not have; available are {', '.join(COLUMNS)}"
+        )
     values = list(map(COLUMNS[name], tokens))
     # A sentence of one word may have nothing in a column that others have.
     if not any(values) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
         raise ModelError(
-            f"the model reads {name!r}, which no component before it sets; put a tagger or lemmatizer there"
+            f"the model reads {name!r}, which no earlier component sets; add a tagger or lemmatizer before it"
         )
     return values
 

@@ -79,7 +79,7 @@ class LearnRequest(messages.Body):
 class UndoRequest(messages.Body):
     """Whose last change to undo."""
 
-    client: str = Field("", max_length=100, description="the tab that asks")
+    client: str = Field("", max_length=100, description="identifier of the browser tab")
 
 
 class LabelRequest(UndoRequest):
@@ -87,14 +87,14 @@ class LabelRequest(UndoRequest):
 
     number: int = Field(ge=0)
     labels: Annotated[list[str | None], Field(fail_fast=True)]
-    revision: str = Field("", description="of the sentence, as it was last seen; empty: never changed")
+    revision: str = Field("", description="last known revision of the sentence; empty: never changed")
 
 
 class NextRequest(messages.Body):
     """Which sentence next."""
 
     after: int | None = Field(None, ge=0)
-    number: int | None = Field(None, ge=0, description="this very one")
+    number: int | None = Field(None, ge=0, description="index of the sentence to open")
     uncertain: bool = True
 
 
@@ -285,7 +285,9 @@ def _compare(one: Served, other: Served, text: str | None, corpus: Shape | None)
         words = [[token.text for token in sentence] for sentence in tokenize(text)]
         return _differences(words, *(tagger.tag_batch(words) for tagger in taggers))
     if other.tagger.target != target:
-        raise TurnedAwayError(422, f"{one.name} predicts {target}, {other.name} {other.tagger.target}")
+        raise TurnedAwayError(
+            422, f"{one.name} predicts {target}, but {other.name} predicts {other.tagger.target}; compare them on text"
+        )
     read = _needed(corpus)
     corpora = [read(served) for served in (one, other)]
     if corpora[0].starts.tolist() != corpora[1].starts.tolist():

@@ -72,12 +72,12 @@ class Journal:
         if lines or not self._header.startswith(data):  # an empty file, or a part of a first line, is a new journal
             self._check_header(lines[0] if lines else data)
         if self._torn:
-            self.warnings.append(f"{self.path}: the last line is incomplete (a write was cut off) and is skipped")
+            self.warnings.append(f"{self.path}: the last line is incomplete (an interrupted write) and is skipped")
         changes = [_change(line) for line in lines[1:]]
         damaged = [number for number, change in enumerate(changes, 2) if change is None]
         if damaged:
             what = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
-            self.warnings.append(f"{self.path}: {what}; skipped, and kept in the file")
+            self.warnings.append(f"{self.path}: {what}; skipped, but kept in the file")
         return [change for change in changes if change is not None]
 
     def append(self, key: Key, labels: Labels) -> None:
@@ -88,7 +88,7 @@ class Journal:
             with self.path.open("ab", buffering=0) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < self._size or (size > self._size and not self._torn):
-                    why = "another program changed it; not saved, restart the studio"
+                    why = "changed by another program; not saved, restart the studio"
                     raise CorpusError(str(self.path), None, why)
                 self._torn = True
                 try:
@@ -109,7 +109,7 @@ class Journal:
         header = _record(first)
         target = header.get("target")
         if header.get("format") != FORMAT or not isinstance(target, str):
-            why = "not a journal of this version of the studio; "
+            why = "not a journal of this studio version; "
         elif target == self.target:
             return
         else:
@@ -148,7 +148,7 @@ def _lock(owner: object, corpus: str) -> Callable[[], object]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         close()
-        raise CorpusError(corpus, None, "another studio has it open; close that one first") from None
+        raise CorpusError(corpus, None, "opened by another studio; close that studio first") from None
     except OSError:  # a file system without locks
         pass
     return close

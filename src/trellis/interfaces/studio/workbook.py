@@ -57,9 +57,9 @@ class Workbook(AbstractContextManager["Workbook"]):
         columns = corpus.columns.items()
         self.columns = [name for name, column in columns if name != target and isinstance(column, Column)]
         if not is_text(target):
-            raise ArgumentError(f"target {target!r} is not UTF-8; name the column otherwise")
+            raise ArgumentError(f"target {target!r} is not valid UTF-8; rename the column")
         if not self.columns:
-            raise CorpusError(path, None, "no column of words to be labelled")
+            raise CorpusError(path, None, "no column of words")
         self._corpus = corpus
         self.words: list[list[str]] = corpus.sentences(self.columns[0])
         gold = corpus.sentences(target) if target in corpus.columns else [[""] * len(words) for words in self.words]
@@ -156,7 +156,7 @@ class Workbook(AbstractContextManager["Workbook"]):
             raise ArgumentError(f"{len(labels)} labels for {len(self.words[number])} words")
         odd = {label for label in labels if label is not None and not _is_plain(label)}
         if odd and odd - set(self.known_labels):  # labels that the corpus has already may be anything
-            raise ArgumentError(f"{min(odd)!r} is not a label: one word of up to 100 letters")
+            raise ArgumentError(f"{min(odd)!r} is not a valid label: use one word of at most 100 characters")
 
     def check_number(self, number: int) -> None:
         """ArgumentError unless there is such a sentence."""
@@ -181,7 +181,7 @@ class Workbook(AbstractContextManager["Workbook"]):
             self._n_changes[number] += 1
         if lost:
             what = f"labels of {len(lost)} sentence{'s' * (len(lost) > 1)} that the corpus no longer has"
-            self.warnings.append(f"{self.journal.path}: {what}; kept in the file, but not applied")
+            self.warnings.append(f"{self.journal.path}: {what}; not applied, but kept in the file")
 
     # ------------------------------------------------------------ what next
 
@@ -207,10 +207,10 @@ class Workbook(AbstractContextManager["Workbook"]):
         """Train in the background; ``done`` gets the tagger."""
         with self._lock:
             if self.training.running:
-                raise ArgumentError("a training is under way; wait for it")
+                raise ArgumentError("training is already running; wait until it has finished")
             some = [i for i, labels in enumerate(self.labels) if any(label is not None for label in labels)]
             if not some:
-                raise ArgumentError("nothing is labelled yet; label a sentence first")
+                raise ArgumentError("no labels to train on; label a sentence first")
             labels = {i: list(self.labels[i]) for i in some}
             self.training = Training(running=True)
         thread = threading.Thread(target=self._train, args=(self.training, labels, done), daemon=True)
@@ -251,7 +251,7 @@ class Workbook(AbstractContextManager["Workbook"]):
         """The sentences without a gap, as a file of any format that is written; CoNLL-U gets form and upos."""
         some = [i for i, labels in enumerate(self.labels) if labels and None not in labels]
         if not some:
-            raise ArgumentError("no sentence is labelled from end to end yet")
+            raise ArgumentError("no completely labelled sentence to export")
         corpus = self._part(dict(enumerate(self.labels)), some)
         if format == "conllu":
             columns = {"form": corpus.columns[self.columns[0]], "upos": corpus.columns[self.target]}

@@ -290,7 +290,7 @@ class Parser(Model):
         [tree] = self.parse_batch(corpus, n_threads=1)
         if head is not None:
             if whole_number("head", head, 0, n) == word:
-                raise ArgumentError(f"head must be another word than {word}, or 0 for the root")
+                raise ArgumentError(f"the head must differ from word {word}, or be 0 for the root")
             heads = np.array(tree.heads, np.int32)
             heads[word - 1] = head
             labels = None
@@ -415,7 +415,7 @@ class Parser(Model):
         templates = ArcTemplates(*(tuple(map(parse_template, header["templates"][kind])) for kind in KINDS))
         columns, lookups = checked_columns(header, tensors)
         if [column.name for column in columns] != templates.columns:
-            raise ValueError("columns of other templates")
+            raise ValueError("columns do not match the templates")
         labels, weights = tuple(map(str, header["labels"])), {name: tensors[name] for name in WEIGHTS}
         kind = bool(header["projective"]), str(header["family"])
         return cls(ArcVocabulary(templates, columns, lookups), labels, weights, *kind, *notes_and_record(header))

@@ -100,7 +100,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
     fit = Fit(ParsingOptions, options, metrics=AttachmentReport.metrics)
     settings, learner = fit.settings, fit.learner
     if settings.order > 1 and not settings.projective:
-        raise LearnerError("trees with crossing arcs have scores of arcs only; train at order 1, or projective trees")
+        raise LearnerError("non-projective parsing requires order 1; train at order 1, or projective trees")
     gold = corpus_of(gold_corpus(corpus, y), "train on")
     treebank = read_dependencies(gold, labelled=settings.labelled, lenient=settings.lenient)
     names = () if treebank.labels is None else tuple(treebank.labels.values)
@@ -108,7 +108,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
         dev = corpus_of(gold_corpus(settings.dev), "compare epochs on")
         held_out = read_dependencies(dev, labelled=treebank.labels is not None, lenient=settings.lenient)
         if settings.metric == "las" and not names:
-            raise LearnerError("metric 'las' counts labels, and arcs have none here; choose 'uas'")
+            raise LearnerError("metric 'las' needs labelled arcs, but the arcs have no labels; use 'uas'")
         if settings.metric != "uas" and held_out.labels is not None:
             check_dev_labels(held_out.corpus, held_out.labels, names)
         settings.dev = held_out.corpus
@@ -167,7 +167,7 @@ def _templates(treebank: DependencyTreebank, settings: SimpleNamespace) -> ArcTe
         try:
             arc_templates(features, None, columns, settings.order)
         except TemplateError as error:
-            why = f"default features need words and their tags: {error}; give features of your own"
+            why = f"default features need words and their tags: {error}; set features"
             raise TemplateError(why) from None
     templates = arc_templates(features, settings.filter, columns, settings.order)
     return templates if treebank.labels is not None else replace(templates, labelled=())
@@ -184,11 +184,11 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
 
 def check_start(init: Any, templates: ArcTemplates, labelled: bool) -> Parser:
     """The older parser; LearnerError if its attributes are not those of a new one."""
-    parser = instance("init", init, Parser, "a Parser, such as trellis.load gives")
+    parser = instance("init", init, Parser, "a Parser, as returned by trellis.load")
     if parser.vocabulary.templates != templates:
-        raise LearnerError("init has other features, order or filter; give those that it was trained with")
+        raise LearnerError("init was trained with other features, order or filter; use the same")
     if bool(parser.labels) != labelled:
-        raise LearnerError("init must have labels of arcs if the new parser has, and none otherwise")
+        raise LearnerError("labelled must be the same as in the initial model")
     return parser
 
 

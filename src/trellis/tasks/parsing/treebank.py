@@ -85,7 +85,7 @@ def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: 
         lenient,
     )
     if skipped and not sentences:
-        raise CorpusError(corpus.source, None, "no sentence in it has a tree")
+        raise CorpusError(corpus.source, None, "no sentence has a valid tree")
     if skipped:
         good = read_dependencies(corpus.take(sentences), labelled=labelled)
         return replace(good, skipped=skipped)
@@ -108,7 +108,7 @@ def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> Corpus
     def at(token: int, why: str) -> CorpusError:
         line = None if corpus.lines is None else int(corpus.lines[token])
         place = "" if line is not None else f"sentence {sentence + 1}, word {token - begin + 1}: "
-        return CorpusError(corpus.source, line, f"{place}{why}; mend it, or skip such sentences with lenient=True")
+        return CorpusError(corpus.source, line, f"{place}{why}; correct it, or skip such sentences with lenient=True")
 
     n = end - begin
     for token in range(begin, end):
@@ -124,5 +124,5 @@ def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> Corpus
             seen.add(word)
             word = int(heads[begin + word - 1])
         if word:
-            return at(token, f"no tree: the heads of word {token - begin + 1} lead in a circle")
+            return at(token, f"not a tree: cycle in the heads at word {token - begin + 1}")
     return at(begin, "no root: no word has head 0")

@@ -200,7 +200,7 @@ def _said(name: str, given: Any) -> dict[str, float]:
         return plain_features(given, f"feature function {name}")
     found = items(given)
     if found is None or not all(isinstance(one, str) for one in found):
-        why = f"feature function {name} must give a list of names, or a dict of names and numbers"
+        why = f"feature function {name} must return a list of names or a dict from names to numbers"
         raise LearnerError(f"{why}, not {reprlib.repr(given)}")
     return {key: float(n) for key, n in Counter(found).items()}
 
@@ -217,13 +217,13 @@ def _parse(text: str, columns: Sequence[str]) -> list[Look]:
         found = _LOOK.fullmatch(part.strip())
         if found is None or (found[1] is None) == part.strip().endswith(")"):
             raise TemplateError(
-                f"no feature {text!r}; name one of {', '.join(FEATURES)}, or write a template such as "
+                f"unknown feature {text!r}; use one of {', '.join(FEATURES)}, or write a template such as "
                 "'type[-1..1] & length[0]'"
             )
         first, last = int(found[3]), int(found[4] or found[3])
         if last < first or max(-first, last) > MAX_OFFSET:
-            raise TemplateError(f"{text!r}: offsets go from -{MAX_OFFSET} to {MAX_OFFSET}, the lower one first")
+            raise TemplateError(f"{text!r}: offsets must be from -{MAX_OFFSET} to {MAX_OFFSET}, the lower one first")
         if found[2] not in columns and (found[2] not in ("type", "length") or found[1] is not None):
-            raise TemplateError(f"{text!r}: no column {found[2]!r}; there are type, length, {', '.join(columns)}")
+            raise TemplateError(f"{text!r}: no column {found[2]!r}; the columns are type, length, {', '.join(columns)}")
         looks += [(View(found[2], found[1]), offset) for offset in range(first, last + 1)]
     return looks

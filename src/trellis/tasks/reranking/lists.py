@@ -149,7 +149,7 @@ def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
         raise ArgumentError(f"cost must be 'auto', 'tokens' or 'spans', not {cost!r}")
     marks_spans = guess_scheme(labels) is not None
     if cost == "spans" and not marks_spans:
-        raise ArgumentError("cost 'spans' counts spans, and the labels mark none; leave cost out, or give 'tokens'")
+        raise ArgumentError("cost 'spans' needs span labels such as B-NP; omit cost, or use 'tokens'")
     return wrong_tokens if cost == "tokens" or not marks_spans else wrong_spans
 
 
@@ -174,7 +174,7 @@ def report(
 ) -> RerankingReport:
     """Score choices from lists (default: the first candidates) beside the first and the cheapest ones (oracle)."""
     if any(one.gold is None for one in lists):
-        raise ArgumentError("lists without the right labels cannot be scored; make them of a labelled corpus")
+        raise ArgumentError("candidate lists without gold labels cannot be scored; create them from a labelled corpus")
     gold = [one.gold or () for one in lists]
     costs = cost_named(cost, sorted({label for labels in gold for label in labels}))
     best = [min(one.candidates, key=functools.partial(costs, y)) for one, y in zip(lists, gold, strict=True)]

@@ -318,7 +318,7 @@ class Reranker(Model):
     @classmethod
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
-            raise ValueError("features that are not names")
+            raise ValueError("features are not names")
         if "lists" in header["info"]:  # of an older release
             header = {**header, "training": {**header["training"], **header["info"]}, "info": {}}
         info, training = notes_and_record(header)
@@ -326,10 +326,12 @@ class Reranker(Model):
         chosen = list[Feature]()
         for name in header["features"]:
             if name.endswith("()") and name not in functions:
-                raise ModelError(f"its feature {name} is a function, which no file can hold: give load functions=[...]")
+                raise ModelError(
+                    f"the feature {name} is a function, which files do not contain: call load with functions=[...]"
+                )
             chosen.append(functions.get(name, name))
         if unknown := next((name for name in functions if name not in header["features"]), None):
-            raise ModelError(f"it has no feature {unknown}; leave it out of functions")
+            raise ModelError(f"the model has no feature {unknown}; remove it from functions")
         k, cost = whole_number("k", header["k"], 1, MAX_K), header["cost"]
         scale = real_number("scale", header["scale"], 1 / LARGEST)
         problem = ListProblem(GlobalFeatures(chosen, text_columns(tagger)), scale, cost_named(cost, tagger.labels))

@@ -13,8 +13,8 @@ from trellis.tasks.structured.options import LEARNER, LEARNERS
 from trellis.tasks.tagging.model import Tagger
 
 COST = choice(*get_args(Cost))
-FEATURES_HELP = "names of FEATURES, templates, functions of a Candidate (default: all names)"
-TAGGER_HELP = "function that trains a tagger on a corpus, called per fold and with all of it; or a tagger, with lists"
+FEATURES_HELP = "names from FEATURES, templates, or functions of a Candidate (default: all names)"
+TAGGER_HELP = "function that trains a tagger, called for each fold and for the whole corpus; a tagger if data are lists"
 
 
 class RerankingOptions(TrainingOptions, total=False):
@@ -24,5 +24,5 @@ class RerankingOptions(TrainingOptions, total=False):
     learner: Annotated[Learner | str | None, Option(Perceptron(), LEARNER, f"{LEARNERS}, or its name", "data")]
     k: Annotated[int, Option(20, whole(1, MAX_K), "number of candidates per sentence")]
     features: Annotated[Sequence[Feature] | None, Option(None, None, FEATURES_HELP, "data")]
-    cost: Annotated[Cost, Option("auto", COST, "cost of a candidate: wrong tokens or spans")]
-    folds: Annotated[int, Option(5, whole(2), "folds of the cross-validation that makes the lists")]
+    cost: Annotated[Cost, Option("auto", COST, "cost of a candidate: number of wrong tokens or spans")]
+    folds: Annotated[int, Option(5, whole(2), "folds of the cross-validation that generates the candidate lists")]

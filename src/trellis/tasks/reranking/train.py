@@ -100,11 +100,11 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
     check_update(getattr(settings.learner, "update", None), stepwise=False)
     if settings.init is not None:
-        settings.init = instance("init", settings.init, Reranker, "a reranker, such as trellis.load gives").model
+        settings.init = instance("init", settings.init, Reranker, "a Reranker, as returned by trellis.load").model
     if isinstance(tagger := settings.tagger, Tagger):
         if y is not None:
-            raise ArgumentError("y has no effect: lists have the right labels; omit it")
-        fit.reject({"folds": "on lists, which are from folds already"})
+            raise ArgumentError("y has no effect: the lists have the gold labels; omit it")
+        fit.reject({"folds": "on candidate lists, which are already cross-validated"})
         lists = corpus
     else:
         tagger, lists = _tagger_and_lists(read_examples(corpus, y), fit)
@@ -212,7 +212,9 @@ class CandidateMetric:
 def _labelled(name: str, lists: Any, tagger: Tagger) -> list[KBestList]:
     found = items(lists)
     if not found or any(not isinstance(one, KBestList) or one.gold is None for one in found):
-        raise ArgumentError(f"{name} must be lists with the right labels, such as held_out_lists gives, not empty")
+        raise ArgumentError(
+            f"{name} must be candidate lists with gold labels, as returned by held_out_lists, and not empty"
+        )
     for i, one in enumerate(found):
         for column in text_columns(tagger):
             if column not in one.candidates[0].sentence:
@@ -229,7 +231,7 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
         )
     with interrupts_raise():
         made = tagger(corpus)
-    return instance("what tagger(corpus) gives", made, Tagger, "a tagger, such as trellis.train gives")
+    return instance("the value of tagger(corpus)", made, Tagger, "a Tagger, as returned by trellis.train")
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:

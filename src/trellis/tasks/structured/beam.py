@@ -106,7 +106,7 @@ class BeamSearch:
             hash(given)
         except TypeError:
             raise ArgumentError(
-                f"{where}: signature(x, done) must give a hashable value, such as a tuple, not {reprlib.repr(given)}"
+                f"{where}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(given)}"
             ) from None
         return (given,)
 
@@ -115,7 +115,7 @@ class BeamSearch:
         given: Any = self.problem.choices(x, done)
         choices = list(given) if isinstance(given, str) else items(given)
         if choices is None:
-            why = f"must give a list, empty at the end, not {reprlib.repr(given)}"
+            why = f"must return a list, empty at the end, not {reprlib.repr(given)}"
             raise ArgumentError(f"{where}: choices(x, done) {why}")
         return choices
 
@@ -129,7 +129,7 @@ class BeamSearch:
             if not any(same((choice,), (one,)) for one in self.choices(x, gold[:t], where)):
                 raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
         if self.choices(x, gold, where):
-            raise LearnerError(f"{where}: y is not complete; choices(x, y) must give none")
+            raise LearnerError(f"{where}: y is not complete; choices(x, y) must be empty")
         return gold
 
 

@@ -38,7 +38,7 @@ def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]
         return check_parts(problem.parts(x), where), None
     candidates = list(problem.candidates(x))
     if not candidates:
-        raise ArgumentError(f"{where}: candidates(x) gives no output")
+        raise ArgumentError(f"{where}: candidates(x) returns no output")
     graph = Hypergraph(np.ones(len(candidates), np.int32), np.zeros(len(candidates), np.int32))
     return Parts(graph, [problem.features(x, y) for y in candidates]), candidates
 
@@ -50,7 +50,7 @@ class _Numbers(dict[str, int]):
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ArgumentError(f"feature {name!r}: no file can hold half a surrogate pair; omit it") from None
+            raise ArgumentError(f"feature {name!r}: a lone surrogate cannot be saved; omit it") from None
         self[name] = number = len(self)
         return number
 
@@ -129,7 +129,9 @@ class Encoder:
         if cost is None:
             right = next((i for i, z in enumerate(candidates) if same(z, y)), None)
             if right is None:
-                raise LearnerError(f"{where}: y is not among its candidates; add it, or give the problem cost(x, y, z)")
+                raise LearnerError(
+                    f"{where}: y is not among the candidates; add it, or define cost(x, y, z) of the problem"
+                )
             return parts, [right], None
         # Where the right one is not among them, the best of them stands for it.
         paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
@@ -188,15 +190,17 @@ class _Search:
 
     def _best(self, x: Any, y: Any, weights: Weights, k: int, augmented: bool) -> Sequence[Any]:
         if augmented and k == 1:
-            return [self._method("augmented", "finds the best output by score + cost")(x, y, weights)]
+            return [self._method("augmented", "needs the best output by score + cost")(x, y, weights)]
         if k > 1:
-            return list(self._method("kbest", "looks at the k best outputs")(x, weights, k))
+            return list(self._method("kbest", "needs the k best outputs")(x, weights, k))
         return [self.problem.argmax(x, weights)]
 
     def _method(self, name: str, why: str) -> Any:
         method = getattr(self.problem, name, None)
         if method is None:
-            raise LearnerError(f"this learner {why}: give the problem a method {name}, or candidates(x) or parts(x)")
+            raise LearnerError(
+                f"this learner {why}: define the method {name}, candidates(x) or parts(x) of the problem"
+            )
         return method
 
 
@@ -227,5 +231,5 @@ def _costs(given: Any, n: int, where: str) -> Doubles:
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n,) or not (np.isfinite(costs) & (costs >= 0)).all():
-        raise ArgumentError(f"{where}: costs must be {n} finite numbers from 0 on")
+        raise ArgumentError(f"{where}: costs must be {n} finite non-negative numbers")
     return costs

@@ -240,7 +240,7 @@ class StructuredModel(Model):
             raise ModelError("a structured model needs the problem it was trained on: trellis.load(path, problem=...)")
         problem, kind = needs["problem"], kind_of(needs["problem"])
         if header.get("kind", kind) != kind:
-            raise ModelError(f"the model of a problem with the method {header['kind']}, and this has {kind}")
+            raise ModelError(f"the model's problem has the method {header['kind']}, but the given one has {kind}")
         if "training" not in header:  # of an older release
             header = {"beam": header.get("beam"), "info": {}, "training": header}
         info, training = notes_and_record(header)
@@ -292,7 +292,7 @@ class StructuredModel(Model):
             ]
         weights = self._view(self.weights.values.astype(np.float64))
         if k > 1 and not hasattr(problem, "kbest"):
-            raise LearnerError("the problem finds the best output only; give it a method kbest(x, weights, k)")
+            raise LearnerError("the problem must define kbest(x, weights, k)")
         outputs = [problem.argmax(x, weights)] if k == 1 else list(problem.kbest(x, weights, k))
         features = [problem.features(x, y) for y in outputs]
         return [
@@ -362,7 +362,7 @@ def names_and_weights(tensors: Tensors) -> tuple[tuple[str, ...], FeatureWeights
     """What ``tensors`` gave; ValueError if the arrays do not fit together."""
     names, weights = tuple(Strings(tensors["names.data"], tensors["names.starts"])), FeatureWeights.of_tensors(tensors)
     if len(weights.values) != len(names):
-        raise ValueError("weights that are not one finite number per feature")
+        raise ValueError("weights must be one finite number per feature")
     if len(set(names)) != len(names):
         raise ValueError("features with the same name")
     return names, weights

@@ -9,8 +9,8 @@ from trellis.learning.options import Option, TrainingOptions
 from trellis.tasks.structured.problem import Problem
 
 LEARNERS = 'an online learner, CRF, ExponentialLoss or HMSVM(solver="frank-wolfe")'
-LEARNER = Constraint("", lambda one: learner_with("structures", one, f"learns chains only; choose {LEARNERS}"))
-PROBLEM_HELP = "outputs of an input and their features (docs/structured.md)"
+LEARNER = Constraint("", lambda one: learner_with("structures", one, f"supports chains only; use {LEARNERS}"))
+PROBLEM_HELP = "problem: the possible outputs of an input and their features (docs/structured.md)"
 
 
 class StructuredOptions(TrainingOptions, total=False):

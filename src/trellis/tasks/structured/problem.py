@@ -261,9 +261,9 @@ KINDS = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": Search
 def kind_of(problem: Any) -> str:
     """The method that makes it a problem of its kind, as it is kept in files; ArgumentError if it is of none."""
     if problem is None:
-        raise ArgumentError("problem is missing: an object that says what outputs are; give problem=...")
+        raise ArgumentError("problem is missing; give problem=..., an object that defines the outputs")
     if isinstance(problem, type):
-        raise ArgumentError(f"problem must be an object, not a class; give {problem.__name__}()")
+        raise ArgumentError(f"problem must be an instance, not a class; give {problem.__name__}()")
     kind = next((name for name, kind in KINDS.items() if isinstance(problem, kind)), None)
     if kind is None:
         raise ArgumentError(
@@ -277,26 +277,28 @@ def check_beam(problem: Problem, beam: Any) -> int | None:
     """The width of the beam; ArgumentError where the problem has no use for one, or needs one."""
     if isinstance(problem, StepProblem):
         if beam is None:
-            raise ArgumentError("a problem with choices(x, done) is searched by a beam; give its width, such as beam=8")
+            raise ArgumentError(
+                "a problem with choices(x, done) requires beam search; set the beam width, such as beam=8"
+            )
         return whole_number("beam", beam, 1, 2**31 - 1)
     if beam is not None:
-        raise ArgumentError("beam has an effect only where a problem has choices(x, done); omit it")
+        raise ArgumentError("beam has an effect only for problems with choices(x, done); omit it")
     return None
 
 
 def check_pairs(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
-    """Pairs of an input and its right output, or inputs and their outputs ``y``, as pairs."""
+    """Pairs of an input and its gold output, or inputs and their outputs ``y``, as pairs."""
     pairs = items(examples)
     if y is not None:
         outputs = items(y)
         if pairs is None or outputs is None or len(pairs) != len(outputs):
-            raise ArgumentError("y must have one output for every input")
+            raise ArgumentError("y must have one output per input")
         return list(zip(pairs, outputs, strict=True))
     if pairs is None:
-        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output")
+        raise ArgumentError(f"{what}s must be a list of pairs of an input and its gold output")
     for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ArgumentError(f"{what} {i} must be a pair of an input and its right output")
+            raise ArgumentError(f"{what} {i} must be a pair of an input and its gold output")
     return [(x, y) for x, y in pairs]
 
 
@@ -308,7 +310,7 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
         if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
             return features
     if not isinstance(features, Mapping):
-        raise ArgumentError(f"{where}: features must be a dict of names and numbers, not {type(features).__name__}")
+        raise ArgumentError(f"{where}: features must be a dict from names to numbers, not {type(features).__name__}")
     plain = dict[str, float]()
     for name, value in features.items():
         if not isinstance(name, str):
@@ -328,10 +330,10 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
 def check_parts(parts: Any, where: str) -> Parts:
     """The parts themselves; ArgumentError if they do not fit together."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
-        raise ArgumentError(f"{where}: parts(x) must give trellis.Parts, not {type(parts).__name__}")
+        raise ArgumentError(f"{where}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
         raise ArgumentError(
-            f"{where}: parts(x) must give features for each of the {parts.graph.n_edges} edges, "
+            f"{where}: parts(x) must return features for each of the {parts.graph.n_edges} edges, "
             f"not for {len(parts.features)}"
         )
     return parts
@@ -342,11 +344,11 @@ def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
     try:
         given = [int(e) for e in edges]
     except (TypeError, ValueError):
-        raise LearnerError(f"{where}: edges(x, y) must give numbers of edges") from None
+        raise LearnerError(f"{where}: edges(x, y) must return edge indices") from None
     into: dict[int, list[int]] = {}
     for e in given:
         if not 0 <= e < graph.n_edges:
-            raise LearnerError(f"{where}: edges(x, y) gives edge {e}, and there are {graph.n_edges}")
+            raise LearnerError(f"{where}: edges(x, y) returns edge {e}, but the graph has {graph.n_edges} edges")
         into.setdefault(int(graph.heads[e]), []).append(e)
     open_nodes, used = [graph.goal], 0
     heads = set(graph.heads.tolist())
@@ -354,12 +356,14 @@ def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
         node = open_nodes.pop()
         if node in heads:
             if not into.get(node):
-                raise LearnerError(f"{where}: edges(x, y) has no edge into node {node}, which its derivation needs")
+                raise LearnerError(f"{where}: edges(x, y) has no edge into node {node}, which the derivation needs")
             e = into[node].pop()
             used += 1
             open_nodes.extend(graph.tails_of(e))
     if used != len(given):
-        raise LearnerError(f"{where}: edges(x, y) gives {len(given)} edges, and a derivation of the goal uses {used}")
+        raise LearnerError(
+            f"{where}: edges(x, y) returns {len(given)} edges, but the derivation of the goal uses {used}"
+        )
     return given
 
 

@@ -87,7 +87,7 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     check_update(getattr(learner, "update", None), stepwise=is_stepwise)
     check_beam(problem, settings.beam)
     if settings.metric != "auto" and not callable(settings.metric):
-        raise LearnerError(f"metric must be a function of outputs and right outputs, not {settings.metric!r}")
+        raise LearnerError(f"metric must be a function of outputs and gold outputs, not {settings.metric!r}")
     pairs = _some("example", examples, y)
     held_out = None if settings.dev is None else _some("dev example", settings.dev)
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
@@ -99,7 +99,7 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
 
         def score(model: StructuredModel) -> float:
             outputs = model.predict_batch([x for x, _ in held_out])
-            return real_number("what metric(outputs, right) gives", metric(outputs, [y for _, y in held_out]), 0.0)
+            return real_number("the value of metric(outputs, gold)", metric(outputs, [y for _, y in held_out]), 0.0)
 
     if settings.checkpoint is not None:
         if encoded.graphs is None:
@@ -118,7 +118,7 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
 def _some(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
     pairs = check_pairs(what, examples, y)
     if not pairs:
-        raise ArgumentError(f"{what}s must be a list of pairs of an input and its right output, not empty")
+        raise ArgumentError(f"{what}s must be a list of pairs of an input and its gold output, not empty")
     return pairs
 
 
@@ -127,7 +127,7 @@ def _initial(init: Any, learner: Learner) -> Features | None:
     if init is None:
         return None
     if not learner.takes_init:
-        raise LearnerError(f"{type(learner).__name__} cannot start from other weights; leave init out")
+        raise LearnerError(f"{type(learner).__name__} does not support init; omit it")
     if isinstance(init, StructuredModel):
         return dict(zip(init.names, init.weights.values.tolist(), strict=True))
     return plain_features(init, "init")

@@ -42,7 +42,7 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
 
     n = sum(int((gold >= 0).sum()) for gold in golds)
     if n == 0:
-        why = "no label here that the model can give; calibrate on other sentences"
+        why = "no label of these sentences is known to the model; calibrate on other sentences"
         raise CorpusError(corpus.source, None, why)
 
     def mean_loss(temperature: float) -> float:

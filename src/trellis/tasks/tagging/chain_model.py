@@ -287,7 +287,7 @@ class ChainModel:
         except (LookupError, ValueError):
             names = {}
         if not names.keys() >= of_tokens:
-            raise ModelError("the model is damaged: it has a weight of a feature that it has no name for")
+            raise ModelError("the model is damaged: a feature with a weight has no name")
         return names
 
     @property

@@ -34,8 +34,8 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     legal = _closed(may_follow[n], may_follow[:n]) & _closed(may_end, may_follow[:n].T)
     if not legal.all():
         label, guess = labels[int(np.flatnonzero(~legal)[0])], guess_scheme(labels)
-        fits = f"; they are of the scheme {guess}" if guess not in (None, scheme_named(scheme)) else ""
-        raise ConstraintError(f"label {label!r} is in no legal sequence of {scheme} with these labels{fits}")
+        fits = f"; they look like {guess}" if guess not in (None, scheme_named(scheme)) else ""
+        raise ConstraintError(f"label {label!r} occurs in no valid {scheme} sequence of these labels{fits}")
     return edge, end
 
 
@@ -58,7 +58,9 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     if foreign is not None:
         guess = guess_scheme(labels)
         fits = "" if guess is None else f" ({guess}?)"
-        raise ConstraintError(f"label {foreign!r} is not of the scheme {scheme}; name the scheme of the labels{fits}")
+        raise ConstraintError(
+            f"label {foreign!r} is not a label of the scheme {scheme}; use the scheme of the labels{fits}"
+        )
     n, legal = len(labels), legal_transitions(labels, scheme)
     edge, end = np.zeros((n + 1, padded(n)), np.float32), np.zeros(padded(n), np.float32)
     edge[:, :n][~legal[:, :n]] = end[:n][~legal[:n, n]] = -np.inf
@@ -93,8 +95,8 @@ def scheme_rules(
     else:
         why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
     guess = fitting_scheme(labels, gold, corpus.starts)
-    advice = f"name the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
-    advice += "" if guessed else " or leave out the scheme"
+    advice = f"use the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
+    advice += "" if guessed else " or omit scheme"
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
     raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {advice}")
@@ -151,7 +153,7 @@ def label_sets(
     for given, begin, end in zip(allowed, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         for t, some in _positions(given, end - begin):
             if not some:
-                raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or give None")
+                raise ConstraintError(f"no label is allowed at position {t}; allow at least one, or use None")
             if unknown := [label for label in some if not isinstance(label, str) or label not in number]:
                 raise ConstraintError(f"no label {unknown[0]!r} in this model; its labels are {', '.join(labels)}")
             tokens.append(begin + t)
@@ -164,7 +166,7 @@ def check_number(allowed: Sequence[AllowedLabels | None], n_sentences: int) -> N
     if isinstance(allowed, str) or not isinstance(allowed, Sequence):
         raise ConstraintError(f"allowed must be a list with one entry per sentence, not {reprlib.repr(allowed)}")
     if len(allowed) != n_sentences:
-        raise ConstraintError(f"constraints for {len(allowed)} sentences, but there are {n_sentences}")
+        raise ConstraintError(f"constraints for {len(allowed)} sentences, but there are {n_sentences} sentences")
 
 
 def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Sequence[str]]]:
@@ -181,12 +183,14 @@ def _positions(given: AllowedLabels | None, n_tokens: int) -> list[tuple[int, Se
     out = list[tuple[int, Sequence[str]]]()
     for t, some in entries:
         if not isinstance(t, int | np.integer) or not 0 <= t < n_tokens:
-            raise ConstraintError(f"a constraint at position {t!r}; the sentence has 0 to {n_tokens - 1}")
+            raise ConstraintError(f"a constraint at position {t!r}; positions are 0 to {n_tokens - 1}")
         labels = [some] if isinstance(some, str) else items(some)
         if labels is not None:
             out.append((int(t), labels))
         elif some is not None:
-            raise ConstraintError(f"what is allowed at position {t} must be a label or a list of labels, not {some!r}")
+            raise ConstraintError(
+                f"the value at position {t} of allowed must be a label or a list of labels, not {some!r}"
+            )
     return out
 
 

@@ -234,7 +234,7 @@ class ChainDecoder:
                 try:
                     self.native.encode([[token]], 1)
                 except UnicodeEncodeError:
-                    why = "holds half a surrogate pair, or bytes that are not UTF-8; decode the text properly"
+                    why = "holds a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8"
                     return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {why}")
                 except (TypeError, ValueError) as wrong:
                     return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {wrong}")
@@ -289,7 +289,7 @@ class ChainDecoder:
                 raise OverflowError
             emit, edges, own = self.native.potentials(batch, open, n_threads)
         except OverflowError:
-            raise ModelError("the weights of the model give scores that are not finite; train it again") from None
+            raise ModelError("the scores are not finite; train the model again") from None
         self._is_checked = True
         edges = edges if len(edges) else weights.edge[None]
         return emit, edges, weights.tri, weights.end, self.ngrams, None if own is None else TokenNgrams(**own)
@@ -310,8 +310,8 @@ class ChainDecoder:
         for chains in self.searched(sentences, allowed, n_threads):
             if self.about is not None:
                 raise ModelError(
-                    "marginals and other sums over all label sequences need exact search, and this model is searched "
-                    "from left to right by a beam (docs/orders.md); ask for tag or kbest"
+                    "marginals and other sums over all label sequences need exact search, but this model uses beam "
+                    "search (docs/orders.md); use tag or kbest"
                 )
             yield chains  # type: ignore[misc]
 

@@ -70,5 +70,5 @@ def word_column(model: ChainModel) -> str:
     """The column whose strings are the words: one of their usual names, else the first that templates read."""
     names = [column.name for column in model.vocabulary.given]
     if not names:
-        raise LearnerError("documents=True compares words; add a template that reads a column of them, as word[0]")
+        raise LearnerError("documents=True needs a template that reads a column of words, such as word[0]")
     return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

@@ -146,7 +146,7 @@ class TaggingExplanation(Explanation):
                 lines.append(f"  {label:{width}} {token.scores[label]:+9.4f}  {terms}")
             lines += [f"  {term.label}   {term.feature} {term.weight:+.4f}" for term in token.transitions]
         if self.second is not None:
-            lines += ["", f"path 1 beats path 2 by {self.gap:.4f}:"]
+            lines += ["", f"score difference to path 2: {self.gap:.4f}"]
             lines += [
                 f"  {term.weight:+9.4f}  {self.tokens[term.where[0]].token}   {term.feature} with {term.label}"
                 for term in self.difference
@@ -180,7 +180,7 @@ def explain(tagger: Tagger, sentence: Any, allowed: AllowedLabels | None) -> Tag
     """Why a sentence gets its labels."""
     decoder = tagger._decoder
     if decoder.expansion is not None:
-        raise ModelError("a kernel model has no weights of features to explain; see support()")
+        raise ModelError("a kernel model has no feature weights to explain; see support()")
     [sentence] = listed([sentence])
     tokens, explainer = decoder.rows_of(sentence), _Explainer(decoder, sentence)
     explained = [explainer.path(labels) for labels, _ in tagger.kbest(sentence, 2, allowed=allowed)]

@@ -136,10 +136,10 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
     weights = ChainWeights.of_tensors(tensors, len(labels), parts)
     kinds = [part is not None for part in (weights.tri, weights.ngrams)]
     if sum(kinds) != (order >= 2) or (kinds[0] and order > 2):
-        raise ValueError(f"order {order}, but weights of another")
+        raise ValueError(f"weights do not match order {order}")
     n_far = sum(bool(template.far) for template in templates)
     if n_far and not (weights.beam and all(template.far for template in templates[-n_far:])):
-        raise ValueError("labels further back with no beam, or not as the last templates")
+        raise ValueError("templates of labels beyond the order without a beam, or not last")
     label_filter = None
     if (told := header.get("filter")) is not None:
         label_filter = LabelFilter.of_tensors(tensors, told, len(labels))
@@ -188,7 +188,7 @@ def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: 
     found = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
     matrix = tensors[f"vectors{i}"]
     if not found or any(strings is None or len(strings) != len(matrix) for strings in found) or matrix.ndim != 2:
-        raise ValueError("vectors of other words")
+        raise ValueError("vectors do not match the words")
     if not np.isfinite(matrix).all():
         raise ValueError("vectors that are not finite")
     return Vectors(found[0] or columns[0].values, matrix)
@@ -203,7 +203,7 @@ def _check_plan(vocabulary: Vocabulary) -> None:
     if [last - first for first, last, _ in rows] != sizes or not (
         len(of_key) == len(set(keys)) == len({table for _, table in of_key})
     ):
-        raise ValueError("a plan of other templates")
+        raise ValueError("the plan does not match the templates")
 
 
 def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:
@@ -211,9 +211,9 @@ def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary)
     names = [{column.name for column in one.given} for one in (first.vocabulary, second)]
     bags = [one.bag and one.bag.column for one in (first.vocabulary, second)]
     if first.first is not None or first.labels != labels or not names[0]:
-        raise ValueError("a first pass with a first pass of its own, without words or with other labels")
+        raise ValueError("invalid first pass: it has a first pass itself, no words or other labels")
     if names[1] - {*FIRST_PASS} != names[0] or names[0] & {*FIRST_PASS} or bags[0] != bags[1]:
-        raise ValueError("a first pass that reads other columns")
+        raise ValueError("invalid first pass: it reads other columns")
 
 
 def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:
@@ -243,7 +243,7 @@ def _dictionary(i: int, view: DictionaryView, columns: tuple[ColumnVocabulary, .
     """The entries over the strings of the view that the dictionary looks at."""
     column = next((column for column in columns if column.name == view.column), None)
     if column is None:
-        raise ValueError("a dictionary of a column that is not there")
+        raise ValueError("a dictionary of a missing column")
     tokens = column.strings[column.views.index(view.calls)]
     if tokens is None:
         raise ValueError("a dictionary without tokens")

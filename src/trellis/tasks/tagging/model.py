@@ -39,7 +39,7 @@ Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]]
 Sentences = Sequence[Sentence] | Corpus
 Allowed = Constraints | None  # labels that are allowed in each sentence
 Threads = int | None  # None: all cores
-SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "F1 of spans"}
+SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "span F1"}
 
 
 class Tagger(Model):
@@ -75,7 +75,7 @@ class Tagger(Model):
             raise ModelError("not enough memory for the model") from error
         except (ValueError, TypeError, LookupError) as error:
             why = str(error).partition("\n")[0]
-            raise ModelError(f"the parts of the model do not fit together: {why}") from error
+            raise ModelError(f"the parts of the model are inconsistent: {why}") from error
         self.labels, self.columns = model.labels, model.columns  # the columns that it reads
 
     @property
@@ -228,7 +228,7 @@ class Tagger(Model):
         Column
             The predicted labels.
         """
-        instance("corpus", corpus, Corpus, "a Corpus, such as trellis.read gives")
+        instance("corpus", corpus, Corpus, "a Corpus, as returned by trellis.read")
         codes, _ = self._decoder.best_codes(corpus, decode, None, thread_count(n_threads))
         return Column(codes, Strings.of(self.labels))
 
@@ -468,7 +468,7 @@ class Tagger(Model):
         [chains] = self._decoder.pieces([sentence], one(allowed), 1)
         n, span = len(chains.tables.emit), Span(*values)
         if not 0 <= span.start_token < span.end_token <= n:
-            raise ArgumentError(f"span {span.start_token}..{span.end_token} leaves the sentence of {n} tokens")
+            raise ArgumentError(f"span {span.start_token}..{span.end_token} exceeds the sentence of {n} tokens")
         return probabilities(self._decoder, chains, [[span]])[0][0]
 
     def tag_spans(
@@ -841,7 +841,7 @@ class Tagger(Model):
         """
         dual = self._model.weights.dual
         if dual is None:
-            raise ModelError("this model was not learnt in the dual: it has no support sequences")
+            raise ModelError("this model was not trained in the dual, so it has no support sequences")
         return dual.support.named(self.labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -867,9 +867,11 @@ class Tagger(Model):
         expansion, dual = model.weights.expansion, model.weights.dual
         wanted = expansion is not None and expansion.kernel.name == "callable"
         if wanted and kernel is None:
-            raise ModelError("its kernel is a function, which no file can hold: trellis.load(path, kernel=function)")
+            raise ModelError(
+                "the kernel is a function, which files do not contain: trellis.load(path, kernel=function)"
+            )
         if kernel is not None and not wanted:
-            raise ModelError("it has no kernel that is a function; leave kernel out")
+            raise ModelError("the model's kernel is not a function; omit kernel")
         if wanted and dual is not None:
             model = replace(model, weights=replace(model.weights, dual=dual.with_function(kernel)))
         return cls(model)

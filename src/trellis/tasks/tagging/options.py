@@ -101,19 +101,22 @@ SEGMENTS = Constraint(
 )
 PARTIAL = Constraint("True, False or 'missing'", _partial)
 ORDER_HELP = "Markov order: number of preceding labels (default: that of the templates)"
-PAIRS_HELP = "labels that an attribute has weights for: those seen with it, or all (default: by learner)"
-DICTIONARY_HELP = "frequent words (5 times, or the number) get only labels seen with them; smoothed: rarer than 300 "
-DICTIONARY_HELP += "times also those of rare words that end alike"
+PAIRS_HELP = "labels with weights for an attribute: seen (those seen with it in training) or all (default: by learner)"
+DICTIONARY_HELP = (
+    "limit words that occur N times or more (True: 5) to the labels seen with them; smoothed: words below "
+)
+DICTIONARY_HELP += "300 occurrences also get the labels of rare words with the same ending"
 BEAM_HELP = "beam width in states per token, at higher orders and with templates such as label[-3] (default: exact)"
-PRUNE_HELP = "few candidate labels per token, so that this share of gold labels survives; further shares: of pairs and "
-PRUNE_HELP += "longer runs (auto: with more than 2,000 labels at order 1, or 200 above it; True: 0.997)"
-SEGMENTS_HELP = "semi-Markov model: features of whole segments"
-SCHEME_HELP = "scheme (iob2, iobes, ...) whose illegal sequences are forbidden"
-WEIGHTS_HELP = "weights of labels; a sentence counts by the mean of its gold labels"
-COSTS_HELP = "cost of missing a label, or of confusing a pair (gold, other), for learners with a margin"
-BAGGING_HELP = "trainings, each without a random tenth of the features, of which the model is the mean"
-PARTIAL_HELP = "labels may be empty (unknown) or A|B (one of both); missing: empty, and | is part of labels"
-DOCUMENTS_HELP = "two passes, for names: a second model reads what the first says of a word elsewhere in the document"
+PRUNE_HELP = "recall of gold labels after pruning the candidates per token (True: 0.997); further values: recall of "
+PRUNE_HELP += "label pairs, triples, ... (auto: only with more than 2,000 labels at order 1, or 200 at higher orders)"
+SEGMENTS_HELP = "semi-Markov model, with features of whole segments"
+SCHEME_HELP = "tagging scheme (iob2, iobes, ...); label sequences that violate it are forbidden"
+WEIGHTS_HELP = "label weights; each sentence is weighted by the mean weight of its gold labels"
+COSTS_HELP = "cost of an error on a gold label, or on a pair (gold, predicted), for max-margin learners"
+BAGGING_HELP = "number of models to average, each trained without a random tenth of the features"
+PARTIAL_HELP = "partial labels: empty (unknown) or A|B (either); missing: only empty, and | is an ordinary character"
+DOCUMENTS_HELP = "two-pass model, for names: features of the second pass are the first pass's labels of the same word "
+DOCUMENTS_HELP += "elsewhere in the document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,8 @@ class Labels(Group):
 
     scheme: Annotated[str | None, Option(None, None, SCHEME_HELP)] = None
     parts: Annotated[
-        str | None, Option(None, None, "separator of parts of labels, as | in NOUN|Case=Nom", flat="label_parts")
+        str | None,
+        Option(None, None, "separator of the parts of a label, such as | in NOUN|Case=Nom", flat="label_parts"),
     ] = None
     partial: Annotated[Partial, Option(False, PARTIAL, PARTIAL_HELP)] = False
     weights: Annotated[
@@ -196,7 +200,7 @@ class Search(Group):
     ] = False
 
 
-WORKERS_HELP = "processes of Ray that train on a ``trellis.stream`` of files, or workers of ``trellis.cluster.connect``"
+WORKERS_HELP = "number of Ray processes to train on a ``trellis.stream``, or workers of ``trellis.cluster.connect``"
 WORKERS = Constraint("a number of processes, or workers of trellis.cluster", _workers)
 FEATURES = Constraint("templates or a trellis.Features", _instance(Features, Features))
 LABELS = Constraint("a trellis.Labels", _instance(Labels))
@@ -207,7 +211,7 @@ class ChainOptions(TrainingOptions, total=False):
     """Options of chains of labels."""
 
     order: Annotated[int | None, Option(None, whole(0, MAX_ORDER), ORDER_HELP)]
-    search: Annotated[Search | None, Option(Search(), SEARCH, "beam, pruning and tag dictionary: a `Search`")]
+    search: Annotated[Search | None, Option(Search(), SEARCH, "beam width, pruning and tag dictionary: a `Search`")]
     segments: Annotated[
         bool | Segments,
         Option(False, SEGMENTS, SEGMENTS_HELP, metavar="LONGEST", parse=lambda text: Segments(int(text))),

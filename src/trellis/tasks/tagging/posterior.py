@@ -66,7 +66,7 @@ class Posterior:
             By (preceding label, label); only pairs that are possible.
         """
         if self.edge is None:
-            raise ArgumentError("label pairs were not asked for; give edges=True")
+            raise ArgumentError("label pair marginals were not computed; pass edges=True")
         names = (*self.labels, START)
         return {
             (names[y], self.labels[z]): float(self.edge[t, y, z]) for y, z in np.argwhere(self.edge[t] > 0).tolist()

@@ -179,7 +179,7 @@ def tag_sentences(
     """Label the sentences of a text whose words are known."""
     if len(tagger.columns) > 1 or tagger.model.vocabulary.bag is not None:
         raise ArgumentError(
-            f"the model reads {', '.join(tagger.columns)}, and running text has words alone; tag a file or lists"
+            f"the model reads {', '.join(tagger.columns)}, but running text has only words; tag a file or lists"
         )
     words = [[token.text for token in sentence] for sentence in sentences]
     tagged = tagger.tag_batch(words, decode=decode, n_threads=n_threads)

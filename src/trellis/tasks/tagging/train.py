@@ -178,7 +178,7 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
     >>> tagger.labels
     ('D', 'N')
     """
-    instance("tagger", tagger, Tagger, "a tagger, such as trellis.load gives")
+    instance("tagger", tagger, Tagger, "a Tagger, as returned by trellis.load")
     return train(corpus, learner=MIRA(epochs=1) if learner is None else learner, init=tagger, **more)
 
 
@@ -250,7 +250,7 @@ def check(fit: Fit, source: Any) -> Setup:
         settings.prune = _pruning(settings, len(labelling.labels), learner, frequent)
         facts |= {"prune": "auto"} if settings.prune else {}
     elif settings.prune and settings.init is not None:
-        raise LearnerError("a filter cannot be learnt on top of an older model; leave prune out")
+        raise LearnerError("prune cannot be combined with init; omit prune")
     settings.dev = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on", settings.target)
     rules = None  # what the scheme forbids; segments keep to it anyway
     if settings.scheme is not None and segmenting is None:
@@ -287,7 +287,9 @@ def _target(settings: SimpleNamespace, columns: Sequence[str]) -> str:
     if settings.init is not None:
         older: str = settings.init.target
         if target not in (None, older):
-            raise LearnerError(f"the older model predicts {older!r}, not {target!r}")
+            raise LearnerError(
+                f"target={target!r} conflicts with the initial model, which predicts {older!r}; omit target"
+            )
         return older
     target = default_target(columns) if target is None else target
     if target is None:
@@ -302,7 +304,7 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
         vocabulary = settings.init.model.vocabulary
         older = [*map(str, vocabulary.templates), *(() if vocabulary.bag is None else vocabulary.bag.templates)]
         if features is not None and feature_set(features, inputs).templates != feature_set(older, inputs).templates:
-            raise LearnerError("init has other features than the option features; omit them")
+            raise LearnerError("features differ from those of the initial model; omit features")
         features = older
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
         alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
@@ -314,15 +316,15 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
 
 def _check_templates(chosen: FeatureSet, settings: SimpleNamespace) -> None:
     if settings.segments and any(template.far for template in chosen.templates):
-        raise LearnerError("templates about labels further back have no place in a model of segments; omit them")
+        raise LearnerError("segments cannot be combined with templates of labels beyond the Markov order; omit them")
     if chosen.of_segments and not settings.segments:
-        raise LearnerError(f"template {str(chosen.of_segments[0])!r} is about a segment; train with segments=True")
+        raise LearnerError(f"template {str(chosen.of_segments[0])!r} reads a segment; train with segments=True")
     if settings.partial and chosen.far is not None:
-        raise LearnerError(f"template {str(chosen.far)!r} needs labels that are fully known; omit it, or partial")
+        raise LearnerError(f"template {str(chosen.far)!r} cannot be combined with partial labels; omit one of them")
     if chosen.learned is not None and settings.partial:
         raise LearnerError(
-            f"template {str(chosen.learned)!r} learns a dictionary from all labels, so partial has no place beside it; "
-            "name the file of a dictionary, or leave one of them out"
+            f"template {str(chosen.learned)!r} learns a dictionary, which cannot be combined with partial labels; "
+            "give a dictionary file, or omit one of them"
         )
 
 
@@ -343,28 +345,28 @@ def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> i
     if settings.segments:  # which are scored with the label before them, no more
         if chosen.history > 1:
             raise LearnerError(
-                f"segments have order 1, and templates ask for {history_name(chosen.history)}; leave those out, or "
-                "take another preset"
+                f"segments require order 1, but the templates read {history_name(chosen.history)}; omit these "
+                "templates, or use another preset"
             )
         if order not in (None, 1):
-            raise LearnerError(f"segments have order 1, not {order}; omit it")
+            raise LearnerError(f"segments require order 1, not {order}; omit order")
         return 1
     if init is not None and order is not None and order < init.order:
-        raise LearnerError(f"the older model has order {init.order}; order {order} has no place for its weights")
+        raise LearnerError(f"order={order} conflicts with the initial model, which has order {init.order}; omit order")
     if order is None:
         order = chosen.order if init is None else init.order
     if order > 2 and "orders" not in learner.abilities:
         raise LearnerError(
-            f"{type(learner).__name__} trains at orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
-            "ExponentialLoss, HMM and HMSVM by frank-wolfe train at any order"
+            f"{type(learner).__name__} supports orders 0 to 2, not {order}; online learners, CRF, MaxEnt, "
+            "ExponentialLoss, HMM and HMSVM(solver='frank-wolfe') support any order"
         )
     if init is None and order < chosen.history:
         name = history_name(chosen.history)
-        raise LearnerError(f"templates of {name} need order {chosen.history} or more, not {order}; leave order out")
+        raise LearnerError(f"templates of {name} need order {chosen.history} or more, not {order}; omit order")
     if chosen.longest.history > 1 and "histories" not in learner.abilities:
         raise LearnerError(
-            f"{type(learner).__name__} with these parameters has no weights for {str(chosen.longest)!r}; online "
-            "learners without votes, CRF, ExponentialLoss and HMSVM by frank-wolfe have, others take label[-1]"
+            f"{type(learner).__name__} with these parameters does not support {str(chosen.longest)!r}, only label[-1]; "
+            "use an online learner without vote, CRF, ExponentialLoss or HMSVM(solver='frank-wolfe')"
         )
     return int(order)
 
@@ -374,7 +376,7 @@ def _frequent(settings: SimpleNamespace) -> int:
     value = settings.tag_dictionary
     number = FREQUENT if value is True else SURE if value == "smoothed" else int(value)
     if number and settings.init is not None:
-        raise LearnerError("a tag dictionary cannot be learnt on top of an older model; omit it")
+        raise LearnerError("tag_dictionary cannot be combined with init; omit one of them")
     return number
 
 
@@ -385,8 +387,8 @@ def _beam(settings: SimpleNamespace, learner: Learner) -> int:
     beam: int = settings.init.model.weights.beam
     if beam and "beam" not in learner.abilities:
         raise LearnerError(
-            f"the model in init searches by a beam, and {type(learner).__name__} needs exact search; choose an online "
-            "learner without votes, or leave init out"
+            f"the initial model uses beam search, but {type(learner).__name__} needs exact search; use an online "
+            "learner without vote, or omit init"
         )
     return beam
 
@@ -396,7 +398,7 @@ def _scheme(settings: SimpleNamespace) -> str | None:
     older = None if settings.init is None else settings.init.training.get("scheme")
     scheme = None if settings.scheme is None else scheme_named(settings.scheme)
     if older is not None and scheme not in (None, older):
-        raise LearnerError(f"the older model keeps to {older}, not to {scheme}; leave the scheme out")
+        raise LearnerError(f"scheme={scheme!r} conflicts with the initial model ({older!r}); omit scheme")
     return scheme or older
 
 
@@ -408,20 +410,22 @@ def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner)
     if separator is None:
         return None
     if older not in (None, separator):
-        raise LearnerError(f"the older model has parts of labels by {older!r}, not {separator!r}; omit them")
+        raise LearnerError(f"label_parts={separator!r} conflicts with the initial model ({older!r}); omit label_parts")
     if "parts" not in learner.abilities:
         raise LearnerError(
-            f"{type(learner).__name__} with these parameters has no weights for parts of labels; online learners "
-            "without votes, CRF, ExponentialLoss, MaxEnt by lbfgs and HMSVM by frank-wolfe have"
+            f"{type(learner).__name__} with these parameters does not support label parts; use an online learner "
+            "without vote, CRF, ExponentialLoss, MaxEnt(solver='lbfgs') or HMSVM(solver='frank-wolfe')"
         )
     if settings.partial is True and SEPARATOR in separator:
-        raise LearnerError(f"partial labels A{SEPARATOR}B cannot be told from parts by {separator!r}; choose one")
-    found = LabelParts.of(labels, separator)
-    if found is None:
+        raise LearnerError(
+            f"partial labels A{SEPARATOR}B cannot be combined with the separator {separator!r}; use another separator"
+        )
+    parts = LabelParts.of(labels, separator)
+    if parts is None:
         raise LearnerError(f"label_parts {separator!r} has no effect: no two labels share a part; omit it")
-    if found.n_columns > np.iinfo(np.uint16).max:
-        raise LearnerError(f"{len(labels)} labels and {len(found.names)} parts; 65,535 are allowed")
-    return found
+    if parts.n_columns > np.iinfo(np.uint16).max:
+        raise LearnerError(f"{len(labels)} labels and {len(parts.names)} parts; at most 65,535 are supported")
+    return parts
 
 
 # ------------------------------------------------------------ fit
@@ -461,29 +465,29 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
 def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, record: dict[str, Any]) -> Tagger:
     """The tagger of these weights; attributes of which no weight is left are not kept."""
     if not weights.is_finite():
-        raise LearnerError("training came to weights that are not finite; take smaller steps, costs or sample weights")
+        raise LearnerError("training diverged: weights are not finite; use smaller steps, costs or sample weights")
     label_filter = encoding.filter
-    rows, kept = weights.rows.without_empty(None if label_filter is None else label_filter.rows)
+    rows, renumbering = weights.rows.without_empty(None if label_filter is None else label_filter.rows)
     if label_filter is not None:
-        label_filter = replace(label_filter, rows=label_filter.rows.only(kept >= 0))
-    edge_rows, edges_kept = None, np.empty(0, np.int32)
+        label_filter = replace(label_filter, rows=label_filter.rows.only(renumbering >= 0))
+    edge_rows, edge_renumbering = None, np.empty(0, np.int32)
     if weights.edge_rows is not None:
-        edge_rows, edges_kept = weights.edge_rows.without_empty()
+        edge_rows, edge_renumbering = weights.edge_rows.without_empty()
     weights = replace(
         weights,
         rows=rows,
         edge_rows=edge_rows,
-        votes=None if weights.votes is None else weights.votes.renumbered(kept, edges_kept),
-        dual=None if weights.dual is None else weights.dual.renumbered(kept),
+        votes=None if weights.votes is None else weights.votes.renumbered(renumbering, edge_renumbering),
+        dual=None if weights.dual is None else weights.dual.renumbered(renumbering),
     )
     segments = None
     if encoding.segments is not None:
-        cut = len(kept) - encoding.segments.n_attributes
-        kept, of_segments = kept[:cut], kept[cut:]
-        first = int(kept.max(initial=-1)) + 1
+        cut = len(renumbering) - encoding.segments.n_attributes
+        renumbering, of_segments = renumbering[:cut], renumbering[cut:]
+        first = int(renumbering.max(initial=-1)) + 1
         segments = encoding.segments.frozen(first, np.where(of_segments < 0, -1, of_segments - first).astype(np.int32))
-    edge_rank = chained(encoding.edge_rank, edges_kept) if edge_rows is not None else encoding.edge_rank
-    vocabulary = freeze(encoding.extraction, chained(encoding.rank, kept), edge_rank)
+    edge_rank = chained(encoding.edge_rank, edge_renumbering) if edge_rows is not None else encoding.edge_rank
+    vocabulary = freeze(encoding.extraction, chained(encoding.rank, renumbering), edge_rank)
     n_kept, slim = rows.n_attributes + (0 if edge_rows is None else edge_rows.n_attributes), None
     if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # which know words by number
         slim = without_idle_strings(vocabulary) if 2 * n_kept <= vocabulary.n_strings else None

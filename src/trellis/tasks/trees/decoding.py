@@ -214,11 +214,11 @@ class PhraseModel:
         )
         columns, lookups = checked_columns(header, tensors)
         if not {column.name for column in columns} <= {"word", "pos"}:
-            raise ValueError("columns that trees do not have")
+            raise ValueError("invalid columns of trees")
         templates = tuple(parse_template(text, of_phrases=True) for text in header["templates"])
         base, rows = tensors["base"], Rows.of_tensors("rows", tensors)
         if not all(np.abs(weights).max(initial=0.0) < GREATEST for weights in (base, rows.weights)):
-            raise ValueError("weights that are too great, or no numbers")
+            raise ValueError("weights are too large or not numbers")
         tables: Any = {name: tables_in(tensors, name) for name in TABLES}
         lexicon, vocabulary = Lexicon.of_tensors(tensors, grammar.tags), PhraseVocabulary(templates, columns, lookups)
         known = grammar, coarse, lexicon, vocabulary
@@ -304,7 +304,7 @@ class PhraseModel:
         if len(lengths) and lengths.max() > LONGEST:
             i = int(lengths.argmax())
             raise CorpusError(
-                "", None, f"sentence {i + 1} has {lengths[i]:,} words; a parser takes {LONGEST}: split it"
+                "", None, f"sentence {i + 1} has {lengths[i]:,} words; at most {LONGEST} are supported: split it"
             )
         if tags is None and self.vocabulary.columns:
             tags = self.fallback.best_tags(self.fallback.words(word, None, starts, n_threads), n_threads)

@@ -245,7 +245,7 @@ class Grammar:
         chains = tuple(tuple(map(str, chain)) for chain in header["chains"])
         grammar = cls.of(Markov(*map(int, header["markov"])), phrases, tags, binary, chains, counts)
         if counts.dtype != np.int64 or counts.shape != (grammar.n_rules,) or (counts < 1).any():
-            raise ValueError("counts of other rules")
+            raise ValueError("counts do not match the rules")
         return grammar
 
     @property

@@ -136,7 +136,7 @@ class Lexicon:
                 or min(often, default=1) < 1
                 or min(which, default=0) < 0
             ):
-                raise ValueError("counts of other words")
+                raise ValueError("counts do not match the words")
             found.append(
                 {
                     key: {tags[t]: n for t, n in zip(which[a:b], often[a:b], strict=True)}
@@ -145,7 +145,7 @@ class Lexicon:
             )
         totals = tensors["lexicon.tags"].tolist()
         if len(totals) != len(tags) or min(totals, default=1) < 1:
-            raise ValueError("counts of other tags")
+            raise ValueError("counts do not match the tags")
         return cls(found[0], found[1], dict(zip(tags, totals, strict=True)))
 
     def probabilities(self, word: str) -> dict[str, float]:

@@ -321,7 +321,7 @@ class TreeParser(Model):
     def _check_probable(self) -> None:
         if self.model.family not in PROBABLE:
             raise ArgumentError(
-                "the scores of this parser are no log-probabilities; train one by the log loss (CRF) or as a PCFG"
+                "the scores of this parser are not log-probabilities; train it with CRF or learner='pcfg'"
             )
 
     def _words(self, sentences: Any, n_threads: int) -> Words:
@@ -352,12 +352,12 @@ class TreeParser(Model):
             return [(rule, begin, split, end) for rule, begin, split, end in found[0][1]] if own else []
         cleaned = tree.clean()
         if cleaned is None or cleaned.words != words.strings(0):
-            raise ArgumentError("the tree has other words than the sentence")
+            raise ArgumentError("the words of the tree differ from those of the sentence")
         try:
             return self.grammar.steps(derive(cleaned, self.grammar.markov))
         except KeyError as error:
             rule = " -> ".join(error.args[0][1]) if isinstance(error.args[0], tuple) else str(error.args[0])
-            raise ArgumentError(f"the grammar has no rule {rule}, which the tree needs") from None
+            raise ArgumentError(f"the grammar has no rule {rule}, which the tree uses") from None
 
 
 def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[PhraseTree]:
@@ -373,11 +373,11 @@ def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[Phra
     else:
         given = trees.trees if isinstance(trees, Treebank) else items(trees)
         if given is None or not all(isinstance(tree, PhraseTree) for tree in given):
-            raise ArgumentError(f"trees must be a file's name or a list of trees, not {type(trees).__name__}")
+            raise ArgumentError(f"trees must be the path of a file or a list of trees, not {type(trees).__name__}")
         found = given
     cleaned = [tree for one in found if (tree := one.clean()) is not None]
     if isinstance(trees, str | os.PathLike) and not cleaned:
-        raise CorpusError(str(trees), None, "no trees in it; give a file with at least one")
+        raise CorpusError(str(trees), None, "no trees; the file must have at least one")
     return cleaned
 
 

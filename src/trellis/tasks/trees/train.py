@@ -174,7 +174,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
 
 def _treebank(trees: list[PhraseTree], purpose: str) -> list[PhraseTree]:
     if not trees:
-        raise CorpusError("", None, f"no trees to {purpose}; give at least one")
+        raise CorpusError("", None, f"no trees to {purpose}; at least one is required")
     return trees
 
 
@@ -182,11 +182,11 @@ def _check_labels(trees: list[PhraseTree]) -> None:
     """CorpusError for labels by which symbols of grammars could not be told apart."""
     for number, tree in enumerate(trees, 1):
         if (n := len(tree.words)) > LONGEST:
-            raise CorpusError("", None, f"tree {number} has {n:,} words; a parser takes {LONGEST}: omit it")
+            raise CorpusError("", None, f"tree {number} has {n:,} words; at most {LONGEST} are supported: omit it")
         for node in tree.nodes():
             if not node.is_tag and (not node.label or node.label[0] in "@/" or "^" in node.label or "|" in node.label):
                 raise CorpusError(
-                    "", None, f"tree {number}: label {node.label!r}; a label has no ^ and |, and begins not with @ or /"
+                    "", None, f"tree {number}: label {node.label!r}; labels cannot contain ^ or | or begin with @ or /"
                 )
 
 
@@ -195,11 +195,11 @@ def _check_labels(trees: list[PhraseTree]) -> None:
 
 def check_start(init: Any, templates: tuple[Template, ...], markov: Markov) -> PhraseModel:
     """The older model; LearnerError if its attributes are not those of a new one."""
-    model: PhraseModel = instance("init", init, TreeParser, "a TreeParser, such as trellis.load gives").model
+    model: PhraseModel = instance("init", init, TreeParser, "a TreeParser, as returned by trellis.load").model
     if model.vocabulary.templates != templates:
-        raise LearnerError("init has other features; give those that it was trained with")
+        raise LearnerError("init was trained with other features; use the same")
     if model.grammar.markov != markov:
-        raise LearnerError("init has another vertical or horizontal order; give those that it was trained with")
+        raise LearnerError("init was trained with another vertical or horizontal order; use the same")
     return model
 
 

@@ -57,7 +57,9 @@ class Segmenter(Model):
 
     def __init__(self, tagger: Tagger) -> None:
         if tagger.columns != (CHARACTER,) or not set(tagger.labels) <= set(LABELS):
-            raise ModelError("not a model of words; train one with Segmenter.train or trellis train --task words")
+            raise ModelError(
+                "not a word segmentation model; train one with Segmenter.train or trellis train --task words"
+            )
         self.tagger = tagger
 
     def predict_batch(self, texts: Sequence[str], *, n_threads: int | None = None) -> list[list[str]]:
@@ -340,7 +342,7 @@ def _joined(piece: str, labels: Sequence[str]) -> list[str]:
 
 def _check(text: Any) -> None:
     if not isinstance(text, str):
-        raise ArgumentError(f"a text is a string, not {text!r}")
+        raise ArgumentError(f"a text must be a string, not {text!r}")
     try:
         check_encodable(text)
     except ValueError as error:

@@ -17,7 +17,7 @@ class WordsOptions(ChainOptions, total=False):
 
     features: Annotated[
         TemplateSource | Features | None,
-        Option(DEFAULT_FEATURES, FEATURES, "templates of characters, or a `Features`"),
+        Option(DEFAULT_FEATURES, FEATURES, "character templates, or a `Features`"),
     ]
     learner: Annotated[Learner | str | None, Option(DEFAULT, LEARNER, "learner, or its name", "data")]
-    lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or have no word", "run")]
+    lenient: Annotated[bool, Option(False, flag(), "skip lines that are not UTF-8 or contain no word", "run")]

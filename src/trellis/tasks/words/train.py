@@ -94,7 +94,7 @@ def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segme
         return _trained(settings, options, characters)
     lines = gold_words(text, y, lenient=settings.lenient)
     if lines.lines and not any(len(word) == 1 for words in lines.lines for word in words):
-        why = "no word of one character, without which some texts have no segmentation; add a line that has one"
+        why = "no word of one character, so some texts have no segmentation; add a line with one"
         raise CorpusError(lines.source, None, why)
     return _trained(settings, options, lines.corpus())
 
@@ -112,7 +112,7 @@ def _trained(settings: SimpleNamespace, options: Mapping[str, Any], corpus: Corp
     if settings.init is None:
         changed["features"] = Features(settings.features, settings.min_count, settings.pairs)
     else:
-        changed["init"] = instance("init", settings.init, Segmenter, "a segmenter, such as trellis.load gives").tagger
+        changed["init"] = instance("init", settings.init, Segmenter, "a Segmenter, as returned by trellis.load").tagger
     if (observer := settings.observer) is not None:
         changed["observer"] = lambda event: observer(replace(event, unit=UNIT))
     if settings.metric == "f1":

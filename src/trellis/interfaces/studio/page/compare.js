@@ -4,7 +4,7 @@ import { ask, chooseModel, make, percent, table, taggers } from "/studio/page.js
 export function compare(view, state) {
   const models = taggers(state);
   if (models.length < 2) {
-    view.append(make("p", {}, "Open the studio with two taggers to compare them: trellis studio CORPUS -m ONE -m OTHER"));
+    view.append(make("p", {}, "Comparison needs two taggers: trellis studio CORPUS -m MODEL_A -m MODEL_B"));
     return;
   }
   const chosen = [models[0].name, models[1].name];
@@ -21,7 +21,7 @@ export function compare(view, state) {
     result);
 
   async function run(body) {
-    result.replaceChildren("working …");
+    result.replaceChildren("Computing …");
     const found = await ask("/studio/api/compare", { models: chosen, ...body });
     if (!found) { result.replaceChildren(); return; }
     const parts = [make("h2", {}, `${found.differ} of ${found.total} sentences differ`)];
@@ -29,8 +29,8 @@ export function compare(view, state) {
       parts.push(table(["", chosen[0], chosen[1]], [
         ["score, %", percent(found.scores[0]), percent(found.scores[1])],
         ["token accuracy, %", percent(found.accuracies[0]), percent(found.accuracies[1])],
-        ["tokens that only it labels correctly", found.only_right[0], found.only_right[1]],
-      ]), make("p", {}, `McNemar: p = ${found.p < 0.0001 ? found.p.toExponential(1) : found.p.toFixed(4)}`));
+        ["tokens only this model labels correctly", found.only_right[0], found.only_right[1]],
+      ]), make("p", {}, `McNemar's test: p = ${found.p < 0.0001 ? found.p.toExponential(1) : found.p.toFixed(4)}`));
     }
     parts.push(...found.sentences.filter((one) => one.one.some((label, t) => label !== one.other[t])).map(sentence));
     result.replaceChildren(...parts);

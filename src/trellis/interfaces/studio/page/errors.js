@@ -3,7 +3,7 @@ import { ask, chooseModel, draw, make, percent, table, taggers } from "/studio/p
 
 export function errors(view, state) {
   if (!state.corpus) {
-    view.append(make("p", {}, "Open the studio with a corpus that has true labels: trellis studio CORPUS -m MODEL"));
+    view.append(make("p", {}, "Error analysis needs a corpus with gold labels: trellis studio CORPUS -m MODEL"));
     return;
   }
   const models = taggers(state);
@@ -12,7 +12,7 @@ export function errors(view, state) {
   view.append(make("div", { class: "row" }, chooseModel(models, model, (name) => { model = name; run(); })), result);
 
   async function run() {
-    result.replaceChildren("working …");
+    result.replaceChildren("Computing …");
     const found = await ask("/studio/api/errors", { model });
     if (!found) { result.replaceChildren(); return; }
     const examples = make("section", { id: "examples", tabindex: "-1", "aria-live": "polite" });
@@ -42,14 +42,14 @@ function scores(rows) {
 function charts(found) {
   const out = [];
   for (const [name, one] of [["tokens", found.calibration && found.calibration.tokens], ["spans", found.calibration && found.calibration.spans]]) {
-    if (one) out.push(figure(`Reliability (${name}), ECE ${one.ece.toFixed(4)}`, reliability(one)));
+    if (one) out.push(figure(`Calibration (${name}), ECE ${one.ece.toFixed(4)}`, reliability(one)));
   }
   const objective = found.history.filter((one) => "objective" in one).map((one) => [one.epoch, one.objective]);
   const dev = found.history.filter((one) => "dev_score" in one).map((one) => [one.epoch, 100 * one.dev_score]);
-  if (objective.length > 1) out.push(figure("Training: objective over epochs", line(objective)));
-  if (dev.length > 1) out.push(figure("Training: score on dev over epochs, %", line(dev)));
+  if (objective.length > 1) out.push(figure("Training: objective by epoch", line(objective)));
+  if (dev.length > 1) out.push(figure("Training: score on dev by epoch, %", line(dev)));
   out.push(make("figure", {}, make("figcaption", {}, "Token accuracy by sentence length"),
-    table(["words", "accuracy, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low} to ${high}` : `${low} and more`, percent(share), n]))));
+    table(["words", "accuracy, %", "sentences"], found.lengths.map(([low, high, n, share]) => [high ? `${low}–${high}` : `${low} or more`, percent(share), n]))));
   return out;
 }
 
@@ -66,11 +66,13 @@ function frame(name, ...parts) {
 function reliability(one) {
   const x = (v) => 40 + 300 * v, y = (v) => 200 - 190 * v;
   const most = Math.max(1, ...one.bins.map((bin) => bin.n));
-  return frame("reliability",
+  return frame("reliability diagram",
     draw("path", { d: `M${x(0)} ${y(1)}V${y(0)}H${x(1)}`, fill: "none", stroke: "currentColor", opacity: 0.5 }),
     draw("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: "currentColor", "stroke-dasharray": "4 4", opacity: 0.6 }),
+    draw("text", { x: 190, y: 215, "text-anchor": "middle", fill: "currentColor", "font-size": 11 }, "confidence"),
+    draw("text", { x: 20, y: 105, "text-anchor": "middle", fill: "currentColor", "font-size": 11, transform: "rotate(-90 20 105)" }, "accuracy"),
     one.bins.filter((bin) => bin.n).map((bin) => draw("circle", { cx: x(bin.confidence), cy: y(bin.accuracy), r: 3 + 8 * Math.sqrt(bin.n / most), fill: "#3f74b8", opacity: 0.8 },
-      draw("title", {}, `confidence ${bin.confidence.toFixed(3)}, right ${bin.accuracy.toFixed(3)}, ${bin.n} of them`))));
+      draw("title", {}, `confidence ${bin.confidence.toFixed(3)}, accuracy ${bin.accuracy.toFixed(3)}, count ${bin.n}`))));
 }
 
 export function line(points) {
@@ -103,15 +105,15 @@ function heat(found, place) {
     const n = count.get(`${gold}\n${predicted}`) || 0;
     return make("td", { class: shade(n, total) }, n ? make("button", { "aria-label": `${n} times gold ${gold}, predicted ${predicted}`, onclick: () => show(found, gold, predicted, place) }, String(n)) : "");
   };
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "confusions" }, make("table", { class: "heat" },
-    make("thead", {}, make("tr", {}, make("td", {}), names.map((name) => make("th", { scope: "col" }, name)))),
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "confusion matrix" }, make("table", { class: "heat" },
+    make("thead", {}, make("tr", {}, make("td", {}, "gold ↓ predicted →"), names.map((name) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, names.map((gold) => make("tr", {}, make("th", { scope: "row" }, gold), names.map((predicted) => cell(gold, predicted)))))));
 }
 
 function show(found, gold, predicted, place) {
   const entry = found.examples.find(([a, b]) => a === gold && b === predicted);
   const numbers = entry ? entry[2] : [];
-  place.replaceChildren(make("h2", {}, `Gold ${gold}, predicted ${predicted}`), make("ol", {}, numbers.map((number) => {
+  place.replaceChildren(make("h2", {}, `Gold ${gold}, predicted ${predicted}`), make("p", { class: "quiet" }, "Highlighted: this error. Underlined: other errors."), make("ol", {}, numbers.map((number) => {
     const one = found.sentences[number];
     return make("li", { value: number, dir: "auto" }, one.words.map((word, t) => {
       if (one.gold[t] === gold && one.predicted[t] === predicted) return [make("mark", { class: "c1" }, word), " "];

@@ -3,7 +3,7 @@ import { line } from "/studio/errors.js";
 import { ask, colours, make, percent, problem } from "/studio/page.js";
 
 const ENDINGS = { conll: "txt", tsv: "tsv", jsonl: "jsonl", csv: "csv", conllu: "conllu", crfsuite: "crfsuite.txt", parquet: "parquet", feather: "feather" };
-const HELP = "Drag over words, or move with the arrow keys and hold Shift, then press a label's key. 0 takes labels away, Enter saves and goes on, N passes over, Ctrl+Z undoes.";
+const HELP = "Select words with the mouse, or with the arrow keys and Shift, then press the key of a label. 0 removes labels, Enter saves and opens the next sentence, N skips, Ctrl+Z undoes.";
 
 // Changes are undone by the tab that made them.
 function tab() {
@@ -14,7 +14,7 @@ function tab() {
 
 export function label(view, state, focus) {
   if (!state.book) {
-    view.append(make("p", {}, "Open the studio with a corpus to label it: trellis studio CORPUS"));
+    view.append(make("p", {}, "No corpus. To label sentences, open the studio with a corpus: trellis studio CORPUS"));
     return;
   }
   let page = null, labels = [], mine = [], from = 0, to = 0, dragging = false, timer = 0, edited = false, trained = false;
@@ -23,19 +23,19 @@ export function label(view, state, focus) {
   const keys = make("div", { class: "row", role: "group", "aria-label": "labels" });
   const added = make("input", { id: "added", maxlength: 60, autocomplete: "off", onkeydown: (event) => { if (event.key === "Enter") add(); } });
   const training = make("section", { "aria-live": "polite" });
-  const order = make("select", { id: "order" }, make("option", { value: "uncertain" }, "least certain first"), make("option", { value: "file" }, "as in the file"));
+  const order = make("select", { id: "order" }, make("option", { value: "uncertain" }, "least certain first"), make("option", { value: "file" }, "file order"));
   const format = make("select", { id: "format" }, Object.entries(ENDINGS).map(([name, ending]) => make("option", { value: name }, `${name} (.${ending})`)));
   const place = make("input", { id: "place", type: "number", min: 1 });
   view.append(
     progress, make("p", { class: "quiet" }, HELP), words, note, keys,
     make("div", { class: "row" }, make("label", { for: "added" }, "New label"), added, make("button", { onclick: add }, "Add")),
     make("div", { class: "row" },
-      make("button", { class: "main", onclick: save }, "Save and go on"), make("button", { onclick: () => next() }, "Pass over"),
+      make("button", { class: "main", onclick: save }, "Save and next"), make("button", { onclick: () => next() }, "Skip"),
       make("button", { onclick: undo }, "Undo"),
       make("label", { for: "order" }, "Order"), order,
       make("label", { for: "place" }, "Sentence"), place, make("button", { onclick: () => go(Number(place.value) - 1) }, "Go")),
     make("div", { class: "row" },
-      make("button", { onclick: train }, "Train on what there is"),
+      make("button", { onclick: train }, "Train"),
       make("label", { for: "format" }, "Export as"), format, make("button", { onclick: out }, "Export")),
     training);
   async function out() {
@@ -60,7 +60,7 @@ export function label(view, state, focus) {
 
   function show() {
     const s = page.state;
-    progress.textContent = `${s.labelled} of ${s.sentences} sentences labelled (${s.target})${page.number === null ? "; nothing is left to do" : `; sentence ${page.number + 1}`}`;
+    progress.textContent = `${s.labelled} of ${s.sentences} sentences labelled (${s.target})${page.number === null ? "; all sentences are labelled" : `; sentence ${page.number + 1}`}`;
     const { names } = choices();
     const colour = colours(names);
     const name = (one) => (one && /^[BIES]-/.test(one) ? one.slice(2) : one);
@@ -74,9 +74,9 @@ export function label(view, state, focus) {
         word, make("small", {}, one || "·"));
     }));
     keys.replaceChildren(...names.map((one, i) => make("button", { class: colour.get(one), "data-key": i < 9 ? i + 1 : "", onclick: () => put(one) }, i < 9 ? `${i + 1} ${one}` : one)),
-      make("button", { onclick: () => put(null) }, "0 none"));
+      make("button", { onclick: () => put(null) }, "0 no label"));
     if (!choices().spans) return;
-    keys.append(make("span", { class: "quiet" }, "spans"));
+    keys.append(make("span", { class: "quiet" }, "(span types)"));
   }
 
   function put(one) {
@@ -146,7 +146,7 @@ export function label(view, state, focus) {
   async function undo() {
     await kept;
     const found = await ask("/studio/api/label/undo", { client });
-    if (found && found.number === null) problem("Nothing to undo: this tab has changed nothing.");
+    if (found && found.number === null) problem("Nothing to undo: this tab has made no changes.");
     else open(found);
   }
 
@@ -159,7 +159,7 @@ export function label(view, state, focus) {
     await next();
     words.focus();
     if (missing) note.textContent = `Sentence ${number + 1} is saved, but not counted as labelled: ${missing} of its ${all.length} words have no label. ` +
-      "To label spans, add a label such as B-PER: words outside of spans are then O.";
+      "To label spans, add a label such as B-PER; words outside spans then get O.";
   }
 
   async function train() {
@@ -173,10 +173,10 @@ export function label(view, state, focus) {
     clearTimeout(timer);
     const scores = now.history.filter((one) => "dev_score" in one);
     training.replaceChildren(...(now.running || now.history.length || now.error ? [
-      make("h2", {}, now.running ? `Training, epoch ${now.epoch} of at most ${now.epochs}` : now.error ? "Training failed" : "Trained"),
+      make("h2", {}, now.running ? `Training: epoch ${now.epoch} of at most ${now.epochs}` : now.error ? "Training failed" : "Training finished"),
       now.running ? make("progress", { max: now.epochs, value: now.epoch, "aria-label": "training" }) : "",
       now.error ? make("p", { class: "wrong" }, now.error) : "",
-      scores.length ? make("figure", {}, make("figcaption", {}, `score on ${now.held_out} held-out sentences over epochs, ${percent(Math.max(...scores.map((one) => one.dev_score)))}% at best`),
+      scores.length ? make("figure", {}, make("figcaption", {}, `score on ${now.held_out} held-out sentences by epoch, best ${percent(Math.max(...scores.map((one) => one.dev_score)))}%`),
         scores.length > 1 ? line(scores.map((one) => [one.epoch, 100 * one.dev_score])) : "") : "",
     ] : []));
     if (trained && !now.running && !now.error && !edited && page && page.number !== null) { trained = false; go(page.number); }

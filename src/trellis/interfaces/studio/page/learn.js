@@ -9,11 +9,11 @@ export function learn(view) {
   const shown = make("div"), cells = make("div");
   let steps = [], at = 0;
   view.append(
-    make("label", { for: "sample" }, "Sentences with their labels"), text,
-    make("p", { class: "quiet" }, "One sentence per line, each word with its label after a slash."),
+    make("label", { for: "sample" }, "Labelled sentences"), text,
+    make("p", { class: "quiet" }, "One sentence per line, tokens as word/LABEL."),
     make("div", { class: "row" }, make("button", { class: "main", onclick: start }, "Start"),
-      make("button", { onclick: () => step(-1) }, "Back"), make("button", { onclick: () => step(1) }, "Step"),
-      make("button", { onclick: () => step(steps.length) }, "To the end")),
+      make("button", { onclick: () => step(-1) }, "Previous"), make("button", { onclick: () => step(1) }, "Next"),
+      make("button", { onclick: () => step(steps.length) }, "Last")),
     shown, cells);
 
   async function start() {
@@ -37,12 +37,12 @@ export function learn(view) {
     const one = steps[at];
     const rows = one.words.map((word, t) => [word, one.gold[t], one.best[t] === one.gold[t] ? one.best[t] : make("strong", { class: "down" }, one.best[t])]);
     shown.replaceChildren(
-      make("h2", {}, `Step ${at + 1} of ${steps.length}: pass ${one.epoch}, sentence ${one.sentence + 1}`),
+      make("h2", {}, `Step ${at + 1} of ${steps.length}: epoch ${one.epoch}, sentence ${one.sentence + 1}`),
       make("div", { class: "side" },
-        make("div", {}, table(["word", "true label", "best path"], rows)),
-        make("div", {}, make("h3", {}, one.changes.length ? "Weights that change" : "Nothing is wrong, nothing changes"),
+        make("div", {}, table(["word", "gold", "predicted"], rows)),
+        make("div", {}, make("h3", {}, one.changes.length ? "Weight updates" : "No error, no update"),
           one.changes.length ? table(["feature", "label", "change"], one.changes.map(([feature, label, by]) => [feature, label, make("span", { class: by > 0 ? "up" : "down" }, by > 0 ? `+${by}` : String(by))])) : ""),
-        make("div", {}, make("h3", {}, "Weights afterwards"), make("div", { class: "weights", tabindex: "0" }, table(["feature", "label", "weight"], one.weights)))));
+        make("div", {}, make("h3", {}, "Weights after the update"), make("div", { class: "weights", tabindex: "0" }, table(["feature", "label", "weight"], one.weights)))));
     viterbi(one);
   }
 
@@ -59,12 +59,12 @@ export function learn(view) {
           one.words.map((_, s) => make("td", { class: `n ${s === t && y === z ? "now" : ""}` }, s * n + y <= cell ? one.table[s][y].toFixed(1) : "")))))));
       const back = one.back[t][z];
       said.textContent = t === 0
-        ? `${one.words[0]} as ${one.labels[z]}: its own features, ${one.own[t][z].toFixed(1)}, and its place at the beginning, ${one.pair[t][z].toFixed(1)}`
-        : `${one.words[t]} as ${one.labels[z]}: best after ${one.labels[back]} (${one.table[t - 1][back].toFixed(1)}), the pair ${one.pair[t][z].toFixed(1)}, its own features ${one.own[t][z].toFixed(1)}`;
+        ? `${one.words[0]}, ${one.labels[z]}: emission score ${one.own[t][z].toFixed(1)}, start transition ${one.pair[t][z].toFixed(1)}`
+        : `${one.words[t]}, ${one.labels[z]}: best previous label ${one.labels[back]} (score ${one.table[t - 1][back].toFixed(1)}), transition ${one.pair[t][z].toFixed(1)}, emission score ${one.own[t][z].toFixed(1)}`;
     };
     const move = (by) => { cell = Math.max(0, Math.min(total - 1, cell + by)); paint(); };
-    cells.replaceChildren(make("h2", {}, "Viterbi on this sentence, with the weights before the step"),
-      make("div", { class: "row" }, make("button", { onclick: () => move(-1) }, "Cell before"), make("button", { onclick: () => move(1) }, "Next cell"), make("button", { onclick: () => move(total) }, "All cells")),
+    cells.replaceChildren(make("h2", {}, "Viterbi on this sentence, with the weights before the update"),
+      make("div", { class: "row" }, make("button", { onclick: () => move(-1) }, "Previous cell"), make("button", { onclick: () => move(1) }, "Next cell"), make("button", { onclick: () => move(total) }, "All cells")),
       said, grid);
     paint();
   }

@@ -1,6 +1,6 @@
 // Look: text in, labels out; the trellis drawn; nodes forced and forbidden; why a token has its label. Of other tasks
 // than tagging the picture, the best outputs and the terms of the score.
-import { ask, chooseModel, colours, later, make, newest, table } from "/studio/page.js";
+import { ask, chooseModel, colours, draw, later, make, newest, table } from "/studio/page.js";
 import { picture, rowsOf } from "/studio/trellis_picture.js";
 
 const kept = { text: "", model: null, which: 0 };
@@ -21,10 +21,10 @@ export function look(view, state) {
   function question() {
     const one = facts(), body = { model: kept.model };
     if (one.attributes) {
-      hint.textContent = "One token per line, its attributes between tabs.";
+      hint.textContent = "One token per line, attributes separated by tabs.";
       body.sentence = text.value.split("\n").filter((line) => line).map((line) => Object.fromEntries(line.split("\t").map((name) => [name, 1])));
     } else if (one.columns.length > 1) {
-      hint.textContent = `One token per line: ${one.columns.join(", ")}, between blanks.`;
+      hint.textContent = `One token per line, fields separated by spaces: ${one.columns.join(" ")}`;
       body.sentence = text.value.split("\n").filter((line) => line.trim()).map((line) => line.trim().split(/\s+/));
     } else {
       hint.textContent = "";
@@ -86,12 +86,12 @@ export function look(view, state) {
       found.others > 1 ? sentences(found) : "",
       spans(found),
       make("h2", {}, "Trellis"),
-      make("p", { class: "quiet" }, "Choose a circle to force a label, again to forbid it, again to reset it. Choose a word to see why."),
+      make("p", { class: "quiet" }, "Click a circle to force a label, again to forbid it, again to reset it. Click a word to explain its label."),
       make("div", { class: "scroll", tabindex: "0", "aria-label": "trellis of the sentence", role: "region" }, drawn),
       make("div", { class: "row" },
         make("button", { onclick: () => { forced = new Map(); forbidden = new Set(); again(null); }, disabled: !forced.size && !forbidden.size }, "Reset"),
         make("button", { onclick: () => { most = most === MOST ? 1000 : MOST; show(found); } }, most === MOST ? "All labels" : "Fewer labels")),
-      make("h2", {}, "The best label sequences"), paths(found, drawn));
+      make("h2", {}, "k best label sequences"), paths(found, drawn));
     if (focus && focus[0] !== undefined) {
       const again = result.querySelector(`g.node[data-token="${focus[0]}"][data-label="${CSS.escape(focus[1])}"]`);
       if (again) again.focus();
@@ -111,7 +111,9 @@ export function look(view, state) {
     const marks = found.spans
       ? found.spans
       : found.best.map((z, t) => ({ start_token: t, end_token: t + 1, label: found.labels[z], confidence: found.node[t][z] }));
-    const colour = colours(marks.map((one) => one.label));
+    // Of all labels of the model, so that a label has the same colour in every sentence.
+    const types = found.spans ? found.labels.filter((name) => /^[A-Z]-/.test(name)).map((name) => name.slice(2)) : found.labels;
+    const colour = colours([...types, ...marks.map((one) => one.label)]);
     const parts = [];
     let at = 0;
     const words = (a, b) => found.tokens.slice(a, b).map((token) => token.text).join(" ");
@@ -139,7 +141,7 @@ export function look(view, state) {
     return make("ol", { class: "paths" }, found.kbest.map((one, i) => make("li", {},
       make("button", { onpointerenter: () => point(one, i, found), onpointerleave: () => point(null, 0, found), onfocus: () => point(one, i, found), onblur: () => point(null, 0, found) },
         one.labels.map((z, t) => [z === found.best[t] ? found.labels[z] : make("strong", {}, found.labels[z]), " "]),
-        make("span", { class: "quiet" }, i === 0 ? `score ${one.score.toFixed(3)}` : `${(one.score - top).toFixed(3)}`)))));
+        make("span", { class: "quiet" }, `score ${one.score.toFixed(3)}${i === 0 ? "" : ` (${(one.score - top).toFixed(3)})`}`)))));
   }
 
   // The path that is pointed at is drawn; the rest of the page stays as it is.
@@ -167,7 +169,8 @@ export function look(view, state) {
     why.replaceChildren(
       make("h2", { tabindex: "-1" }, `Why ${found.tokens[t].text} is ${token.label}`),
       make("div", { class: "side" }, shown.map((label) => make("div", {}, make("h3", {}, `${label}: ${token.scores[label].toFixed(3)}`), bars(label)))),
-      make("p", {}, token.transitions.map((term) => `${term.label}: ${term.feature} ${term.weight.toFixed(3)}; `)));
+      token.transitions.length ? make("div", {}, make("h3", {}, "Transitions"), table(["feature", "label", "weight"],
+        token.transitions.map((term) => [term.feature, term.label, weight(term.weight, Math.max(0.001, ...token.transitions.map((other) => Math.abs(other.weight))))]))) : "");
     why.querySelector("h2").focus();
   }
 
@@ -183,10 +186,10 @@ function overview(found) {
     parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "picture of the sentence" }, image));
   }
   const score = (value) => (value === null ? "" : value.toFixed(3));
-  parts.push(make("h2", {}, "The best outputs"),
+  parts.push(make("h2", {}, "k best outputs"),
     make("ol", { class: "paths" }, found.kbest.map((one) => make("li", {}, `${one.output} `, make("span", { class: "quiet" }, score(one.score))))));
   const { terms, difference, second } = found.explanation;
-  for (const [title, all] of [["Heaviest terms of the score", terms], ["What beats the second best", second ? difference : []]]) {
+  for (const [title, all] of [["Terms of the score with the largest weights", terms], ["Score difference to the second best", second ? difference : []]]) {
     const some = all.filter((term) => term.weight !== null);
     if (!some.length) continue;
     const greatest = Math.max(0.001, ...some.map((term) => Math.abs(term.weight)));
@@ -197,6 +200,10 @@ function overview(found) {
 }
 
 function weight(value, greatest) {
-  const bar = make("meter", { min: 0, max: greatest, value: Math.abs(value), "aria-hidden": "true" });
+  // Positive weights to the right in blue, negative ones to the left in red.
+  const width = 48 * Math.min(1, Math.abs(value) / greatest);
+  const bar = draw("svg", { class: "weight", viewBox: "0 0 100 12", width: 100, height: 12, "aria-hidden": "true" },
+    draw("rect", { class: value < 0 ? "against" : "for", x: value < 0 ? 50 - width : 50, y: 1, width, height: 10 }),
+    draw("line", { x1: 50, y1: 0, x2: 50, y2: 12 }));
   return make("span", {}, bar, ` ${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`);
 }

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 PREFIX = "builtin:"
-MODELS = {"truecase": "how a word is capitalised: lower, Title, UPPER or MiXed"}
+MODELS = {"truecase": "capitalisation of words: lower, Title, UPPER or MiXed"}
 
 
 def builtin_file(name: str) -> Traversable:
     """The file of the model that is called ``builtin:NAME``."""
     found = name.removeprefix(PREFIX)
     if found not in MODELS:
-        raise ModelError(f"no model {name}; there is {', '.join(PREFIX + known for known in MODELS)}")
+        raise ModelError(
+            f"unknown model {name}; the bundled models are {', '.join(PREFIX + known for known in MODELS)}"
+        )
     return files(__name__) / f"{found}.trellis"

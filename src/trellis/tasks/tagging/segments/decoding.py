@@ -86,7 +86,7 @@ class SegmentDecoder:
             or model.weights.parts is not None
             or not all(belongs(z, types.scheme) for z in types.labels)
         ):
-            raise ValueError("segments of another model")
+            raise ValueError("segments do not match the model")
         if not np.isfinite(rows.weights).all():
             raise ValueError("a weight that is not finite")
         self.rules, self.native = types.native(), vocabulary.native()

@@ -37,12 +37,12 @@ def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, setti
     """With the templates that segments have unless some are given; LearnerError for what does not go with them."""
     if "segments" not in learner.abilities:
         raise LearnerError(
-            f"{type(learner).__name__} with these parameters trains no segments; online learners without votes, CRF, "
-            "ExponentialLoss and HMSVM by frank-wolfe do"
+            f"{type(learner).__name__} with these parameters does not support segments; use an online learner without "
+            "vote, CRF, ExponentialLoss or HMSVM(solver='frank-wolfe')"
         )
     refused = next((name for name in REFUSED if settings[name] and settings[name] != "auto"), None)
     if refused is not None:
-        raise LearnerError(f"{refused} has no place in a model of segments; omit it")
+        raise LearnerError(f"{refused} cannot be combined with segments; omit one of them")
     if chosen.of_segments:
         return chosen
     columns = [name for name in chosen.columns if not isinstance(corpus.columns.get(name), BagColumn)]
@@ -76,7 +76,9 @@ class Segmenting:
         """How much the sentences count that are kept."""
         kept = None if given is None else given[self.kept]
         if kept is not None and not kept.any():
-            raise LearnerError("sample_weight is 0 for every sentence without too long a segment; raise its longest")
+            raise LearnerError(
+                "sample_weight is 0 for every sentence whose segments are short enough; increase longest"
+            )
         return kept
 
 
@@ -91,11 +93,13 @@ def segmented(
     scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
     if scheme is None:
         known = ", ".join(labels[:3])
-        why = f"column {target!r} marks no spans ({known}...); segments need labels O or like B-NP, I-NP"
+        why = f"column {target!r} marks no spans ({known}...); segments need labels such as O, B-NP, I-NP"
         raise CorpusError(corpus.source, None, why)
     scheme_rules(corpus, target, labels, gold, scheme, guessed=guessed)
     if twice := next((label for label in labels if f"{label}-" in labels), None):
-        raise CorpusError(corpus.source, None, f"column {target!r}: {twice!r} and '{twice}-' mark the same; choose one")
+        raise CorpusError(
+            corpus.source, None, f"column {target!r}: {twice!r} and '{twice}-' mark the same type; use one of them"
+        )
     kinds = dict.fromkeys(label.partition("-")[2] for label in labels if label != "O")
     types = SegmentTypes(labels, scheme, dict.fromkeys(kinds, 1))
     begins, lengths, columns = segments_of(types, gold, corpus.starts)
@@ -112,7 +116,7 @@ def segmented(
         corpus = corpus.take(kept)
         begins, lengths, columns = segments_of(types, labelling.gold, corpus.starts)
     if corpus.n_tokens == 0:
-        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; raise longest")
+        raise LearnerError(f"every sentence has a segment of more than {types.most} tokens; increase longest")
     return corpus, labelling, Segmenting(types, begins, lengths, columns, kept, len(too_long))
 
 

@@ -25,8 +25,8 @@ from trellis.learning.run import Event, Observer, Watched
 # On the dev sentences of CoNLL-2000, more of the features cost F1, and fewer gained nothing.
 LEFT_OUT = 0.1
 NO_MEAN = (
-    "bagging takes the mean of weights of labels, pairs and triples: no votes, no learning in the dual, no n-grams of "
-    "labels (of orders above 2, of templates such as label[-2..-1] & word[0], of several shares of prune)"
+    "bagging cannot be combined with vote, dual learners, orders above 2, templates of several preceding labels "
+    "(label[-2..-1] & word[0]) or several values of prune"
 )
 
 
@@ -34,10 +34,10 @@ def fit_members(
     problem: ChainProblem, learner: Learner, k: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event], int]:
     """Train ``k`` members, one after the other, unless stopped; the history is that of all, the number how many."""
-    unfit: dict[str, Any] = {"a checkpoint": problem.checkpoint}
-    unfit |= {"segments": problem.corpus.segments, "a label further back": problem.corpus.has_far or None}
+    unfit: dict[str, Any] = {"checkpoint": problem.checkpoint}
+    unfit |= {"segments": problem.corpus.segments, "templates such as label[-3]": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):
-        raise LearnerError(f"bagging trains several models, and {what} has no place beside it; leave one of them out")
+        raise LearnerError(f"bagging cannot be combined with {what}; omit one of them")
     members, history, watched = list[ChainWeights](), list[Event](), Watched(observer)
     seed = learner.effective().get("seed")  # each member has another, where the learner has one
     for i in range(k):

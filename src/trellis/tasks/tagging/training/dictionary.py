@@ -95,7 +95,7 @@ def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> EntrySpans
     """The spans of a corpus that has every sentence twice."""
     if guess_scheme(labelling.labels) is None:
         known = ", ".join(labelling.labels[:3])
-        why = f"column {target!r} marks no spans ({known}...), of which a dictionary could be learned; name a file"
+        why = f"column {target!r} marks no spans ({known}...), so no dictionary can be learned; give a file"
         raise CorpusError(corpus.source, None, why)
     n = len(corpus) // 2
     starts = corpus.starts[: n + 1]

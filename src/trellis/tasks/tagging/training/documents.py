@@ -43,9 +43,9 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     )
     if unfit is not None or not isinstance(corpus, Corpus):
         what = unfit or "a stream"
-        raise LearnerError(f"documents=True trains several models, so {what} has no place beside it; leave one out")
+        raise LearnerError(f"documents=True cannot be combined with {what}; omit one of them")
     if taken := next((name for name in FIRST_PASS if name in corpus.columns), None):
-        raise LearnerError(f"documents=True makes a column {taken!r}, and the corpus has one; rename it")
+        raise LearnerError(f"documents=True adds a column {taken!r}, which the corpus already has; rename it")
     features, chosen = settings.features, Features(None, settings.min_count, settings.pairs)
     if not isinstance(features, str | Path | None):
         features = items(features) or features
@@ -106,7 +106,7 @@ def part_bounds(documents: Longs) -> Longs:
     """Where parts begin and the last one ends, as numbers of sentences: where documents do, if there are enough."""
     n = len(documents)
     if n < 2:
-        raise LearnerError("documents=True learns from what other sentences say; one sentence has no others")
+        raise LearnerError("documents=True needs at least two sentences")
     wanted = np.arange(PARTS + 1) * n // PARTS
     begins = np.append(np.flatnonzero(np.diff(documents, prepend=documents[0] - 1)), n)
     if len(begins) > PARTS:

@@ -75,16 +75,20 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
     With ``partial`` an empty label is unknown, and ``A|B`` is one of A and B unless it is "missing".
     """
     if partial and len(columns_named(target, corpus.columns)) == 2:
-        raise LearnerError(f"partial labels A|B cannot be told from labels of two columns, {target!r}; choose one")
+        raise LearnerError(
+            f"partial labels A|B cannot be combined with a target of two columns, {target!r}; use one of them"
+        )
     column = compact(corpus.column(target) if partial else labels_of(corpus, target, "or train with partial labels"))
     numbers, nothing = {label: i for i, label in enumerate(known)}, no_labels(corpus, target) if partial else ()
     split = [value.split(SEPARATOR) if partial is True else [value] for value in column.values]
     choices = [[label for label in labels if label not in nothing] for labels in split]
     sets = [sorted({numbers.setdefault(label, len(numbers)) for label in labels}) for labels in choices]
     if len(numbers) > np.iinfo(np.uint16).max:
-        raise CorpusError(corpus.source, None, f"column {target!r} has {len(numbers)} labels; 65,535 are allowed")
+        raise CorpusError(
+            corpus.source, None, f"column {target!r} has {len(numbers)} labels; at most 65,535 are supported"
+        )
     if partial and not numbers:
-        raise CorpusError(corpus.source, None, f"column {target!r} has no label at all")
+        raise CorpusError(corpus.source, None, f"column {target!r} has no labels")
     sets = [labels or list(range(len(numbers))) for labels in sets]
     certain = np.array([labels[0] if len(labels) == 1 else -1 for labels in sets], np.int32)
     gold = _looked_up(corpus, certain, column.codes)
@@ -109,18 +113,18 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...], learner: Learner) 
         return None
     if not learner.reads_costs:
         name = type(learner).__name__
-        raise LearnerError(f"{name} has no place for label_costs; MIRA, PassiveAggressive, AROW and HMSVM have")
+        raise LearnerError(f"{name} does not support label_costs; use MIRA, PassiveAggressive, AROW or HMSVM")
     if not isinstance(costs, Mapping):
-        raise LearnerError(f"label_costs must be a dict of labels, or pairs of labels, to numbers, not {costs!r}")
+        raise LearnerError(f"label_costs must be a dict from labels or pairs of labels to numbers, not {costs!r}")
     number = {label: i for i, label in enumerate(labels)}
     matrix = np.ones((len(labels), len(labels)), np.float32)
     for key, cost in costs.items():
         names = (key,) if isinstance(key, str) else key
         if not isinstance(names, tuple) or len(names) > 2:
-            raise LearnerError(f"label_costs are by a label or a pair (gold, other), not by {key!r}")
+            raise LearnerError(f"a key of label_costs must be a label or a pair (gold, predicted), not {key!r}")
         unknown = next((name for name in names if name not in number), None)
         if unknown is not None:
-            raise LearnerError(f"a cost for label {unknown!r}, which the corpus does not have")
+            raise LearnerError(f"label_costs has the label {unknown!r}, which does not occur in the corpus")
         matrix[tuple(number[name] for name in names)] = real().check(f"the cost of {key!r}", cost)
     np.fill_diagonal(matrix, 0)
     return matrix
@@ -131,11 +135,13 @@ def weighted_by_labels(
 ) -> Doubles:
     """Sentence weights times the mean weight of each sentence's gold labels; labels that are not known count 1."""
     if not isinstance(given, Mapping):
-        raise LearnerError(f"label_weights must be a dict of label to number, not {type(given).__name__}")
+        raise LearnerError(f"label_weights must be a dict from labels to numbers, not {type(given).__name__}")
     of_label = np.ones(len(labelling.labels) + 1)  # the last: not known
     for label, weight in given.items():
         if label not in labelling.labels:
-            raise LearnerError(f"label_weights names {label!r}; the labels are {', '.join(labelling.labels)}")
+            raise LearnerError(
+                f"label_weights has the unknown label {label!r}; the labels are {', '.join(labelling.labels)}"
+            )
         of_label[labelling.labels.index(label)] = real().check(f"the weight of {label!r}", weight)
     sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
     means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
@@ -143,7 +149,7 @@ def weighted_by_labels(
     # A worker's part of the corpus may have only labels of weight 0, so the labels of all decide.
     counts = of_label[: len(labelling.labels) + (labelling.partial is not None)] if weights is None else out
     if not counts.any():
-        raise LearnerError("label_weights leave every sentence with weight 0: nothing is left to train on")
+        raise LearnerError("label_weights give every sentence the weight 0: no training data remains")
     return out
 
 
@@ -317,21 +323,25 @@ class Setup:
             order = self.settings.order
             if n > max(1, order):
                 raise LearnerError(
-                    f"prune has {n} shares, for runs of 1 to {n} labels; order {order} takes at most {max(1, order)}"
+                    f"prune has {n} values, for label 1- to {n}-grams; order {order} allows at most {max(1, order)}"
                 )
             if "orders" not in self.learner.abilities:
-                raise LearnerError(f"{name} takes one share for prune, that of single labels")
+                raise LearnerError(f"{name} supports only one value of prune, for single labels")
             if beam:
-                raise LearnerError("prune with several shares needs exact search; leave beam out, or give one share")
+                raise LearnerError(
+                    "prune with several values cannot be combined with beam; omit beam, or give one value"
+                )
             if self.labelling.partial is not None:
-                raise LearnerError("prune with several shares needs labels that are fully known; give one share")
+                raise LearnerError("prune with several values does not support partial labels; give one value")
         if beam and "beam" not in self.learner.abilities:
-            raise LearnerError(f"beam is for online learners without votes; {name} needs exact search, leave beam out")
+            raise LearnerError(
+                f"beam requires an online learner without vote, but {name} needs exact search; omit beam"
+            )
         far = self.features.far
         if far is not None and not beam:
             raise LearnerError(
-                f"template {str(far)!r} is about a label further back, which only a beam can see; give its width, such "
-                "as beam=8"
+                f"template {str(far)!r} reads labels beyond the Markov order, which requires beam search; set the "
+                "beam width, such as beam=8"
             )
         if beam and far is None and not self.sparse:
             raise LearnerError(
@@ -350,17 +360,17 @@ def check_memory(setup: Setup) -> None:
         _check_free(
             setup.segmenting.bytes_needed(setup.corpus.starts),
             f"segments of up to {most:,} tokens, in {n_tokens:,}, need {{}}",
-            f"choose a smaller number, such as Segments(longest={max(1, most // 10)})",
+            f"use a smaller limit, such as Segments(longest={max(1, most // 10)})",
         )
     n, order = len(setup.labelling.labels), setup.settings.order
     if dense_cells(n, 1) > MOST_PAIRS and (pair := next((t for t in setup.features.templates if t.history == 1), None)):
         raise LearnerError(
-            f"template {str(pair)!r} needs a table of label pairs per token, which {n:,} labels make too large; omit it"
+            f"template {str(pair)!r} needs a table of label pairs per token, too large with {n:,} labels; omit it"
         )
     _check_free(
         dense_cells(n, 1 if setup.sparse else order) * setup.learner.bytes_per_triple,
         f"order {order} with {n:,} labels needs {{}} for the label tables of {type(setup.learner).__name__}",
-        "choose a lower order, an online learner, or fewer labels",
+        "use a lower order, an online learner, or fewer labels",
     )
 
 
@@ -368,7 +378,7 @@ def _check_free(needed: int, why: str, advice: str) -> None:
     free = None if needed < SMALL else free_bytes()
     if free is not None and needed > free:
         said = why.format(f"{needed / 1e9:,.1f} GB")
-        raise LearnerError(f"{said}, and {free / 1e9:,.1f} GB of memory are free; {advice}")
+        raise LearnerError(f"{said}, and {free / 1e9:,.1f} GB of memory are available; {advice}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +405,7 @@ def encode(setup: Setup) -> Encoding:
     n, counted = len(labelling.labels), count_attributes(setup, extraction)
     rank, seen = select(counted, settings.min_count, settings.pairs, extraction.known)
     if settings.min_count > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"min_count {settings.min_count} leaves no feature; choose a smaller one")
+        raise LearnerError(f"min_count {settings.min_count} removes all features; use a smaller value")
     lists = extraction.lists.renumber(rank)
     edges = _edges(setup, extraction)
     words, by_token, endings = _dictionary(setup, extraction) if setup.frequent else (None, None, None)
@@ -445,7 +455,7 @@ def count_attributes(setup: Setup, extraction: Extraction) -> Counted:
     for chunk in () if extraction.lists is None else extraction.lists.chunks():
         if np.abs(chunk.values).max(initial=0) > LARGEST:
             wanted = f"from {-LARGEST:g} to {LARGEST:g}"
-            raise LearnerError(f"values of attributes must be {wanted}; divide them by their size")
+            raise LearnerError(f"values of attributes must be {wanted}; scale them")
         begin, token = token, token + len(chunk)
         with_labels = setup.settings.pairs == "seen"
         counted.add(chunk, [Seen(chunk, *labelling.slice(begin, token).pairs())] if with_labels else [])
@@ -460,7 +470,7 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
     if lists is None:
         return Edges(np.empty(0, np.int32))
     if settings.order == 0:
-        raise LearnerError("attributes about label pairs need order 1 or more, not 0; leave order out")
+        raise LearnerError("templates of label pairs need order 1 or more, not 0; omit order")
     first = None if init is None else init.model.weights.ngrams
     if first is not None and init is not None:
         first = first.more_labels(len(init.labels), n)
@@ -477,7 +487,7 @@ def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> 
     """The runs of labels that edge attributes were seen with, and if asked the last token with the same word."""
     vocabulary, far, n = extraction.vocabulary, setup.features.far, len(setup.labelling.labels)
     if far is not None and not vocabulary.columns and any(t.far == "same" for t in setup.features.templates):
-        raise LearnerError("label[same] needs a template that looks at a column of words, such as word[0]")
+        raise LearnerError("label[same] needs a template that reads a column of words, such as word[0]")
     about = edge_histories(vocabulary, extraction.growing_edges)
     counted, token, same = Counted(extraction.n_edge_attributes, n_runs(n, ngrams)), 0, list[Ints]()
     lists = () if extraction.edge_lists is None else extraction.edge_lists.chunks()

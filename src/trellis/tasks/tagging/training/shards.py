@@ -134,7 +134,7 @@ class Shard:
         columns = dict[str, Values]()
         for name, column in self.corpus.columns.items():
             if isinstance(column, BagColumn):
-                raise LearnerError(f"column {name!r} has attributes, which workers cannot join; train without workers")
+                raise LearnerError(f"column {name!r} has attributes, which is not supported with workers; omit workers")
             columns[name] = Values(column.values, column.counts())
         if columns and target is not None and len(columns_named(target, columns)) > 1:
             joined = self.corpus.column(target)
@@ -257,7 +257,7 @@ KEPT_HERE = ("dev", "metric", "patience", "checkpoint", "checkpoint_every", "obs
 def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Setup, Encoding]]:
     """As `check` and `encode`, with a problem whose sentences are with the workers, and the first of them here."""
     if not isinstance(stream, CorpusStream) or stream.files is None:
-        raise LearnerError("workers read files of their own; train on trellis.stream of files, or omit workers")
+        raise LearnerError("workers require a trellis.stream of files; train on one, or omit workers")
     _check_options(fit.settings, fit.learner)
     if fit.settings.dev is not None:
         fit.settings.dev = corpus_of(fit.settings.dev, "compare epochs on", fit.settings.target)
@@ -297,7 +297,7 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
     counted = _joined_counts(head.setup, extraction, found, numbers)
     rank, seen = select(counted[0], fit.settings.min_count, head.setup.settings.pairs, np.empty(0, np.int32))
     if fit.settings.min_count > 1 and rank.max(initial=-1) < 0:
-        raise LearnerError(f"min_count {fit.settings.min_count} leaves no feature; choose a smaller one")
+        raise LearnerError(f"min_count {fit.settings.min_count} removes all features; use a smaller value")
     edge_rank, edge_seen = np.empty(0, np.int32), None
     if len(counted) > 1:
         edge_rank, edge_seen = select(counted[1], fit.settings.min_count, "seen", np.empty(0, np.int32))
@@ -341,7 +341,9 @@ def joined_columns(surveys: Sequence[Survey]) -> dict[str, Values]:
     for survey in surveys:
         if columns and survey.columns and list(survey.columns) != list(columns):
             found, wanted = ", ".join(survey.columns), ", ".join(columns)
-            raise LearnerError(f"the columns {found} in some files, where others have {wanted}; name them alike")
+            raise LearnerError(
+                f"the columns are {found} in some files and {wanted} in others; use the same column names"
+            )
         for name, (strings, counts) in survey.columns.items():
             if name not in columns:
                 columns[name] = Values(strings, counts)
@@ -396,13 +398,13 @@ def _check_options(settings: SimpleNamespace, learner: Any) -> None:
     """LearnerError for options and learners that workers cannot do."""
     if not learner.on_workers:
         raise LearnerError(
-            f"{type(learner).__name__} with these parameters is not trained on workers: CRF and MaxEnt by L-BFGS and "
-            "ExponentialLoss are, and online learners with shards above 1; omit workers"
+            f"{type(learner).__name__} with these parameters does not support workers; use CRF or MaxEnt with L-BFGS, "
+            "ExponentialLoss or an online learner with shards above 1, or omit workers"
         )
     unfit: dict[str, Any] = {
         name: getattr(settings, name) for name in ("init", "sample_weight", "segments", "documents")
     }
-    unfit |= {"a tag dictionary": settings.tag_dictionary, "bagging": settings.bagging > 1}
+    unfit |= {"tag_dictionary": settings.tag_dictionary, "bagging": settings.bagging > 1}
     _reject(unfit)
 
 
@@ -420,4 +422,4 @@ def _check_setup(setup: Setup) -> None:
 
 def _reject(unfit: Mapping[str, Any]) -> None:
     if what := next((what for what, there in unfit.items() if there is not None and there not in (False, 0, ())), None):
-        raise LearnerError(f"{what} has no place beside workers; leave one of them out")
+        raise LearnerError(f"{what} cannot be combined with workers; omit one of them")

@@ -20,24 +20,23 @@ if TYPE_CHECKING:
 def check_start(init: Tagger, learner: Learner) -> None:
     """LearnerError unless the learner can start where it scores as the older model does."""
     if not isinstance(init, Tagger):
-        raise LearnerError(f"init must be a tagger, such as trellis.load(path) gives, not {init!r}")
+        raise LearnerError(f"init must be a tagger, as returned by trellis.load(path), not {init!r}")
     name, model = type(learner).__name__, init.model
     if not learner.takes_init:
-        raise LearnerError(f"{name} cannot start from another model; leave init out")
+        raise LearnerError(f"{name} does not support init; omit it")
     unfit = {
-        "a kernel model; leave init out": model.weights.expansion,
-        "a model with a tag dictionary; train that one without": model.dictionary,
-        "a model of segments; leave init out": model.segments,
-        "a model of two passes over documents; leave init out": model.first,
-        "a model that prunes labels; start from its .pruned(None)": model.filter,
+        "a kernel model; omit init": model.weights.expansion,
+        "a model with a tag dictionary; train the initial model without": model.dictionary,
+        "a semi-Markov model; omit init": model.segments,
+        "a two-pass model; omit init": model.first,
+        "a model with pruning; use init=model.pruned(None)": model.filter,
     }
     if kind := next((kind for kind, part in unfit.items() if part is not None), None):
         raise LearnerError(f"training cannot start from {kind}")
     if (model.family == "local") != (learner.family == "local"):
         older = init.training.get("learner", {}).get("name", "this")
         raise LearnerError(
-            f"{name} cannot start from a {older} model: MaxEnt normalises scores label by label, other learners do "
-            "not; leave init out"
+            f"{name} cannot start from a {older} model: MaxEnt models are locally normalised, others are not; omit init"
         )
 
 
