@@ -70,7 +70,7 @@ def describe(parser: Parser) -> None:
         "--kbest",
         type=at_least(1),
         metavar="K",
-        help="number of best outputs, with scores; needs --json or a constituency parser",
+        help="number of best outputs, with scores; with --json, --crf-test or constituency parsers",
     )
     sure = "probability of each predicted label, as an extra column; with --json also of arcs"
     add("--confidence", action="store_true", tasks=("tag", "parse"), help=sure)
@@ -118,7 +118,7 @@ def check_options(options: Namespace) -> None:
 def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lambda n: None) -> Files:
     """What is read and written; ArgumentError for options that do not fit."""
     if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
-        raise ArgumentError("--kbest requires --json, which has the scores")
+        raise ArgumentError("--kbest requires --json or --crf-test")
     if model.task == "words":
         reject_file_options(options, "a word segmenter reads text without columns")
         return Files(options, model, FileShape(), FileShape(), count, False)
