@@ -64,10 +64,12 @@ std::vector<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
 void Encoded::begin() {
   check_labels(n_labels);
   check_sentences(starts);
-  if (folder) spill = std::make_unique<Spill>(*folder), data.spill = spill.get();
-  // Pages of a corpus on disk are given back by a thread that needs the GIL.
-  data.attributes = without_gil([&] { return lists_from(lists, n_attributes, n_tokens()); });
-  if (edge_lists) data.edge_attributes = without_gil([&] { return lists_from(*edge_lists, n_edge_attributes, n_tokens()); });
+  if (disk) spill = std::make_unique<Spill>(nb::cast<std::string>(disk->attr("folder"))), data.spill = spill.get();
+  const auto give_back = [&] {
+    if (disk) disk->attr("give_back")();
+  };
+  data.attributes = lists_from(lists, n_attributes, n_tokens(), give_back);
+  if (edge_lists) data.edge_attributes = lists_from(*edge_lists, n_edge_attributes, n_tokens(), give_back);
   if (histories) {
     require(edge_lists && histories->size() == n_edge_attributes, "histories: one number per edge attribute");
     for (std::uint8_t n : *histories) require(n >= 1, "histories: from one label on");

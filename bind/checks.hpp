@@ -81,10 +81,14 @@ inline void check_numbers(span<const std::int32_t> numbers, std::size_t n, const
 }
 
 template <class T>
-void check_finite(const Array<T, 1>& values, const char* why) {
+void check_finite(span<const T> values, const char* why) {
   bool ok = true;
   for (T value : values) ok &= std::isfinite(value);
   require(ok, why);
+}
+template <class T>
+void check_finite(const Array<T, 1>& values, const char* why) {
+  check_finite(span<const T>(values.data(), values.size()), why);
 }
 
 // Whether n rows of L scores, `step` apart, are finite or minus infinity, which forbids.
@@ -151,13 +155,20 @@ inline trellis::LabelSets sets_from(const SetArrays& arrays, std::size_t n_label
 }
 
 inline std::size_t n_tokens_of(const ListArrays& lists) { return std::max<std::size_t>(1, lists.starts.size()) - 1; }
-inline trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attributes, std::size_t n_tokens) {
+// Calls between() from time to time.
+template <class Between = void (*)()>
+trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attributes, std::size_t n_tokens, Between between = [] {}) {
   const auto& [starts, ids, values] = arrays;
   require(starts.size() == n_tokens + 1, "attribute lists need one list per token");
   require(values.size() == 0 || values.size() == ids.size(), "attribute lists need one value per attribute");
   check_starts(starts, ids.size());
-  check_numbers(ids, n_attributes, "no such attribute");
-  check_finite(values, "the value of an attribute must be a finite number");
+  constexpr std::size_t kPiece = 16 << 20;
+  for (std::size_t first = 0; first < ids.size(); first += kPiece) {
+    const std::size_t n = std::min(kPiece, ids.size() - first);
+    check_numbers({ids.data() + first, n}, n_attributes, "no such attribute");
+    if (values.size()) check_finite(span<const float>(values.data() + first, n), "the value of an attribute must be a finite number");
+    between();
+  }
   return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
 }
 

@@ -30,8 +30,8 @@ struct Encoded {
   std::optional<Bytes> histories;
   std::optional<Kept<SegmentArrays>> segments;
   std::optional<Ints> same;
-  std::optional<std::string> folder;  // for temporary files, where the corpus is not in memory
-  ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same, folder)
+  std::optional<nb::object> disk;  // trellis._support.disk.Disk, where the corpus is not in memory
+  ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same, disk)
 
   std::unique_ptr<trellis::Spill> spill;
 

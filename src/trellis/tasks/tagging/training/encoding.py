@@ -421,8 +421,8 @@ def encode(setup: Setup) -> Encoding:
     def with_sets(sets: LabelSets | None) -> _core.Encoded:
         on_edges = None if edges.lists is None else edges.lists.arrays
         more = n_attributes, n_edges, n, edges.histories, native_segments, edges.same
-        folder = corpus.disk.folder if isinstance(corpus, DiskCorpus) else None
-        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more, folder)
+        disk = corpus.disk if isinstance(corpus, DiskCorpus) else None
+        return _core.Encoded(corpus.starts, lists.arrays, on_edges, sets, *more, disk)
 
     encoded, label_filter = with_sets(by_token), None
     if settings.prune:

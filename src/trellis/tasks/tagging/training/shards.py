@@ -167,9 +167,9 @@ class Shard:
         if edge_rank is not None and found.edge_lists is not None:
             on_edges = found.edge_lists.renumber(edge_rank).arrays
         lists, corpus = found.lists.renumber(rank).arrays, setup.corpus
-        n_labels, folder = len(setup.labelling.labels), corpus.disk.folder if isinstance(corpus, DiskCorpus) else None
+        n_labels, disk = len(setup.labelling.labels), corpus.disk if isinstance(corpus, DiskCorpus) else None
         encoded = _core.Encoded(
-            corpus.starts, lists, on_edges, None, n_attributes, n_edges, n_labels, None, None, None, folder
+            corpus.starts, lists, on_edges, None, n_attributes, n_edges, n_labels, None, None, None, disk
         )
         self.problem = setup.problem(
             corpus=encoded,
