@@ -117,5 +117,5 @@ def test_who_stops_stops_all() -> None:
 
 def test_from_the_command_line(here: Path, call: Any) -> None:
     assert call("train train.txt --columns word,pos,chunk --bagging 3 --epochs 2 --model m -q").code == 0
-    assert "3 trainings" in " ".join(call("info -m m").out.split())
+    assert "mean of 3 models" in " ".join(call("info -m m").out.split())
     assert call("train train.txt --columns word,pos,chunk --bagging 0 --model m -q").code == 2

@@ -209,7 +209,7 @@ def test_ray_that_is_not_installed_is_one_line(
     here: Path, call: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    refused(call("predict -m pos.trellis in/a.txt -o out/ --workers 2"), "trellis[ray]")
+    refused(call("predict -m pos.trellis in/a.txt -o out/ --workers 2"), "pip install")
 
 
 def test_ray_that_does_not_start_is_one_line(

@@ -93,7 +93,8 @@ def test_everything_returned_has_a_page() -> None:
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+            source = (ROOT / "examples" / link).with_suffix(".ipynb")  # of a page that `make docs` makes
+            assert (page.parent / link).exists() or source.exists(), f"{page.name}: {link}"
 
 
 def test_files_of_the_architecture_exist() -> None:

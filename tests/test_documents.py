@@ -283,7 +283,7 @@ def test_other_refusals(corpus: trellis.Corpus) -> None:
         train(trellis.stream(lambda: iter([corpus])))
     with pytest.raises(LearnerError, match="cannot be combined with init"):
         trellis.train(corpus, init=train(corpus), documents=True)
-    with pytest.raises(LearnerError, match="two passes"):
+    with pytest.raises(LearnerError, match="two-pass model"):
         trellis.train(corpus, init=train(corpus))
     with pytest.raises(LearnerError, match="a column 'same_word'"):
         train(corpus.with_column("same_word", corpus.column("word")))

@@ -145,12 +145,12 @@ def test_the_version_of_python() -> None:
 @pytest.mark.parametrize(
     ("pattern", "value"),
     [
-        (r"any number up to (\d+), see", MAX_ORDER),
+        (r"that number of preceding labels, from 0 to (\d+)", MAX_ORDER),
         (r"order 2 with at most (\d+) labels", MANY_LABELS),
         (r"longest segment in training, at most ([\d,]+) tokens", LONGEST),
-        (r"if it was seen at most (\w+) times in training", {10: "ten"}[RARE]),
-        (r"frequent words \((\d+) times, or the number\)", FREQUENT),
-        (r"smoothed: rarer than (\d+) times", SURE),
+        (r"for words seen at most (\w+) times in training", {10: "ten"}[RARE]),
+        (r"words that occur N times or more \(True: (\d+)\)", FREQUENT),
+        (r"smoothed: words below (\d+) occurrences", SURE),
         (r"`--max-bytes`, `--max-tokens`, `--max-sentences` \| (\d+) MiB", LIMITS["bytes"][0] >> 20),
         (r"`--max-bytes`, `--max-tokens`, `--max-sentences` \| \d+ MiB, ([\d,]+),", LIMITS["tokens"][0]),
         (r"`--max-bytes`, `--max-tokens`, `--max-sentences` \| \d+ MiB, [\d,]+, ([\d,]+) \|", LIMITS["sentences"][0]),

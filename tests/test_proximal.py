@@ -142,7 +142,7 @@ def test_the_step_minimises_the_model(n_pairs: int, monkeypatch: pytest.MonkeyPa
 def test_shapes_are_checked() -> None:
     x, pairs = np.zeros(3), np.zeros((1, 3))
     for bad in ((x[:2], x, x, pairs, pairs, np.eye(2)), (x, x, x, pairs, pairs[:, :2], np.eye(2))):
-        with pytest.raises(ValueError, match="differ in length"):
+        with pytest.raises(ValueError, match="different lengths"):
             _core.proximal_step(*bad, 1.0, 1, 0.0, 1)
     with pytest.raises(ValueError, match="middle"):
         _core.proximal_step(x, x, x, pairs, pairs, np.eye(3), 1.0, 1, 0.0, 1)

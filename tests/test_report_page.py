@@ -106,7 +106,7 @@ def test_report_on_the_command_line(here: Path, call: Any) -> None:
     done = call("report --model m test.txt --output r.html --title Mistakes")
     assert (done.code, done.out) == (0, "")
     assert "<title>Mistakes</title>" in (here / "r.html").read_text()
-    refused(call("report --model m test.txt --output test.txt"), "replace")
+    refused(call("report --model m test.txt --output test.txt"), "overwrite")
     refused(call("report --model m test.txt --output r.pdf"), "the report is HTML; the name must end in")
     refused(call("report --model m nothing.txt --output r.html"), "no such file")
 

@@ -15,7 +15,7 @@ from studio_browser import FLAGS, browser_or_skip
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-GENERATED = {"papers.md"}
+GENERATED = {"papers.md", "results.md"}
 LONGEST = 400
 
 # What people search for, and the page that answers.
