@@ -49,6 +49,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check src tests benchmarks examples experiments docs/site
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell *.md docs src examples benchmarks experiments tests core bind
 
 # A peer that does not install is told of, and the benchmark goes on without it.
 BENCH := .venv-bench
