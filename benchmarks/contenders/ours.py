@@ -12,8 +12,8 @@ from benchmarks.clock import Clock, best, median_wait
 from benchmarks.rows import read_rows, take
 from benchmarks.settings import TRELLIS
 from trellis.features.presets import LETTER_RUNS
-from trellis.learning.descent import log_loss
 from trellis.learning.parameters import Parameters
+from trellis.learning.sums import sums_of
 
 Work = dict[str, Any]
 
@@ -63,8 +63,7 @@ class _Probe(trellis.Learner):
 
     def fit(self, problem: Any, observer: Any) -> Any:
         parameters = Parameters.of(problem, transitions="seen", start=False)
-        objective = parameters.objective(local=False, single=False)
-        self.value = log_loss(problem, objective, self.c2)(parameters.start())[0]
+        self.value = sums_of(problem, parameters, self.c2, single=False).log_loss(parameters.start())[0]
         raise trellis.TrellisError("nothing is to be learnt")
 
 
