@@ -1,16 +1,20 @@
 """Figures of README and the documentation agree with the stored results; the guard detects a slower kernel."""
 
 import contextlib
+import importlib
 import io
 import re
 from pathlib import Path
+
+import pytest
 
 from benchmarks.guard import INSTRUCTIONS, compare
 from benchmarks.kernels import kernels
 from benchmarks.report import pages
 from benchmarks.results_page import headline, panels
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
 
 
 def test_tables_agree_with_the_results_kept():
@@ -57,3 +61,15 @@ def test_the_guard_names_the_kernel_that_became_slower():
 def test_every_kernel_of_the_guard_runs(tmp_path):
     for kernel in kernels(tmp_path).values():
         kernel()
+
+
+BENCHMARKS = sorted(path.relative_to(ROOT).with_suffix("") for path in (ROOT / "benchmarks").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=str)
+def test_every_benchmark_can_be_imported(path: Path) -> None:
+    try:
+        importlib.import_module(".".join(path.parts))
+    except ModuleNotFoundError as error:  # of a peer, which make bench installs
+        if str(error.name).partition(".")[0] in ("benchmarks", "experiments", "trellis"):
+            raise
