@@ -24,7 +24,7 @@ from trellis import _core
 from trellis._support.errors import ArgumentError, CorpusError
 
 SMALL = 64 << 20  # bytes of mapped arrays that need not be given back
-PERIOD = 0.01  # seconds between two times that pages are given back
+PERIOD = 0.05  # seconds between two times that pages are given back
 CHUNK = 1 << 20  # numbers of an array that are worked on at a time
 
 
