@@ -24,7 +24,7 @@ class Checkpoint:
 
     path: Path
     every: int
-    # Of all that an epoch depends on: a checkpoint is of one training alone, for any number of epochs and any patience.
+    # Digest of all inputs of an epoch: a checkpoint belongs to one training, with any number of epochs or patience.
     fingerprint: str
 
     def write(self, progress: Progress) -> None:

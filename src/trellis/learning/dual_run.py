@@ -107,7 +107,7 @@ class DualRun(Work):
         if self.kernel.name != "linear":
             met, first = np.unique(tokens, return_index=True)
             coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
-            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
+            # Empty rows keep all attributes in the vocabulary, as the kernel may use any of them.
             rows = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
             return rows, Expansion(self.kernel, self.observations.take(met), *coefs)
         # w[a, z] = sum over tokens t of beta(t, z) value(a at t)

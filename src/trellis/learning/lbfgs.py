@@ -94,7 +94,7 @@ class History(StepPairs):
             mixed[:, newest], mixed[newest] = dots[:, 2], dots[:, 4]
             curved[:, newest] = curved[newest] = dots[:, 3]
             self.fresh = False
-        if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # no descent direction because of rounding
+        if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # rounding errors
             self.clear()
             return -slope
         # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i

@@ -102,7 +102,7 @@ class Learner:
 
     __slots__ = ()
 
-    # What its scores are (FAMILIES of tasks/tagging/chain_model.py), and for which labels attributes have weights by
+    # Kind of scores (FAMILIES of tasks/tagging/chain_model.py), and for which labels attributes have weights by
     # default.
     family: ClassVar[str] = "scores"
     default_pairs: ClassVar[Pairs] = "all"

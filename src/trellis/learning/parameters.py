@@ -17,7 +17,7 @@ from trellis.learning.chain_problem import ChainProblem
 
 CHUNK = 1 << 14  # sentences per chunk when labels are read
 
-BLOCK_BYTES, LEAST_BLOCK = 4 << 20, 1024  # of what a gradient keeps of tokens until attributes sum it; tokens
+BLOCK_BYTES, LEAST_BLOCK = 4 << 20, 1024  # buffer of token gradients: bytes, minimum of tokens
 
 
 def block_tokens(n_columns: int, *, of_segments: bool = False) -> int:

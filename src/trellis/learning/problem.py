@@ -337,7 +337,7 @@ class SiteProblem(Problem):
     n_sentences: int
     examples: Any  # the same examples for native code
     native: Callable[[str, int, float], Any]  # makes native weights from an update rule, k and a constant
-    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and what a vector stands for
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and the meaning of its entries
 
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
@@ -347,7 +347,7 @@ class SiteProblem(Problem):
         def make() -> Any:
             native = self.native(*options.rule_settings)
             if self.initial is not None:
-                # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+                # A pass over no sentences records features of gold trees, such as the attributes of a parser's filter.
                 native.epoch(self.examples, np.empty(0, np.int64), None)
                 native.restore(self.initial.state(native.state()))
             return native

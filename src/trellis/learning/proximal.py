@@ -117,7 +117,7 @@ class ProximalMinimizer(Minimizer):
         super().__init__(x, n_threads)
         self.c1, self.measure, self.restrict = c1, measure, restrict
         self.diagonal = np.ones(len(x))  # result of ``measure``, [n]
-        self.kept = np.arange(len(x))  # [n_kept] the weights that were not screened out; ``gradient`` is of these
+        self.kept = np.arange(len(x))  # [n_kept] weights that were not screened out, as in ``gradient``
         self.function: Function | None = None  # function of these weights; created on demand
         self.looked_at = -1  # iteration of the last check of all weights
         self.nonzero_then = 0
@@ -136,7 +136,7 @@ class ProximalMinimizer(Minimizer):
         return np.where(x != 0, g + c1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - c1, 0.0))
 
     def has_converged(self, tolerance: float) -> bool:
-        """Whether it fell by less than ``tolerance`` of itself over ten iterations, and no weight is missed.
+        """Whether the relative decrease over ten iterations is below ``tolerance``, and no more weights are needed.
 
         When this first happens, the next step checks all weights; so training ends one iteration later.
         """
@@ -187,7 +187,7 @@ class ProximalMinimizer(Minimizer):
         """Check all weights; continue with those that are nonzero or have a slope near c1."""
         x = self.x
         self.value, gradient = self._evaluate(function, x)
-        steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # a bound on what a weight at zero may gain, by the model
+        steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # zero weights: bound of the decrease
         gains = steeper * steeper / (2 * self.pairs.scale() * self.diagonal)
         place = np.full(len(x), -1)
         place[self.kept] = np.arange(len(self.kept))
