@@ -65,7 +65,7 @@ class Strings:
 
     def at(self, numbers: Ints) -> list[str]:
         """The string of every number."""
-        strings = self if 4 * len(numbers) < len(self) else self.tolist()  # few of many, or each only once
+        strings = self if 4 * len(numbers) < len(self) else self.tolist()  # decode the few used ones, or all once
         return [strings[i] for i in numbers.tolist()]
 
     def tolist(self) -> list[str]:

@@ -26,10 +26,10 @@ class DiskCorpus(Corpus):
     _: KW_ONLY
     disk: Disk
     sources: tuple[tuple[int, str], ...] = ()  # first sentence of each file, and the file's name
-    joined: Mapping[str, Column] = field(default_factory=dict)  # joined columns, cached
+    joined: Mapping[str, Column] = field(default_factory=dict)  # joined columns (``a+b``) that were numbered elsewhere
 
     def column(self, name: str) -> Column:
-        """The column of that name; ``upos+feats`` is both columns as one."""
+        """Get one column; ``upos+feats`` joins two columns."""
         whole = self.joined.get(name) if isinstance(name, str) else None
         return whole if whole is not None and len(whole.codes) == self.n_tokens else Corpus.column(self, name)
 
@@ -52,7 +52,7 @@ class DiskCorpus(Corpus):
             begin = end
 
     def looked_up(self, table: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Look up the code of every token in a table; the result is on disk."""
+        """``table[number]`` for the number of every token, stored on disk."""
         cuts = range(0, len(numbers), CHUNK)
         return self.disk.array((table[numbers[i : i + CHUNK]] for i in cuts), table.dtype)
 
@@ -103,7 +103,7 @@ class _Attributes(_Values):
         self.values.add(values)
 
     def bag(self) -> BagColumn:
-        """All that was added."""
+        """The attributes of all blocks."""
         values = self.values.array()
         starts = starts_on_disk(self.disk, self.sizes.array())
         return BagColumn(starts, self.codes.array(), values[:0] if self.plain else values, Strings.of(self.numbers))

@@ -212,7 +212,7 @@ class TrainingFile:
 
 
 def format_of(path: str, like: str | None = None) -> str:
-    """The format by file extension; for unknown extensions the format of ``like``."""
+    """The format by file extension; unknown extensions: "crfsuite" if ``like`` is this format, else "conll"."""
     return _BY_EXTENSION.get(extension(path), "crfsuite" if like == "crfsuite" else "conll")
 
 

@@ -318,7 +318,7 @@ class SpanReading:
 
     @classmethod
     def of(cls, labels: Sequence[str], *more: Sequence[str]) -> SpanReading:
-        """Of these labels, with the types of more of them too; CorpusError if one is not O or like B-NP."""
+        """Make the table of these labels and the types of ``more``; CorpusError if one is not O or like B-NP."""
         parsed = [split_label(label) for label in labels]
         others = [split_label(label) for some in more for label in some]
         types = sorted({kind for letter, kind in [*parsed, *others] if letter != OUTSIDE})

@@ -121,7 +121,7 @@ def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int
         yield piece
 
 
-UP_TO_BLANK_LINE = re.compile(rb"(?:.*\n)?[ \t]*\r?\n", re.DOTALL)  # the last one; where a stream may be cut
+UP_TO_BLANK_LINE = re.compile(rb"(?:.*\n)?[ \t]*\r?\n", re.DOTALL)  # up to the last blank line
 
 
 class _Text(NamedTuple):
@@ -156,7 +156,7 @@ def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
             line += text.count(b"\n")
             wanted = min(2 * wanted, piece_bytes)
         elif not pauses:
-            wanted *= 2  # a sentence longer than a piece: double the reads, so that the search for its end is linear
+            wanted *= 2  # a sentence longer than a piece: doubling keeps the search for its end linear
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
         yield _Text(rest, line, pauses=False, ends=True)
@@ -195,7 +195,7 @@ class Files:
                     yield block, done
             elif own.format in ("conll", "conllu"):
                 for piece in pieces_of_path(path, own.layout(columns), self.block_bytes):
-                    # For compressed files this exceeds the number of bytes read.
+                    # Uncompressed text may be larger than the file.
                     read = min(read + len(piece.text), n_bytes)
                     yield choose(piece.corpus, columns) if piece.corpus.columns else piece.corpus, done + read
             else:

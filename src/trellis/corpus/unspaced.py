@@ -28,7 +28,7 @@ Points = npt.NDArray[np.uint32]
 
 _MARK = "\ufeff"
 _IS_BLANK = np.zeros(0x110000, bool)
-_IS_BLANK[[point for point in range(0x3001) if chr(point).isspace()]] = True  # none is beyond U+3000 but the mark
+_IS_BLANK[[point for point in range(0x3001) if chr(point).isspace()]] = True  # and U+FEFF
 _IS_BLANK[ord(_MARK)] = True
 _IS_BLANK[0xDC80:0xDD00] = True  # surrogate escapes of bytes that are not UTF-8
 _WIDE = 0xFF01, 0xFF5E, 0xFEE0  # full-width ASCII: first and last code point, distance to ASCII

@@ -17,7 +17,7 @@ from trellis.features.vocabulary import ColumnVocabulary
 
 
 def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
-    """The number of each wanted key, -1 for none, and the keys; where they grow, missing ones come after the others."""
+    """Numbers of the wanted keys (-1: missing) and the list of keys; with ``grows`` missing keys are appended."""
     if grows:
         keys = np.concatenate([keys, np.setdiff1d(wanted, keys)])
     if not len(keys):
