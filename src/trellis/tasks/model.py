@@ -36,7 +36,7 @@ class Task(NamedTuple):
     """A kind of model."""
 
     noun: str
-    module: str  # module of the class; module of the training
+    module: str  # package of the class and of its training
     class_name: str
 
 
@@ -49,7 +49,7 @@ TASKS = {
     "rerank": Task("reranker", "trellis.tasks.reranking", "Reranker"),
     "structured": Task("structured model", "trellis.tasks.structured", "StructuredModel"),
 }
-# The "format" entries of files.
+# Format identifiers in files.
 FORMATS = {
     "trellis-model-1": "tag",
     "trellis-parser-1": "parse",
@@ -89,7 +89,7 @@ class Model:
     __slots__ = ()
     task: ClassVar[str]
     format: ClassVar[str]
-    # What no file can hold and `load` must be given: the function of a kernel, the problem of a structured model.
+    # Arguments of `load` that files cannot contain: a kernel function, the problem of a structured model.
     needs: ClassVar[tuple[str, ...]] = ()
 
     info: Any

@@ -448,7 +448,7 @@ class Parser(Model):
         return from_lists(rows, None if records else self.columns, tokens=True)
 
     def _words(self, corpus: Corpus) -> Column:
-        """The words of sentences, or their first column if there are no words."""
+        """The words of sentences, or the parser's first column if there are no words."""
         names = (name for name in ("word", *ALIASES["word"]) if name in corpus.columns)
         return corpus.column(next(names, self.columns[0]))
 

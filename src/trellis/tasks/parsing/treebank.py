@@ -69,8 +69,8 @@ def _heads(heads: Any) -> Any:
 def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> DependencyTreebank:
     """The trees of a corpus, from its columns ``head`` and ``deprel``.
 
-    ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names
-    its line, or with ``lenient`` is left out and counted.
+    ``labelled`` None: with labels if there is such a column. A sentence without a valid tree is a CorpusError that
+    names its line; with ``lenient`` it is skipped and counted.
     """
     labelled = LABEL in corpus.columns if labelled is None else labelled
     column = corpus.column(HEAD)

@@ -93,7 +93,7 @@ def _type(label: str) -> str:
 
 
 def segments_of(labels: Sequence[str], known: dict[Segment, Segment], *, spans: bool) -> tuple[Segment, ...]:
-    """The segments of a label sequence; ``known`` keeps those of one sentence, so that equal ones are the same."""
+    """The segments of a label sequence; ``known`` caches those of one sentence, so that equal ones are shared."""
     found = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
     if spans:
         begins = [0, *(t for t, pair in enumerate(pairwise(labels), 1) if _is_cut(*pair)), len(labels)]

@@ -43,8 +43,8 @@ class ChainDecoder:
         vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
         self.forbids = any(table is not None and bool(table.min(initial=0) == -np.inf) for table in tables)
-        # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
-        # are then looked up label by label, which is much less than a table of label pairs for every token.
+        # A chain with a beam but without n-grams is searched from left to right. Attributes with the previous label are
+        # then looked up label by label, which is cheaper than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
         features = {
@@ -165,7 +165,7 @@ class ChainDecoder:
         return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
-        """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
+        """Encode sentences as codes of word types; Python computes views of new words that native code cannot."""
         return self._encoded(self.told(sentences, n_threads), n_threads)
 
     def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:

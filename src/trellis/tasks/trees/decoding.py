@@ -248,7 +248,7 @@ class PhraseModel:
         return names
 
     def _outlines(self) -> list[str]:
-        """The prefix and the last word's view of every outline."""
+        """The text of every outline: that of a shorter outline, and the view of one more word."""
         plan, slot = self.vocabulary.plan()
         if slot < 0:
             return []

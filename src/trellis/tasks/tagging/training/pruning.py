@@ -5,8 +5,8 @@ is the maximum difference between the scores of the best label and of a candidat
 the given share of gold labels survives on sentences that the filter was not trained on. A token has at most MOST
 candidates; otherwise the few tokens with an uncertain filter would take more time than all others.
 
-Levels above it prune runs of labels in the same way: level k is a chain of order k over what is left. It scores labels
-as the filter does and learns weights of runs of k + 1 labels beside.
+Levels above it prune label n-grams in the same way: level k is a chain of order k over the remaining candidates. It
+uses the filter's scores of labels and learns weights of (k + 1)-grams of labels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Distributed training: each worker reads its own files, numbers their attributes, and sums over its sentences.
 
-The numbers of words, attributes and labels are those of one machine: what workers find is joined in the order of their
-files. Sums go by the blocks of one machine too, so that a worker has the sentences of the blocks that begin in its
-files, which may be some sentences of the files after them.
+Words, attributes and labels get the same numbers as on one machine: the results of workers are joined in the order of
+their files. Sums use the same blocks as on one machine, so a worker has the sentences of all blocks that begin in its
+files; these may include sentences of the following files.
 """
 
 from __future__ import annotations
