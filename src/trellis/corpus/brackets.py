@@ -12,7 +12,7 @@ from trellis._support.errors import ArgumentError, CorpusError
 from trellis.corpus.files import decoded, kept, message_name, read_bytes, write_bytes
 from trellis.corpus.tree import ROOT, PhraseTree
 
-MAX_DEPTH = 200  # brackets within brackets
+MAX_DEPTH = 200  # nesting depth of brackets
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 
@@ -127,7 +127,7 @@ class _Open:
 
 
 def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
-    """Trees, and errors where something is no tree; what an error spoils is skipped until a line begins a tree."""
+    """Read trees and errors; after an error, text is skipped up to the next line that begins a tree."""
     open_, begun, skipping = list[_Open](), 0, False
 
     def unclosed(when: str) -> CorpusError:
@@ -160,7 +160,7 @@ def _read(text: str, name: str) -> Iterator[PhraseTree | CorpusError]:
 
 
 def _take(token: str, open_: list[_Open]) -> PhraseTree | None:
-    """Add a token to the open brackets; the tree that it closes. ValueError says what is wrong."""
+    """Add a token to the open brackets; return the tree if it closes one. ValueError describes an error."""
     top = open_[-1] if open_ else None
     if token == "(":
         if len(open_) >= MAX_DEPTH:

@@ -21,7 +21,7 @@ def default_names(n_columns: int, source: str = "") -> tuple[str, ...]:
     return ("word", "pos", *(f"column{i}" for i in range(3, n_columns)), "label")
 
 
-Naming = Callable[..., tuple[str, ...]]  # the names of so many columns (of a source), or a CorpusError
+Naming = Callable[..., tuple[str, ...]]  # (number of columns, source) -> their names, or a CorpusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,14 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     names = layout.names or (layout.naming(len(coded), source) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     extras = None
-    if len(asides):  # lines that are no tokens
+    if len(asides):  # lines that are not tokens
         said = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
         extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), said)
     return Corpus(columns, starts, source, lines, extras)
 
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
-    """The text with each token's label as one more field; every other byte stays."""
+    """Append each token's label as a field; all other bytes are unchanged."""
     return _core.with_column(text, None, labels, **layout.rules, first_line=first_line)
 
 
@@ -118,12 +118,12 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
 
 
 def fix_names(layout: Layout, corpus: Corpus) -> Layout:
-    """The layout with the names that a first piece of the file was found to have."""
+    """Layout with the names of columns found in the first piece of the file."""
     return replace(layout, names=tuple(corpus.columns)) if corpus.columns and not layout.n_inputs else layout
 
 
 def _evened(text: bytes, layout: Layout) -> tuple[bytes, int]:
-    """The text with the fields that are read alone, and how many these are; rows with fewer stay as they are."""
+    """Cut rows to the fields that are read, and count these; shorter rows are unchanged."""
     lines, separator, n = text.split(b"\n"), b"\t" if layout.tabs else None, layout.n_inputs
     rows = [line.rstrip(b"\r").split(separator) if line.strip() else [] for line in lines]
     for i, line in enumerate(lines):

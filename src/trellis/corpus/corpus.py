@@ -19,9 +19,9 @@ from trellis._support.arguments import instance, is_text, real_number, whole_num
 from trellis._support.arrays import Bytes, Ints, Longs, Ragged, runs_of, starts_of
 from trellis._support.errors import ArgumentError, CorpusError
 
-JOINT = "|"  # between the strings of two columns that are one, as between the features of CoNLL-U
-CHUNK = 1 << 20  # tokens that are counted at a time
-NOTHING = "_"  # in CoNLL-U, where a column has nothing
+JOINT = "|"  # separator of joined columns, as between the features of CoNLL-U
+CHUNK = 1 << 20  # tokens per chunk when counting
+NOTHING = "_"  # empty value in CoNLL-U
 
 
 class Strings:
@@ -42,7 +42,7 @@ class Strings:
 
     @property
     def slots(self) -> Ints:
-        """The hash table by which native code finds a string's number, built when first asked for."""
+        """Hash table from strings to numbers for native code, built on first use."""
         if self._slots is None:
             self._slots = _core.build_slots(self)
         return self._slots
@@ -59,13 +59,13 @@ class Strings:
         return iter(self.tolist())
 
     def take(self, numbers: Longs | Ints) -> Strings:
-        """Some of the strings, in that order."""
+        """Select strings by number."""
         starts, letters = runs_of(self.starts, numbers)
         return Strings(self.data[letters], starts)
 
     def at(self, numbers: Ints) -> list[str]:
         """The string of every number."""
-        strings = self if 4 * len(numbers) < len(self) else self.tolist()  # few of many, or each but once
+        strings = self if 4 * len(numbers) < len(self) else self.tolist()  # decode the few used ones, or all once
         return [strings[i] for i in numbers.tolist()]
 
     def tolist(self) -> list[str]:
@@ -74,11 +74,11 @@ class Strings:
         return [data[a:b].decode() for a, b in itertools.pairwise(starts)]
 
     def find(self, others: Strings) -> Ints:
-        """The number here of each of the others, -1 of those that are not here."""
+        """Number in this list of each of the other strings; -1 if missing."""
         return _core.find_strings(self, others)
 
     def united(self, others: Strings) -> tuple[Strings, Ints]:
-        """These strings and then those of the others that are new, and the number of each of the others."""
+        """Append the other strings that are new; also return the number of each of the other strings."""
         number = {string: i for i, string in enumerate(self)}
         numbers = [number.setdefault(string, len(number)) for string in others]
         return Strings.of(number), np.array(numbers, np.int32)
@@ -189,7 +189,7 @@ class Column:
             [n_values] number of tokens.
         """
         counts = np.zeros(len(self.values), np.int64)
-        for i in range(0, len(self.codes), CHUNK):  # which is copied to count it
+        for i in range(0, len(self.codes), CHUNK):  # np.bincount makes a copy
             counts += np.bincount(self.codes[i : i + CHUNK], minlength=len(self.values))
         return counts
 
@@ -235,7 +235,7 @@ class Column:
         return self._renamed([a for a, _, _ in halves]), self._renamed([b or NOTHING for _, _, b in halves])
 
     def _renamed(self, names: list[str]) -> Column:
-        """The column with another string for each of its values."""
+        """Replace the string of each value."""
         number = {name: i for i, name in enumerate(dict.fromkeys(names))}
         return Column(np.array([number[name] for name in names] or [0], np.int32)[self.codes], Strings.of(number))
 
@@ -293,25 +293,25 @@ class BagColumn(Ragged):
 class Extras:
     """Lines of the file that are not tokens (comments, word ranges, empty nodes), to be written back."""
 
-    sentences: Longs  # [n_extras] the sentence each belongs to
-    tokens: Longs  # [n_extras] how many tokens of the corpus stand before it
+    sentences: Longs  # [n_extras] number of the sentence
+    tokens: Longs  # [n_extras] number of tokens before the line
     lines: list[str]
 
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
-        """Those of the sentences begin..end, renumbered for a corpus that starts at first_token."""
+        """Extras of the sentences begin..end, renumbered for a corpus that starts at first_token."""
         kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
         lines = [self.lines[i] for i in kept.tolist()]
         return Extras(self.sentences[kept] - begin, self.tokens[kept] - first_token, lines)
 
 
 def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
-    """The columns that a name stands for: ``a+b`` for the two of them, unless one has that very name."""
+    """Columns of a name: ``a+b`` means two columns, unless a column has exactly this name."""
     first, _, second = name.partition("+") if isinstance(name, str) else ("", "", "")
     return (first, second) if first and second and name not in columns else (name,)
 
 
-DOCUMENT_MARKS = ("-DOCSTART-", "# newdoc")  # how lines begin at which a document does
-Sentence = dict[str, list[Any]]  # by column: strings, or of attributes dicts of name to value
+DOCUMENT_MARKS = ("-DOCSTART-", "# newdoc")  # prefixes of lines that begin a document
+Sentence = dict[str, list[Any]]  # by column: strings; for attributes dicts of name to value
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -462,7 +462,7 @@ class Corpus:
         )
 
     def __add__(self, other: Corpus) -> Corpus:
-        """The sentences of both, one after the other; they must have the same columns. Comments are left behind."""
+        """Concatenate two corpora with the same columns. Comments are dropped."""
         if not isinstance(other, Corpus):
             return NotImplemented
         if set(self.columns) != set(other.columns):
@@ -604,7 +604,7 @@ class Corpus:
 
 
 def fold_numbers(n: int, k: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
-    """Numbers of the sentences of k pairs (train, test), whose tests cover each of n sentences once."""
+    """Sentence numbers of k pairs (train, test); each of n sentences is in one test part."""
     k = whole_number("k", k, 2, max(2, n), ", the number of sentences")
     order = np.arange(n) if seed is None else _shuffled(n, seed)
     for i in range(k):
@@ -622,7 +622,7 @@ def _shuffled(n: int, seed: int) -> Longs:
 
 
 def default_target(columns: Sequence[str]) -> str | None:
-    """The column of labels where none is named: label, upos in CoNLL-U, else the last one; None for a single column."""
+    """Default column of labels: label, upos in CoNLL-U, else the last one; None for a single column."""
     if "label" in columns:
         return "label"
     if "form" in columns and "upos" in columns:
@@ -655,13 +655,13 @@ def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
 
 
 def no_labels(corpus: Corpus, target: str) -> tuple[str, ...]:
-    """What stands where there is no label."""
+    """Placeholders of missing labels."""
     first = columns_named(target, corpus.columns)[0]
     return ("", NOTHING) if first in UNANNOTATED and "form" in corpus.columns else ("",)
 
 
 def column_of(labels: Sequence[Sequence[str]]) -> Column:
-    """Labels of sentences as a column of a corpus."""
+    """Convert labels of sentences to a column of a corpus."""
     from trellis.corpus.objects import from_mapping
 
     return from_mapping({"label": labels}, None).column("label")

@@ -18,7 +18,7 @@ from trellis.corpus.objects import Origin, from_mapping
 
 COLUMNS = ("attributes", "label")
 _ESCAPED = re.compile(r"\\([:\\])")
-_VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")  # a colon that no backslash escapes
+_VALUE = re.compile(r"(?<!\\)(?:\\\\)*:")  # an unescaped colon
 
 
 def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
@@ -85,7 +85,7 @@ def format_crfsuite(corpus: Corpus, layout: Layout = PLAIN) -> str:
 
 
 def _field(text: str, corpus: Corpus, *, first: bool = False) -> str:
-    """A name as the file holds it; labels have no escapes."""
+    """Escape a name for the file; labels are not escaped."""
     if re.search(r"[\t\n\r]", text) or (first and (not text or text.startswith("@"))):
         raise CorpusError(corpus.source, None, f"{text!r} cannot be written to a CRFsuite data file; use jsonl")
     return text if first else text.replace("\\", "\\\\").replace(":", "\\:")

@@ -1,7 +1,7 @@
-"""CSV: a row per token under a row of names, as spreadsheets and Kaggle have it.
+"""CSV files with a header and one row per token, as in spreadsheets and on Kaggle.
 
-A column tells sentences apart. It may be filled on the first row of a sentence only. Without such a column, empty rows
-stand between sentences.
+A column identifies the sentence; it may be empty except in the first row of a sentence. Without such a column, empty
+rows separate sentences.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
     line, head = next(((line, row) for line, row in rows if any(map(str.strip, row))), (0, []))
     if not head:
         raise EmptyError(source)
-    numbered = head[0].strip() == "" and len(head) > 1  # the numbers of rows, as pandas writes them
+    numbered = head[0].strip() == "" and len(head) > 1  # row numbers written by pandas
     head = [name.strip() for name in head[numbered:]]
     if len(set(head)) < len(head) or "" in head:
         raise CorpusError(source, line, "the first row must contain the column names, each once")
@@ -89,6 +89,6 @@ def format_csv(corpus: Corpus, layout: Layout = PLAIN) -> str:
         numbers = np.repeat(np.arange(1, len(corpus) + 1), np.diff(corpus.starts))
         lists = {"sentence": list(map(str, numbers.tolist())), **lists}
     for row in ([*lists], *zip(*lists.values(), strict=True)):
-        # The writer itself puts fields with its own line ends in quotes, but not those with others.
+        # csv.writer quotes fields with its own line terminator, but not with other line ends.
         (quoting if any("\r" in field for field in row) else writer).writerow(row)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Bytes in and out of files: gzip, standard input, errors that say what to do, nothing left half-written."""
+"""Read and write files: gzip, standard input, helpful errors, atomic writes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BRACKETS = (".trees", ".tree", ".mrg", ".ptb")  # extensions of files of constit
 
 
 class EmptyError(CorpusError):
-    """A file without a token."""
+    """A file without tokens."""
 
     def __init__(self, path: str, line: int | None = None, why: str = NO_TOKENS) -> None:
         super().__init__(path, line, why)
 
 
 def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
-    """What could be read, and with ``lenient`` the errors of what is skipped; otherwise the first is raised."""
+    """Return the readable items, with ``lenient`` also the errors of skipped items; otherwise raise the first error."""
     examples, skipped = list[T](), list[CorpusError]()
     for item in found:
         if not isinstance(item, CorpusError):
@@ -41,7 +41,7 @@ def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list
 
 
 def is_gzip(path: str) -> bool:
-    """Whether the name says that the file is compressed."""
+    """Whether the file name ends in ``.gz``."""
     return path.lower().endswith(".gz")
 
 
@@ -51,13 +51,13 @@ def extension(path: str) -> str:
 
 
 def name_of(file: BinaryIO) -> str:
-    """What to call an open file in messages."""
+    """Name of an open file in messages."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) else "<stream>"
 
 
 def message_name(path: str) -> str:
-    """What to call a path in messages."""
+    """Name of a path in messages."""
     return "<stdin>" if path == STANDARD_STREAM else path
 
 
@@ -87,7 +87,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
 
 
 def read_bytes(path: str) -> bytes:
-    """All of a file, uncompressed; ``-`` is standard input."""
+    """Read a whole file, uncompressed; ``-`` is standard input."""
     with reading(path) as file:
         try:
             return file.read()
@@ -105,12 +105,12 @@ def decoded(text: bytes, source: str) -> str:
 
 
 def writing_whole(path: str) -> AbstractContextManager[Path]:
-    """A temporary file that takes the place of ``path`` when the block ends; CorpusError where that cannot be."""
+    """Open a temporary file that replaces ``path`` at the end of the block; CorpusError if this fails."""
     return replacing(path, lambda why: CorpusError(path, None, f"cannot be written: {why}"))
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file at once or not at all; compressed if its name says so, the same bytes every time.
+    """Write a file atomically; compressed if its name ends in ``.gz``, with reproducible bytes.
 
     ``-`` is standard output; devices and pipes are written as they are.
     """

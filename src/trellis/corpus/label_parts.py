@@ -15,7 +15,7 @@ from trellis._support.errors import ArgumentError
 
 
 def check_separator(label_parts: Any) -> str:
-    """What separates the parts of a label; ArgumentError if it cannot."""
+    """The separator of the parts of a label; ArgumentError if it is invalid."""
     wanted = "the separator of the parts of a label, such as '|'"
     if label_parts == "":
         raise ArgumentError(f"label_parts must be {wanted}, not ''")

@@ -22,13 +22,13 @@ from trellis.corpus.files import EmptyError, decoded
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where sentences came from, for messages."""
+    """Origin of sentences, for messages."""
 
     source: str = ""
-    lines: Sequence[int] | None = None  # the line of each sentence, if it came from a file
+    lines: Sequence[int] | None = None  # line of each sentence, if read from a file
 
     def error(self, sentence: int, why: str) -> CorpusError:
-        """The error that names the sentence: by its line in a file, by its index in a list."""
+        """Make an error that names the sentence by its line in a file or its index in a list."""
         if self.lines is not None:
             return CorpusError(self.source, self.lines[sentence], why)
         return CorpusError(self.source, None, f"sentence {sentence} (counted from 0): {why}")
@@ -135,7 +135,7 @@ def with_labels(inputs: Corpus, name: str, labels: Any) -> Corpus:
     return replace(inputs, columns={**inputs.columns, name: column})
 
 
-# A list of lists reads both ways, so tuples tell the two apart.
+# A list of lists is ambiguous, so only tuples are columns.
 _SHAPES = "write a sentence as a list of tuples, [(word, label), ...], or as a tuple of lists, (words, labels)"
 
 
@@ -165,7 +165,7 @@ def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[st
     return default if names is None else names
 
 
-_BAGS = (dict, list, tuple, set, frozenset, np.ndarray)  # what the attributes of a token may be
+_BAGS = (dict, list, tuple, set, frozenset, np.ndarray)  # valid types of attributes of a token
 
 
 def _as_list(sentence: Any, i: int, origin: Origin, column: str = "") -> list[Any]:
@@ -198,7 +198,7 @@ def _encode(name: str, sentences: Any, origin: Origin) -> tuple[Column | BagColu
 
 
 def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> CorpusError:
-    """Look for the token that native code rejected; only once there is one."""
+    """Find the token that native code rejected; called only after a rejection."""
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if token is None:
@@ -248,7 +248,7 @@ def _parse_line(line: str, source: str, number: int) -> dict[str, object]:
     except json.JSONDecodeError as error:
         why = f"invalid JSON: {error.msg} at column {error.colno}; expected one object per line"
         raise CorpusError(source, number, why) from None
-    except ValueError:  # which Python has for numbers of thousands of digits
+    except ValueError:  # raised for numbers with thousands of digits
         raise CorpusError(source, number, "a number with too many digits; write lists of strings") from None
     except RecursionError:
         raise CorpusError(source, number, "JSON nested too deeply; write lists of strings") from None

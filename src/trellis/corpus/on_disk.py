@@ -1,4 +1,4 @@
-"""A corpus whose tokens are on disk: what a stream becomes, so that all that trains on a corpus trains on a stream."""
+"""Corpora with tokens on disk: a stream is stored as such a corpus for training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trellis._support.disk import Disk, Writer
 from trellis._support.errors import CorpusError
 from trellis.corpus.corpus import BagColumn, Column, Corpus, Strings
 
-CHUNK = 1 << 18  # tokens, roughly, that are worked on at a time
+CHUNK = 1 << 18  # approximate number of tokens per chunk
 NO_LINE = -1
 
 
@@ -25,16 +25,16 @@ class DiskCorpus(Corpus):
 
     _: KW_ONLY
     disk: Disk
-    sources: tuple[tuple[int, str], ...] = ()  # where sentences of another file begin, and its name
-    joined: Mapping[str, Column] = field(default_factory=dict)  # two columns as one, numbered elsewhere
+    sources: tuple[tuple[int, str], ...] = ()  # first sentence of each file, and the file's name
+    joined: Mapping[str, Column] = field(default_factory=dict)  # joined columns (``a+b``) that were numbered elsewhere
 
     def column(self, name: str) -> Column:
-        """The column of that name; ``upos+feats`` is both columns as one."""
+        """Get one column; ``upos+feats`` joins two columns."""
         whole = self.joined.get(name) if isinstance(name, str) else None
         return whole if whole is not None and len(whole.codes) == self.n_tokens else Corpus.column(self, name)
 
     def chunks(self) -> Iterator[Corpus]:
-        """Runs of sentences of one file with about `CHUNK` tokens each."""
+        """Iterate over chunks of about `CHUNK` tokens; a chunk has sentences of one file only."""
         begin, n = 0, len(self)
         if not n:
             yield self
@@ -52,7 +52,7 @@ class DiskCorpus(Corpus):
             begin = end
 
     def looked_up(self, table: npt.NDArray[Any], numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The entry of a table for the number of every token, on disk."""
+        """``table[number]`` for the number of every token, stored on disk."""
         cuts = range(0, len(numbers), CHUNK)
         return self.disk.array((table[numbers[i : i + CHUNK]] for i in cuts), table.dtype)
 
@@ -70,7 +70,7 @@ class _Values:
 
     def add(self, codes: Ints, values: Strings) -> None:
         """Write the numbers of a block's values; new ones get the next numbers."""
-        # Values that occur, in the order of their numbers in the block: a slice shares those of the whole.
+        # Only values that occur, in order of their numbers in the block: a slice shares the values of the whole corpus.
         used = np.flatnonzero(np.bincount(codes, minlength=len(values)))
         of_value = np.full(len(values), -1, np.int32)
         numbers = self.numbers
@@ -78,17 +78,17 @@ class _Values:
         self.codes.add(of_value[codes])
 
     def column(self) -> Column:
-        """All that was added."""
+        """The column of all blocks."""
         return Column(self.codes.array(), Strings.of(self.numbers))
 
 
 @dataclass(slots=True)
 class _Attributes(_Values):
-    """The same of a column of attributes."""
+    """The same for a column of attributes."""
 
     sizes: Writer = field(init=False)
     values: Writer = field(init=False)
-    plain: bool = True  # whether all values are one
+    plain: bool = True  # whether all values are 1
 
     def __post_init__(self) -> None:
         _Values.__post_init__(self)
@@ -103,14 +103,14 @@ class _Attributes(_Values):
         self.values.add(values)
 
     def bag(self) -> BagColumn:
-        """All that was added."""
+        """The attributes of all blocks."""
         values = self.values.array()
         starts = starts_on_disk(self.disk, self.sizes.array())
         return BagColumn(starts, self.codes.array(), values[:0] if self.plain else values, Strings.of(self.numbers))
 
 
 def starts_on_disk(disk: Disk, sizes: Longs) -> Longs:
-    """Where runs of these sizes begin, and the end of the last."""
+    """Offsets of runs of these sizes, including the end of the last."""
 
     def pieces() -> Iterator[Longs]:
         first = 0
@@ -124,7 +124,7 @@ def starts_on_disk(disk: Disk, sizes: Longs) -> Longs:
 
 
 def on_disk(blocks: Iterator[Corpus], source: str, disk: Disk) -> Corpus:
-    """All blocks as one corpus; CorpusError if their columns differ."""
+    """Store all blocks as one corpus; CorpusError if their columns differ."""
     columns: dict[str, _Values] | None = None
     lengths, lines, documents = disk.writer(np.int64), disk.writer(np.int64), disk.writer(np.int64)
     sources, n_sentences, n_documents = list[tuple[int, str]](), 0, 0

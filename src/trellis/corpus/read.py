@@ -1,4 +1,4 @@
-"""Read a corpus from wherever it is."""
+"""Read a corpus from files, standard input, tables or Python objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_EXTENSION = {
 }
 TABLES = ("parquet", "feather")
 _MODULES = {"jsonl": "objects", "csv": "csv_files", "crfsuite": "crfsuite_data"}
-# The formats on which an option of ``read`` has an effect, if not on all.
+# For options of ``read`` that apply to some formats only: these formats.
 FORMATS_OF_OPTIONS = {"comments": ("conll",), "tabs": ("conll",), "sentence": ("csv", "parquet", "feather")}
 
 
@@ -212,7 +212,7 @@ class TrainingFile:
 
 
 def format_of(path: str, like: str | None = None) -> str:
-    """The format that a file's extension tells; one without a known extension may be as data of CRFsuite it is like."""
+    """The format by file extension; unknown extensions: "crfsuite" if ``like`` is this format, else "conll"."""
     return _BY_EXTENSION.get(extension(path), "crfsuite" if like == "crfsuite" else "conll")
 
 
@@ -342,7 +342,7 @@ def is_table(source: Any) -> bool:
 def read_file(
     path: str, shape: FileShape, columns: str | Sequence[str] | None = None, like: TrainingFile | None = None
 ) -> Corpus:
-    """A file of a whole shape; its columns named, or named as those of another file by their number."""
+    """Read a file of a complete shape; columns have given names, or the names of another file by their number."""
     if shape.format in TABLES:
         from trellis.corpus.tables import read_table
 
@@ -352,7 +352,7 @@ def read_file(
 
 
 def read_like(source: Any, like: TrainingFile | None) -> Corpus:
-    """As ``read``, but a file is read as the one that a model was trained on."""
+    """Like ``read``, but a file is read in the format of the training file of a model."""
     if like is None or not isinstance(source, (str, os.PathLike)):
         return read(source)
     path = file_path("source", source)

@@ -1,4 +1,4 @@
-"""Spans as labels of tokens: IOB1, IOB2 (BIO), IOE1, IOE2, IOBES, BILOU, BMES, and the way between any two.
+"""Spans as labels of tokens: IOB1, IOB2 (BIO), IOE1, IOE2, IOBES, BILOU, BMES, and conversion between them.
 
 A label is ``O`` or a letter with a type, ``B-NP``; the letter alone is a label of the type "". Reading spans
 is lenient, as conlleval's is, and the same for all schemes: a span continues until something ends it.
@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class Letters(NamedTuple):
-    """The letters of a scheme by where in its span a token stands."""
+    """The letters of a scheme by the position of a token in its span."""
 
     first: str
     inside: str
@@ -67,7 +67,7 @@ SCHEMES = {
 }
 _ALIASES = {"bio": "iob2", "bioes": "iobes"}
 MARKERS = {"iob1": "B", "ioe1": "E"}  # the letter that these schemes use only between spans that touch
-_COMMON = {"L": "E", "U": "S", "M": "I"}  # letters of other schemes in the words of IOBES
+_COMMON = {"L": "E", "U": "S", "M": "I"}  # letters of other schemes, mapped to IOBES
 
 
 def scheme_named(name: str) -> str:
@@ -79,7 +79,7 @@ def scheme_named(name: str) -> str:
 
 
 def split_label(label: str) -> tuple[str, str]:
-    """Letter and type of a label, the letter in the words of IOBES."""
+    """Letter and type of a label, the letter mapped to IOBES."""
     letter, _, kind = label.partition("-")
     letter = _COMMON.get(letter, letter)
     if letter not in ("B", "I", "E", "S", OUTSIDE) or (letter == OUTSIDE and kind):
@@ -299,7 +299,7 @@ def _letters(scheme: str) -> set[str]:
 
 
 def joined(letter: str, kind: str) -> str:
-    """The label of a letter and a type."""
+    """Make the label of a letter and a type."""
     return f"{letter}-{kind}" if kind else letter
 
 
@@ -310,7 +310,7 @@ _CUTS = np.array([[starts_anew(a, "", b, "") for b in _LETTERS] for a in _LETTER
 
 @dataclass(frozen=True, slots=True)
 class SpanReading:
-    """What labels mark, as ``corpus.schemes.spans`` reads them: the same for all schemes."""
+    """Table for reading spans from label numbers by the rules of ``corpus.schemes.spans``, for all schemes."""
 
     types: tuple[str, ...]
     type_of: Ints  # [L] the type of a label's span, -1 outside
@@ -318,7 +318,7 @@ class SpanReading:
 
     @classmethod
     def of(cls, labels: Sequence[str], *more: Sequence[str]) -> SpanReading:
-        """Of these labels, with the types of more of them too; CorpusError if one is not O or like B-NP."""
+        """Make the table of these labels and the types of ``more``; CorpusError if one is not O or like B-NP."""
         parsed = [split_label(label) for label in labels]
         others = [split_label(label) for some in more for label in some]
         types = sorted({kind for letter, kind in [*parsed, *others] if letter != OUTSIDE})
@@ -340,7 +340,7 @@ class SpanReading:
 
 @dataclass(frozen=True, slots=True)
 class SpanTable:
-    """The spans of many sentences, by where they begin."""
+    """The spans of many sentences, sorted by their beginning."""
 
     begins: Longs  # [n_spans] first token
     ends: Longs  # [n_spans] last token + 1

@@ -1,4 +1,4 @@
-"""Corpora larger than memory: files piece by piece, and blocks of whole sentences that are read anew in every pass."""
+"""Corpora larger than memory: files in pieces, and blocks of whole sentences that are read again in every pass."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from trellis.corpus.read import FileShape, choose, format_of, read, read_file
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-BLOCK_BYTES = 4 << 20  # of text, some hundred thousand tokens
+BLOCK_BYTES = 4 << 20  # bytes of text, some hundred thousand tokens
 
 
 class Piece(NamedTuple):
     """Some whole sentences of a file of columns, with the bytes they were read from."""
 
-    corpus: Corpus  # may have no tokens, where the file has only comments or blank lines
+    corpus: Corpus  # may be empty if there are only comments or blank lines
     text: bytes
-    first_line: int  # the number of its first line in the whole file
+    first_line: int  # number of its first line in the file
     layout: Layout
 
 
@@ -45,10 +45,10 @@ T = TypeVar("T")
 def map_pieces(
     work: Callable[[Piece], T], path: str, layout: Layout, n_threads: int, piece_bytes: int = 1 << 20
 ) -> Iterator[T]:
-    """What ``work`` makes of each piece, in order; it runs on threads, and memory holds some pieces per thread.
+    """Apply ``work`` to each piece on threads; results are in order, and memory holds a few pieces per thread.
 
-    The first pieces are small, so that all threads soon have one, and where the input pauses (a pipe), all that it
-    gave so far is answered before more is waited for.
+    The first pieces are small, so that all threads start early. If the input pauses (a pipe), everything read so far is
+    processed before waiting for more.
     """
 
     def parse_and_work(text: _Text, layout: Layout) -> T:
@@ -59,8 +59,8 @@ def map_pieces(
     with reading(path) as file:
         try:
             for text in _texts(file, piece_bytes, first=min(piece_bytes, 1 << 16)):
-                alone = not pending and (text.pauses or text.ends)  # a thread would have nobody to work beside
-                if alone or (layout.names is None and not layout.n_inputs):  # names are those of the first rows
+                alone = not pending and (text.pauses or text.ends)  # a thread would not run in parallel with anything
+                if alone or (layout.names is None and not layout.n_inputs):  # column names come from the first rows
                     piece = _piece(text, source, layout)
                     layout = fix_names(layout, piece.corpus)
                     task = partial(work, piece)
@@ -70,7 +70,7 @@ def map_pieces(
                     yield task()
                     continue
                 if pool is None:
-                    from concurrent.futures import ThreadPoolExecutor  # takes longer to import than a sentence to tag
+                    from concurrent.futures import ThreadPoolExecutor  # the import takes longer than tagging a sentence
 
                     pool = ThreadPoolExecutor(n_threads)
                 pending.append(submit(pool, task))
@@ -84,12 +84,12 @@ def map_pieces(
 
 
 def submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
-    """The task by the pool; by this thread where the system gives no other."""
+    """Run the task in the pool, or in this thread if no thread can be started."""
     from concurrent.futures import Future
 
     try:
         return pool.submit(task)
-    except RuntimeError:  # the pool could not start a thread; a thread that it has may do the work twice
+    except RuntimeError:  # the pool could not start a thread; an existing thread may do the work a second time
         done = Future[T]()
         try:
             done.set_result(task())
@@ -99,18 +99,18 @@ def submit(pool: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
 
 
 def pieces_of_path(path: str, layout: Layout, piece_bytes: int = 1 << 22) -> Iterator[Piece]:
-    """A file of columns or CoNLL-U by pieces of about ``piece_bytes``, cut after blank lines."""
+    """Split a file of columns or CoNLL-U after blank lines into pieces of about ``piece_bytes``."""
     with reading(path) as file:
         yield from pieces_of_file(file, message_name(path), layout, piece_bytes)
 
 
 def whole_piece(path: str, layout: Layout) -> Piece:
-    """All of such a file."""
+    """The whole file as one piece."""
     return _piece(_Text(read_bytes(path), 1, pauses=False), message_name(path), layout)
 
 
 def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int) -> Iterator[Piece]:
-    """The same of an open file.
+    """The same for an open file.
 
     The texts of the pieces one after the other are the file. Lines in errors and in ``Corpus.lines`` are those of the
     whole file, and every row must have as many fields as the very first.
@@ -121,7 +121,7 @@ def pieces_of_file(file: BinaryIO, source: str, layout: Layout, piece_bytes: int
         yield piece
 
 
-UP_TO_BLANK_LINE = re.compile(rb"(?:.*\n)?[ \t]*\r?\n", re.DOTALL)  # the last one; where a stream may be cut
+UP_TO_BLANK_LINE = re.compile(rb"(?:.*\n)?[ \t]*\r?\n", re.DOTALL)  # up to the last blank line
 
 
 class _Text(NamedTuple):
@@ -129,8 +129,8 @@ class _Text(NamedTuple):
 
     text: bytes
     first_line: int
-    pauses: bool  # whether reading on would have meant to wait
-    ends: bool = False  # whether it is the last of the file
+    pauses: bool  # whether reading more would block
+    ends: bool = False  # whether it is the last piece of the file
 
 
 def _piece(text: _Text, source: str, layout: Layout) -> Piece:
@@ -139,7 +139,7 @@ def _piece(text: _Text, source: str, layout: Layout) -> Piece:
 
 
 def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
-    """The file cut after blank lines, when about ``piece_bytes`` were read (at first fewer) or the input pauses."""
+    """Cut the file after blank lines once about ``piece_bytes`` are read (fewer at first) or the input pauses."""
     line, blocks, size, wanted = 1, list[bytes](), 0, first
     read = getattr(file, "read1", file.read)
     while block := read(max(wanted - size, 1)):
@@ -156,26 +156,26 @@ def _texts(file: BinaryIO, piece_bytes: int, *, first: int) -> Iterator[_Text]:
             line += text.count(b"\n")
             wanted = min(2 * wanted, piece_bytes)
         elif not pauses:
-            wanted *= 2  # a sentence longer than a piece: read ever more, so that searching its end stays linear
+            wanted *= 2  # a sentence longer than a piece: doubling keeps the search for its end linear
         blocks, size = [rest[cut:]], size - cut
     if rest := b"".join(blocks):
         yield _Text(rest, line, pauses=False, ends=True)
 
 
 def _has_more(file: BinaryIO) -> bool:
-    """Whether reading would not have to wait; true of files that are not pipes or terminals."""
+    """Whether reading would not block; true for files other than pipes and terminals."""
     try:
         status = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(status):
             return True
         return bool(select.select([file], [], [], 0)[0])
-    except (OSError, ValueError, AttributeError):  # not a file of the system's, or one that cannot be asked
+    except (OSError, ValueError, AttributeError):  # no file descriptor, or select is not supported
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files to be read block by block."""
+    """Files that are read block by block."""
 
     paths: tuple[str, ...]
     sizes: tuple[int, ...]  # in bytes
@@ -184,7 +184,7 @@ class Files:
     block_bytes: int
 
     def blocks(self) -> Iterator[tuple[Corpus, int]]:
-        """Some sentences, and how many bytes of files were read when they were."""
+        """Iterate over blocks of sentences, each with the number of bytes read so far."""
         done = 0
         for path, n_bytes in zip(self.paths, self.sizes, strict=True):
             own, read, columns = self.shape.of(path), 0, self.columns
@@ -195,7 +195,7 @@ class Files:
                     yield block, done
             elif own.format in ("conll", "conllu"):
                 for piece in pieces_of_path(path, own.layout(columns), self.block_bytes):
-                    # Of a compressed file it is more than the bytes that were read.
+                    # Uncompressed text may be larger than the file.
                     read = min(read + len(piece.text), n_bytes)
                     yield choose(piece.corpus, columns) if piece.corpus.columns else piece.corpus, done + read
             else:
@@ -207,7 +207,7 @@ class Files:
         return replace(self, paths=self.paths[first:last], sizes=self.sizes[first:last])
 
     def runs(self, n: int) -> list[int]:
-        """Where each of n runs of files begins, of about as many bytes and one file at least, and the end."""
+        """Offsets of n runs of files with about equal bytes and at least one file each, including the end."""
         begins, cuts = np.cumsum([0, *self.sizes]), [0]
         for k in range(1, n):
             nearest = int(np.abs(begins - k * float(begins[-1]) / n).argmin())
@@ -355,7 +355,7 @@ def stream(
 
 
 def matching_files(name: str) -> list[str]:
-    """The files that a name or a pattern stands for."""
+    """The files that match a name or pattern."""
     if name == STANDARD_STREAM:
         raise CorpusError("<stdin>", None, "standard input can be read only once; give files")
     if Path(name).exists() or not glob.has_magic(name):

@@ -1,6 +1,6 @@
 """Tables of pyarrow, pandas and polars: one row per sentence (lists of strings), or one row per token.
 
-This module is imported when a table is met, and with it pyarrow.
+This module imports pyarrow, so it is only imported for tables.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ try:
 except ImportError:
     raise CorpusError("", None, missing("a table, Parquet or Feather file", "tables")) from None
 
-HUGGING_FACE = b"huggingface"  # the key of a schema under which its datasets are described
+HUGGING_FACE = b"huggingface"  # schema metadata key of Hugging Face datasets
 MISSING = "add a value or omit the sentence"
 
 
@@ -42,13 +42,13 @@ def _table_of(path: str, format: str) -> pa.Table:
 
 
 def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None, block_bytes: int) -> Iterator[Corpus]:
-    """The corpus in a Parquet file by blocks of about so many bytes of text; sentences stay whole."""
+    """Read a Parquet file in blocks of about ``block_bytes`` bytes of text; sentences are not split."""
     import pyarrow.parquet
 
     with reading(path) as file, _reading_format(path, "parquet"):
         rows = pyarrow.parquet.ParquetFile(file)
         wanted = None if names is None else [*names, *((sentence,) if sentence else ())]
-        kept, first = list[Any](), 0  # what was read and is no block yet; the row that it begins with
+        kept, first = list[Any](), 0  # rows read but not yet in a block; number of the first of them
         for batch in rows.iter_batches(1024, columns=wanted):
             kept.append(batch)
             if sum(one.nbytes for one in kept) < block_bytes:
@@ -72,7 +72,7 @@ def n_groups(path: str) -> int:
 
 
 def read_group(path: str, format: str, group: int | None) -> tuple[pa.Table, int]:
-    """A row group of a Parquet file and the number of its first row; without a group all of a table's file."""
+    """A row group of a Parquet file and the number of its first row; without a group the whole file."""
     if group is None:
         return _table_of(path, format), 0
     import pyarrow.parquet
@@ -122,7 +122,7 @@ def predicted_columns(
 
 
 def with_columns(table: pa.Table, new: pa.Table) -> pa.Table:
-    """A table with columns added or replaced, and all others as they are."""
+    """Add or replace columns of a table; other columns are unchanged."""
     if HUGGING_FACE in (table.schema.metadata or {}):  # which says that names of classes are numbers
         table, _ = _with_class_names(table, "")
         table = table.replace_schema_metadata({k: v for k, v in table.schema.metadata.items() if k != HUGGING_FACE})
@@ -133,15 +133,15 @@ def with_columns(table: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def _last_start(table: pa.Table, sentence: str, path: str) -> int:
-    """The row at which the last sentence begins: it may go on in the next block."""
+    """First row of the last sentence, which may continue in the next block."""
     if table.column_names.count(sentence) != 1:
-        return len(table)  # from_table says what is wrong
+        return len(table)  # from_table reports the error
     changes, _ = _changes(table.column(sentence).combine_chunks())
     return int(changes[-1]) if len(changes) else 0
 
 
 def _changes(ids: pa.Array) -> tuple[Longs, int]:
-    """The rows where the value of a column is another than in the row before, and how many values there are."""
+    """Rows where the value of a column differs from the previous row, and the number of distinct values."""
     codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.flatnonzero(np.diff(codes)) + 1, len(np.unique(codes))
 
@@ -176,9 +176,9 @@ def _from_arrow(
         if (n := table.column_names.count(name)) != 1:
             why = f"no column {name!r}" if n == 0 else f"{n} columns are named {name!r}; names must be unique"
             raise CorpusError(path, None, f"{why}; the columns are {', '.join(map(str, table.column_names))}")
-    table.validate(full=True)  # every offset and every string; ArrowInvalid if it is damaged
+    table.validate(full=True)  # checks all offsets and strings; ArrowInvalid if the table is damaged
     table, _ = _with_class_names(table, path)
-    # Numbers and names of sentences may stand beside their lists of strings.
+    # Tables may have further columns, such as numbers and names of sentences.
     lists = [field for field in table.schema if _is_list(field)]
     lists = [field for field in lists if _holds_strings(field.type.value_type)] or lists
     others = [name for name in table.column_names if name != sentence]
@@ -202,9 +202,9 @@ def _from_arrow(
 
 
 def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
-    """The table with names in the place of numbers where its schema names classes, as Hugging Face's datasets do.
+    """Replace class numbers by names if the schema names classes, as in Hugging Face datasets.
 
-    Whether the schema has such a description at all is told, too.
+    Also returns whether the schema has such a description.
     """
     said = (table.schema.metadata or {}).get(HUGGING_FACE)
     if said is None:
@@ -278,7 +278,7 @@ def _to_arrow(source: Any) -> pa.Table:
 
 
 def _flatten(name: str, cells: pa.Array, path: str, first_row: int) -> tuple[pa.Array, Longs]:
-    """A column of lists as the run of its items and where each list starts."""
+    """Flatten a column of lists to its items and the offsets of lists."""
     if not _is_list(cells):
         why = f"column {name!r} holds {cells.type}, not lists of strings; for one token per row give the"
         raise CorpusError(path, None, f"{why} column with the sentence identifier: sentence=NAME, columns=NAMES")
@@ -294,11 +294,11 @@ def _flatten(name: str, cells: pa.Array, path: str, first_row: int) -> tuple[pa.
 
 def _holds_strings(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return str(kind) in ("string", "large_string", "string_view", "null")  # null: nothing but empty lists
+    return str(kind) in ("string", "large_string", "string_view", "null")  # type null: all lists are empty
 
 
 def _strings(name: str, items: pa.Array, path: str, first_row: int) -> Column:
-    """The column of these items; ``first_row`` is that of the first, where rows are tokens."""
+    """Make a column of these items; ``first_row`` is the row of the first item if rows are tokens."""
     kind = items.type.value_type if pa.types.is_dictionary(items.type) else items.type
     if not _holds_strings(kind):
         why = f"column {name!r} holds {kind}, not strings; convert it or select other columns with columns="
@@ -321,7 +321,7 @@ def _reject_nulls(name: str, values: pa.Array, path: str, todo: str = MISSING, f
 
 
 def _runs(ids: pa.Array, name: str, path: str, first_row: int) -> Longs:
-    """Where the value of a column changes: the starts of sentences, and the end."""
+    """Rows where the value of a column changes (starts of sentences), and the end."""
     _reject_nulls(name, ids, path, "fill it forward first (pandas: ffill)", first_row)
     changes, n_values = _changes(ids)
     if len(ids) and len(changes) + 1 != n_values:

@@ -1,8 +1,8 @@
-"""Running text into sentences and words, for those who have no tokeniser of their own.
+"""Rule-based tokenizer: splits text into sentences and words.
 
-Plain rules, of European languages above all: punctuation stands alone, ``don't`` is ``do n't`` and ``l'homme`` is ``l'
-homme`` as in treebanks, abbreviations keep their full stop. Writing without blanks (Chinese, Japanese) is cut into
-characters, which ``trellis.Segmenter`` can do better. Every word knows where in the text it stands.
+The rules are mainly for European languages: punctuation is separated, ``don't`` is ``do n't`` and ``l'homme`` is ``l'
+homme`` as in treebanks, abbreviations include their full stop. Unspaced scripts (Chinese, Japanese) are split into
+characters; ``trellis.Segmenter`` does this better. Every token has its offsets in the text.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def tokenize(text: str, *, lines: bool = False) -> list[list[Token]]:
 _NEW_LINE = re.compile(r"[\n\r\u2028\u2029]+")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n|\u2029")
 
-# What no word is made of: punctuation and symbols of Unicode's blocks of them, and those of single scripts.
+# Characters outside words: the Unicode blocks of punctuation and symbols, and punctuation of single scripts.
 _SIGNS = (
     r"!-/:-@\[-^`{-\u007f\u0080-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u0387\u055a-\u055f\u0589"
     r"\u05be\u05c0\u05c3\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u06d4\u0964\u0965\u0e3f\u0e5a\u0e5b\u1361-\u1368"
@@ -85,9 +85,9 @@ _ABBREVIATIONS = (
     "approx|dept|est|figs?|eds?|vols?|pp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Ave|Blvd|Rd|bzw|usw|Nr|Str|evtl|"
     "ggf|Mme|Mlle"
 )
-_TITLE = re.compile(r"(?:Mrs?|Ms|Dr|Prof|Rev|Hon|Gen|Col|Sgt|Capt|Lt|Gov|Sen|Rep|vs|cf|Mme|Mlle)\.")  # ends no sentence
+_TITLE = re.compile(r"(?:Mrs?|Ms|Dr|Prof|Rev|Hon|Gen|Col|Sgt|Capt|Lt|Gov|Sen|Rep|vs|cf|Mme|Mlle)\.")  # does not end a sentence
 
-# One alternative a line; the first that fits is taken.
+# One alternative per line; the first match is used.
 _TOKEN = re.compile(
     rf"""
     (?:https?://|www\.)[^\s<>"]*[^\s<>"'.,;:!?)\]}}\u2019\u201d]
@@ -129,7 +129,7 @@ def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
 
 
 def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]:
-    """Words by sentence; one sentence if ``whole``."""
+    """Group words by sentence; one sentence if ``whole``."""
     sentence: list[Token] = []
     ended = False  # whether the sentence can end here
     for token in tokens:
@@ -149,7 +149,7 @@ def _sentences(tokens: Iterator[Token], *, whole: bool) -> Iterator[list[Token]]
 
 
 def _begins(word: str, sentence: list[Token]) -> bool:
-    """Whether a word can begin a sentence after this one, which may end in an abbreviation."""
+    """Whether a word can begin a new sentence after text that may end in an abbreviation."""
     before = sentence[-1].text
     if len(before) > 1 and before[-1] == "." and before[0].isalpha():
         return _STARTER.fullmatch(word) is not None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
 ROOT = "TOP"
-ROOTS = ("", ROOT, "ROOT", "S1")  # what treebanks write above a sentence
+ROOTS = ("", ROOT, "ROOT", "S1")  # root labels in treebanks
 TRACE = "-NONE-"
 _TAGS = re.compile(
     r"(.[^-=|]*).*", re.DOTALL
@@ -86,7 +86,7 @@ class PhraseTree:
         found, at, open_ = list[tuple[str, int, int]](), 0, list[PhraseTree | int]([self])
         while open_:
             node = open_.pop()
-            if isinstance(node, int):  # all below this phrase is done
+            if isinstance(node, int):  # end of the phrase
                 found[node] = (*found[node][:2], at)
             elif node.is_tag:
                 at += 1
@@ -148,7 +148,7 @@ class PhraseTree:
 
 
 def escaped(word: str) -> str:
-    """A word as brackets can hold it: ( and ) are written as the Penn Treebank does."""
+    """Escape ( and ) in a word as in the Penn Treebank."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 

@@ -1,6 +1,6 @@
-"""Text as code points, blanks apart from characters, and lines of words as they are learned from.
+"""Text as code points without whitespace, and lines of words for training.
 
-White space of any kind ends a word, and so does a byte order mark. A line ends at a line feed.
+Unicode whitespace and byte order marks separate words. A line ends at a line feed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Points = npt.NDArray[np.uint32]
 
 _MARK = "\ufeff"
 _IS_BLANK = np.zeros(0x110000, bool)
-_IS_BLANK[[point for point in range(0x3001) if chr(point).isspace()]] = True  # none is beyond U+3000 but the mark
+_IS_BLANK[[point for point in range(0x3001) if chr(point).isspace()]] = True  # and U+FEFF
 _IS_BLANK[ord(_MARK)] = True
-_IS_BLANK[0xDC80:0xDD00] = True  # bytes that are not UTF-8, where those are let through
-_WIDE = 0xFF01, 0xFF5E, 0xFEE0  # ASCII in full width: the first, the last, how far from ASCII
+_IS_BLANK[0xDC80:0xDD00] = True  # surrogate escapes of bytes that are not UTF-8
+_WIDE = 0xFF01, 0xFF5E, 0xFEE0  # full-width ASCII: first and last code point, distance to ASCII
 
 
 def to_points(text: str) -> Points:
@@ -45,17 +45,17 @@ def to_text(points: Points) -> str:
 
 
 def is_blank(points: Points) -> Bools:
-    """Which code points are white space."""
+    """Mask of the code points that are whitespace."""
     return _IS_BLANK[points]
 
 
 def words_of(text: str) -> list[str]:
-    """What stands between blanks."""
+    """Split at whitespace."""
     return text.replace(_MARK, " ").split()
 
 
 def narrow(points: Points) -> Points:
-    """The same with letters, digits and signs of ASCII where they are written in full width."""
+    """Replace full-width letters, digits and signs by ASCII."""
     first, last, far = _WIDE
     return np.where((points >= first) & (points <= last), points - np.uint32(far), points)
 
@@ -66,7 +66,7 @@ def characters(points: Points) -> Column:
     if len(points) < 1 << 14:
         values, codes = np.unique(points, return_inverse=True)
         codes = codes.reshape(-1)
-    else:  # without sorting all of them
+    else:  # faster than sorting all code points
         seen = np.zeros(len(_IS_BLANK), bool)
         seen[points] = True
         values, codes = np.flatnonzero(seen).astype(np.uint32), (np.cumsum(seen) - 1)[points]
@@ -74,7 +74,7 @@ def characters(points: Points) -> Column:
 
 
 def word_labels(lengths: Longs) -> Ints:
-    """The labels of words with so many characters each, by their numbers."""
+    """Label numbers of the characters of words with these lengths."""
     starts = starts_of(lengths)
     codes = np.full(starts[-1], LABELS.index("M"), np.int32)
     codes[starts[1:] - 1] = LABELS.index("E")
@@ -117,7 +117,7 @@ def read_segmented(source: Source, *, lenient: bool = False) -> SegmentedText:
     """Lines of words from a file (``-`` is standard input), or from a list of lines or of lists of words.
 
     Of a corpus or a table, the strings of the column ``word`` are the words, and a sentence is a line.
-    An empty line is none. A line of blanks alone and one that is not UTF-8 are errors; ``lenient`` leaves them out.
+    Empty lines are ignored. Lines of whitespace only and lines that are not UTF-8 are errors; ``lenient`` skips them.
     """
     if isinstance(source, SegmentedText):
         return source
@@ -142,7 +142,7 @@ def _line(line: Any, name: str, number: int) -> list[str] | CorpusError:
 
 
 def _words(line: Any) -> list[str]:
-    """The words of a line; ValueError says what is wrong."""
+    """The words of a line; ValueError describes an error."""
     if isinstance(line, bytes):
         try:
             line = line.decode()
@@ -165,6 +165,6 @@ def _words(line: Any) -> list[str]:
 
 
 def check_encodable(text: str) -> None:
-    """ValueError for half a surrogate pair."""
+    """ValueError for an unpaired surrogate."""
     if not is_text(text):
         raise ValueError("a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8")

@@ -1,4 +1,4 @@
-"""Write a corpus: a file is there whole or not at all."""
+"""Write a corpus to a file, atomically."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def write(
     else:
         layout = Layout(tabs=extension(path) == ".tsv" if tabs is None else tabs, sentence=sentence)
         text = format_text(chosen, format, layout, path)
-        # The first character of a file is read as a byte order mark if it is one, and dropped.
+        # A byte order mark at the beginning of a file is dropped on reading.
         write_bytes(path, (BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + text).encode())
 
 
 def format_text(corpus: Corpus, format: str, layout: Layout, path: str = "") -> str:
-    """The corpus as the text of a file."""
+    """Format the corpus as text of a file."""
     if format not in FORMATS:
         raise CorpusError(path, None, f"no format {format!r}; the formats are {', '.join(FORMATS)}")
     if format == "conllu":
@@ -97,7 +97,7 @@ def format_conllu(corpus: Corpus) -> str:
 
 
 def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
-    """A column's strings, none of which may read as two fields, as none, or as no token at all."""
+    """A column's strings; none may be read as two fields, as an empty field, or as a line without token."""
     column = corpus.column(name)
     alone, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
     cut = re.compile(r"[\t\n\r]" if tabs else r"[ \t\n\r]")
@@ -110,7 +110,7 @@ def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
 
 
 def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str:
-    """Rows and extras in the order of the file, a blank line after every sentence."""
+    """Merge rows and extras in file order, with a blank line after every sentence."""
     asides: dict[int, list[tuple[int, str]]] = {}
     if corpus.extras is not None:
         extras = corpus.extras

@@ -1,4 +1,4 @@
-"""Templates of arcs made definite for a corpus: places and measures laid out for keys (core/text/places.hpp)."""
+"""Templates of arcs bound to a corpus: layout of places and measures in keys (core/text/places.hpp)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trellis.features.places import PlaceVocabulary, known_columns
 from trellis.features.templates import Template, parse_template
 from trellis.features.vocabulary import ColumnVocabulary, TemplateSource, bind, templates_of
 
-UD_COLUMNS = ("lemma", "xpos", "feats")  # what CoNLL-U has beside words and coarse tags
+UD_COLUMNS = ("lemma", "xpos", "feats")  # further columns of CoNLL-U, besides words and coarse tags
 
 
 def _measured(looks: Iterable[str]) -> list[str]:
-    """Each with the direction of the arc, and again with its distance (which has the direction)."""
+    """Each template with the direction of the arc, and with its distance (which includes the direction)."""
     return [f"{look} & {measure}" for look in looks for measure in ("direction", "distance")]
 
 
@@ -28,7 +28,7 @@ def _tags(*places: str) -> list[str]:
     return [" & ".join(f"pos[{place}]" for place in some.split()) for some in places]
 
 
-# McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) what stands between and around.
+# McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) words between and around.
 MST_SINGLE = [look for x in ("head", "dep") for look in (f"word[{x}] & pos[{x}]", f"word[{x}]", f"pos[{x}]")]
 MST_PAIRS = [
     "word[head] & pos[head] & word[dep] & pos[dep]",
@@ -39,7 +39,7 @@ MST_PAIRS = [
 MST_CONTEXT = [
     *_tags("head between dep", "head head+1 dep-1 dep", "head-1 head dep-1 dep"),
     *_tags("head head+1 dep dep+1", "head-1 head dep dep+1"),
-    # the same with one neighbour, as their program has them
+    # the same with one neighbour, as in their program
     *_tags("head head+1 dep", "head-1 head dep", "head dep-1 dep", "head dep dep+1"),
 ]
 # McDonald and Pereira 2006: a dependent with the one before it on the same side.
@@ -58,7 +58,7 @@ MST_LABELS = [
     *(f"label & {a}[head] & {b}[dep] & direction" for a, b in (("pos", "pos"), ("word", "pos"), ("pos", "word"))),
 ]
 
-# What CoNLL-U has beside words and coarse tags: fine tags, lemmas, morphology.
+# Further columns of CoNLL-U: fine tags, lemmas, morphology.
 UD_PAIRS = [
     *(look.replace("pos[", "xpos[") for look in (*MST_PAIRS, *MST_CONTEXT) if "pos[" in look),
     *("lemma[head] & lemma[dep]", "lemma[head] & pos[dep]", "pos[head] & lemma[dep]"),
@@ -94,7 +94,7 @@ def default_templates(informative: Container[str]) -> list[str]:
     For trees without labels over words and tags they are those of ``mst``.
     """
     missing = [f"{name}[" for name in UD_COLUMNS if name not in informative]
-    # "xpos[" ends like "pos[", so a column is looked for where a look begins.
+    # "xpos[" ends with "pos[", so columns are searched at the beginning of a look only.
     return [text for text in ARC_PRESETS["ud"] if not any(re.search(rf"\b{re.escape(name)}", text) for name in missing)]
 
 
@@ -109,17 +109,17 @@ class ArcTemplates:
 
     @property
     def all(self) -> tuple[Template, ...]:
-        """One after the other."""
+        """All templates, concatenated."""
         return (*self.arcs, *self.labelled, *self.siblings, *self.filter)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """How many there are of each kind."""
+        """Number of templates of each kind."""
         return len(self.arcs), len(self.labelled), len(self.siblings), len(self.filter)
 
     @property
     def columns(self) -> list[str]:
-        """The columns that they read, in the order they name them."""
+        """The columns read by templates, in order of first use."""
         found = (look.column for template in self.all for look in template.looks if look.column)
         return list(dict.fromkeys(found))
 
@@ -151,7 +151,7 @@ def _bound(template: Template, columns: Sequence[str]) -> Template:
 
 
 class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
-    """Templates of arcs with what is known of the columns they read."""
+    """Templates of arcs with the vocabularies of their columns."""
 
     __slots__ = ()
     PLACES: ClassVar = {"head": 0, "dep": 1, "sibling": 2, "between": -2}  # as in core/weights/arcs.hpp
@@ -168,13 +168,13 @@ class ArcVocabulary(PlaceVocabulary[ArcTemplates]):
         return self.templates.all
 
     def plan(self, n_labels: int) -> _core.ArcPlan:
-        """Laid out for native code."""
+        """The templates as arrays for native code."""
         return _core.ArcPlan(self.layout(), self.templates.counts, n_labels)
 
 
 def arc_vocabulary(
     templates: ArcTemplates, corpus: Corpus, older: Sequence[ColumnVocabulary] = ()
 ) -> tuple[ArcVocabulary, list[Coded]]:
-    """What a training corpus makes of templates, and its columns as codes with views; values of older ones stay."""
+    """The vocabulary of a training corpus, and its columns as codes with views; older values are included."""
     columns, lookups, coded = known_columns(templates.all, corpus, older)
     return ArcVocabulary(templates, columns, lookups), coded

@@ -108,7 +108,7 @@ def brown_clusters(
     rank[order] = np.arange(len(order))
     ranks = rank[words.codes]
     alive = ranks >= 0
-    # Runs of tokens that are kept, cut where one is left out: nobody stands beside it.
+    # Runs of in-vocabulary tokens; a skipped token breaks the run, so no bigram spans it.
     sentence, n_dropped = np.repeat(np.arange(len(corpus)), np.diff(corpus.starts)), np.cumsum(~alive)
     cuts = np.flatnonzero(np.diff(sentence[alive]) + np.diff(n_dropped[alive])) + 1
     tokens, starts = ranks[alive].astype(np.int32), np.array([0, *cuts, alive.sum()], np.int64)
@@ -120,7 +120,7 @@ def brown_clusters(
     n_threads = thread_count(n_threads)
     class_of, merges = _core.brown_clusters(tokens, starts, len(order), n_classes, n_threads=n_threads, told=progress)
     paths, members = [""] * (len(merges) + 1), [[c] for c in range(len(merges) + 1)]
-    for first, second in merges:  # the tree of merges, from its leaves on
+    for first, second in merges:  # the tree of merges, leaves first
         for bit, joined in (("0", first), ("1", second)):
             for c in members[joined]:
                 paths[c] = bit + paths[c]

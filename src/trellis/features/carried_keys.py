@@ -1,7 +1,7 @@
-"""Attributes of templates at places under another vocabulary: for a warm start from an older parser.
+"""Map attributes of templates at places to another vocabulary, for a warm start from an older parser.
 
-A key packs the ids of a template's looks (core/text/places.hpp). The same attribute has another key where the columns
-have other values, so keys are unpacked, their ids translated string by string, and packed again.
+A key packs the ids of a template's looks (core/text/places.hpp). With other values of columns the same attribute has
+another key, so keys are unpacked, their ids translated string by string, and packed again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trellis.features.vocabulary import ColumnVocabulary
 
 
 def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
-    """The number of each wanted key, -1 for none, and the keys; where they grow, missing ones come after the others."""
+    """Numbers of the wanted keys (-1: missing) and the list of keys; with ``grows`` missing keys are appended."""
     if grows:
         keys = np.concatenate([keys, np.setdiff1d(wanted, keys)])
     if not len(keys):
@@ -28,7 +28,7 @@ def numbers_of(keys: Keys, wanted: Keys, *, grows: bool) -> tuple[Longs, Keys]:
 
 
 def id_map(old: ColumnVocabulary, new: ColumnVocabulary, view: int, reach: int) -> Longs:
-    """The id of every id of a view in a new vocabulary, -1 where it has none."""
+    """Map every id of a view to the new vocabulary; -1 for missing strings."""
     number = new.said(view).find(old.said(view)).astype(np.int64)
     return np.concatenate([np.arange(2 * reach), np.where(number < 0, -1, number + 2 * reach)])
 
@@ -45,7 +45,7 @@ class Carrier:
     def keys(
         self, t: int, keys: Keys, old_folds: Sequence[Keys], folds: list[Keys], *, grows: bool
     ) -> tuple[Keys, Longs]:
-        """The keys of template ``t`` that the new vocabulary can say, and which of the old ones they are.
+        """The keys of template ``t`` that exist in the new vocabulary, and their indices among the old keys.
 
         ``folds`` are the keys of folds of the new vocabulary; where they grow, they get those that are missing.
         """

@@ -41,7 +41,7 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        if text[0] in "ub*":  # Wapiti's comments begin anywhere in a line
+        if text[0] in "ub*":  # Wapiti's comments may begin anywhere in a line
             text = text.partition("#")[0].rstrip()
         place = f"{path}:{number}"
         if text[0] not in "UBub*":
@@ -65,7 +65,7 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
 
 
 def macro_look(match: re.Match[str], columns: Sequence[str], place: str) -> Look:
-    """The look that a macro is."""
+    """Convert a macro to a look."""
     kind, row, column = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
     row, column = int(row), int(column)
     if column >= len(columns):

@@ -2,9 +2,9 @@
 
 ``begins(word[0], "cities.txt")`` is how many tokens the longest entry has that begins at a token,
 ``in_list(word[0], "cities.txt")`` which part of an entry the token is: B, I, E, or S where it is all of it. To a plan
-each is a look at a column of its own, a *derived* column, whose strings are the lengths and parts; nobody gives it, the
-dictionary makes it from what a view of the given column says. All that ask one view and one file share a dictionary,
-whose entries are seen through that view too. Without a file its entries are the spans of the training corpus.
+each is a look at a *derived* column, whose strings are the lengths and parts. The dictionary computes it from a view of
+an input column. Looks with the same view and file share a dictionary; its entries are mapped by that view, too. Without
+a file the entries are the spans of the training corpus.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from trellis._support.arrays import Ints, Longs, runs_of, starts_of
 from trellis.corpus.corpus import Strings
 from trellis.features.functions import Function, fields_of, read_lookup
 
-ANYONE, NOBODY = -1, -2  # who asks, beside folds: as in core/text/dictionary.hpp
+ANYONE, NOBODY = -1, -2  # fold numbers with a special meaning, as in core/text/dictionary.hpp
 _LENGTHS = [str(length) for length in range(_core.DICTIONARY_MOST + 1)]
 VALUES = Strings.of([*_LENGTHS, "", *"BIES"])  # of a derived column, as native code numbers them; "" is silent
 
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """Entries as runs of symbols, the numbers of their tokens; ``native`` is what is asked."""
+    """Entries as sequences of symbols, the numbers of their tokens; ``native`` does the look-ups."""
 
     tokens: Strings
     starts: Longs  # [n_entries + 1] entry i is symbols[starts[i]:starts[i + 1]]
@@ -40,7 +40,7 @@ class Dictionary:
         return cls(tokens, *native.entries(), native)
 
     def entries(self) -> list[str]:
-        """The entries as text, with nothing between their tokens."""
+        """The entries as text, tokens concatenated without separator."""
         tokens, symbols = self.tokens.tolist(), self.symbols.tolist()
         return ["".join(tokens[s] for s in symbols[a:b]) for a, b in zip(self.starts, self.starts[1:], strict=False)]
 
@@ -52,13 +52,14 @@ class EntrySpans:
     begins: Longs  # [n] first tokens
     lengths: Longs
     folds: Ints  # [n] of the sentences that they are in
-    asks: Ints  # [n_sentences] a fold, which sees no entry that it alone has, ANYONE or NOBODY
+    asks: Ints  # [n_sentences] fold (entries found only in this fold are hidden from it), ANYONE or NOBODY
 
 
 def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Dictionary:
-    """The entries of a file, one per line, tokens between blanks, as they are ``seen`` by a view.
+    """Read the entries of a file, one per line, tokens separated by spaces, mapped by the view ``seen``.
 
-    Where all values of the column are single characters, so are all tokens. Entries of which nothing is seen are none.
+    If all values of the column are single characters, tokens are characters. Entries that are empty after the mapping
+    are dropped.
     """
     of_characters = all(len(value) == 1 for value in values)
     lines = [fields_of(text) for text in read_lookup("in_list", path)]
@@ -71,7 +72,7 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
 
 
 def learn_dictionary(spans: EntrySpans, said: Ints, strings: Strings) -> Dictionary:
-    """The spans as entries: ``said`` [n_tokens] is what the view says of each token, -1 where it says nothing."""
+    """Spans as entries; ``said`` [n_tokens] is the view's id for each token, -1 for no value."""
     starts = starts_of(spans.lengths)
     tokens = np.repeat(spans.begins - starts[:-1], spans.lengths) + np.arange(starts[-1])
     symbols = said[tokens]

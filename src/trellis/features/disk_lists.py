@@ -1,4 +1,4 @@
-"""Lists of the attributes of tokens that are on disk: written chunk by chunk while the vocabulary grows."""
+"""Attribute lists of tokens on disk, written chunk by chunk while the vocabulary grows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Chunk:
 
 
 class DiskLists(AttributeLists):
-    """Lists on disk. Numbers within a table never change while it grows, but where it begins does."""
+    """Lists on disk. While tables grow, numbers within a table stay the same, but its offset changes."""
 
     def __init__(self, disk: Disk) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class DiskLists(AttributeLists):
         self._chunks.append(_Chunk(lengths.n, ids.n, np.asarray(sizes, np.int32)))
 
     def chunks(self) -> Iterator[Ragged]:
-        """The lists with the numbers that attributes have in the end."""
+        """Iterate over the lists with the final numbers of attributes."""
         lengths, ids, values = (writer.array() for writer in self._writers)
         first = starts_of(self._chunks[-1].sizes)
         for before, chunk in zip(self._chunks[:-1], self._chunks[1:], strict=True):
@@ -52,7 +52,7 @@ class DiskLists(AttributeLists):
             yield lists.renumber(np.concatenate([np.zeros(0, np.int32), *numbers]).astype(np.int32))
 
     def renumber(self, rank: Ints) -> Ragged:
-        """The lists of all tokens under new ids, on disk."""
+        """Lists of all tokens with new ids, on disk."""
         starts, ids, values = (self.disk.writer(kind) for kind in (np.int64, np.int32, np.float32))
         starts.add(np.zeros(1, np.int64))
         for chunk in self.chunks():

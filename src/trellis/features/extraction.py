@@ -1,4 +1,4 @@
-"""From a corpus to attribute numbers: the vocabulary grows over a training corpus, then is frozen and looked up."""
+"""From a corpus to attribute numbers: the vocabulary grows over a training corpus and is then frozen for look-ups."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from trellis.features.vocabulary import (
 
 
 def view_table(view: View, strings: Strings, lookups: Lookups, column: str = "") -> tuple[Ints, Strings]:
-    """What a view gives for each value, as numbers of distinct strings in order of first appearance."""
+    """The view of each value, as numbers of distinct strings in order of first appearance."""
     values, calls, numbers = strings.tolist(), native_calls(view), dict[str, int]()
     if calls is not None:
         foreign = [value for value in values if not value.isascii()]
@@ -74,10 +74,10 @@ def column_vocabulary(
     vectors: Files | None = None,
     more: Mapping[View, Sequence[str]] | None = None,
 ) -> ColumnVocabulary:
-    """What views say of the values of a column, numbered after the places outside the sentence.
+    """Views of the values of a column; ids of strings follow the ids of positions outside the sentence.
 
-    Of views that ask dictionaries or vectors it is what these have. ``more`` are strings that views may say of other
-    values.
+    For views of dictionaries or vectors the strings are those of the dictionary or file. ``more`` are further strings
+    that views may give for other values.
     """
     ids = np.empty((len(values), len(views)), np.int32)
     strings = list[Strings | None]()
@@ -115,41 +115,41 @@ class Coded(NamedTuple):
 
 
 class AttributeLists:
-    """The lists of a corpus in memory, which are one chunk."""
+    """The attribute lists of a corpus in memory, as one chunk."""
 
     def __init__(self) -> None:
         self.lists = Ragged.none()
 
     def add(self, lists: Ragged, sizes: Sequence[int]) -> None:
-        """The lists of the next chunk, and how many attributes each table of the vocabulary had after it."""
+        """Add the lists of the next chunk and the number of attributes in each table of the vocabulary after it."""
         self.lists = lists
 
     def chunks(self) -> Iterator[Ragged]:
-        """The lists with the numbers that attributes have in the end."""
+        """Iterate over the lists with the final numbers of attributes."""
         yield self.lists
 
     def renumber(self, rank: Ints) -> Ragged:
-        """The lists of all tokens under new ids; items of rank -1 are dropped. Afterwards the old ones are gone."""
+        """Lists of all tokens with new ids; items of rank -1 are dropped. The old lists are freed."""
         lists, self.lists = self.lists, Ragged.none()
         return lists.renumber(rank)
 
 
 class Extraction(NamedTuple):
-    """A training corpus with every attribute numbered, before any is cut."""
+    """A training corpus with all attributes numbered, before cut-offs are applied."""
 
-    vocabulary: Vocabulary  # its tables are still empty
+    vocabulary: Vocabulary  # with empty tables
     growing: _core.GrowingVocabulary
     growing_edges: _core.GrowingVocabulary | None
     lists: AttributeLists | None = None
     edge_lists: AttributeLists | None = None
-    n_attributes: int = 0  # those of templates, then those of the bag
+    n_attributes: int = 0  # attributes of templates, then of the bag
     n_edge_attributes: int = 0
-    known: Ints = NONE  # the number here of each attribute of the vocabulary that was known before
+    known: Ints = NONE  # the number here of each attribute of the earlier vocabulary
     known_edges: Ints = NONE
 
 
 class Extractor:
-    """Templates made definite for columns whose values are all known; numbers attributes as it meets them."""
+    """Templates compiled for columns with known values; attributes are numbered in order of first occurrence."""
 
     def __init__(
         self,
@@ -160,12 +160,12 @@ class Extractor:
         learned: Mapping[DictionaryView, Dictionary] | None = None,
         more: Mapping[str, Mapping[View, Sequence[str]]] | None = None,
     ) -> None:
-        """``values`` of the columns; ``counts`` gives how often each value of a column was seen.
+        """``values`` are those of the columns; ``counts`` gives the counts of a column's values.
 
         Dictionaries are those that are ``known`` or ``learned``, others are read from their files. ``more``, by column,
         are strings that its views have beside those of its values.
         """
-        # Those of vectors come last among those of single labels: native code numbers the others.
+        # Templates of vectors come last among those of single labels: native code numbers the others.
         self.templates = sorted(templates, key=lambda template: (template.about, template.of_vectors))
         self.n_emission = sum(not t.about for t in templates)
         derived, reach = derived_names(self.templates), reach_of(self.templates)
@@ -206,7 +206,7 @@ class Extractor:
         ]
         self.growing, edges = (_core.GrowingVocabulary(part) for part in self.parts)
         self.growing_edges = edges if self.n_emission < len(self.templates) else None
-        # Dimensions of vectors are there from the beginning.
+        # Dimensions of vectors are numbered at the beginning.
         self.valued = [
             (k, self.growing.add(self.parts[0], k, np.arange(width, dtype=np.int32)[:, None] + np.int32(2 * reach)))
             for k, template in enumerate(self.templates)
@@ -220,9 +220,9 @@ class Extractor:
     def lists(
         self, codes: Sequence[Ints], starts: Longs, n_threads: int, asks: Ints | None = None
     ) -> tuple[Ragged, Ragged | None]:
-        """The attributes of every token, and those of label pairs, by the codes of its values in each column.
+        """The attributes and edge attributes of every token, from the codes of its values in each column.
 
-        ``asks`` says as which fold each sentence asks learned dictionaries.
+        ``asks`` is the fold of each sentence for look-ups in learned dictionaries.
         """
         codes = [*codes, *self._derived(codes, starts, n_threads, asks)]
         coded = [Coded(one, column.view_ids) for one, column in zip(codes, self.columns, strict=True)]
@@ -246,7 +246,7 @@ class Extractor:
         return [said[view][where] for view, where in derived_names(self.templates).values()]
 
     def _values(self, codes: Sequence[Ints], starts: Longs) -> Ragged:
-        """The numbers of vectors, as attributes with values."""
+        """Components of vectors, as attributes with values."""
         base, looks = starts_of(self.growing.table_sizes), list[tuple[Ints, Floats, Ints]]()
         for k, dimensions in self.valued:
             first, _, table = self.plan.templates[k].tolist()
@@ -257,7 +257,7 @@ class Extractor:
         return value_lists(looks, int(starts[-1]))
 
     def vocabulary(self, bag: Bag | None = None) -> Vocabulary:
-        """The vocabulary, its tables still empty."""
+        """The vocabulary, with empty tables."""
         known = self.lookups, tuple(self.dictionaries.values()), self.vectors
         rest = self.columns, self.plan, NO_TABLES, NO_TABLES, bag, *known
         return Vocabulary(tuple(self.templates), self.n_emission, *rest)
@@ -270,9 +270,9 @@ def extract(
     known: Vocabulary | None = None,
     spans: EntrySpans | None = None,
 ) -> Extraction:
-    """Number every attribute of the corpus under these templates, and all that were ``known`` before.
+    """Number every attribute of the corpus under these templates, and all ``known`` attributes.
 
-    ``spans`` are what dictionaries are learned from.
+    Dictionaries are learned from ``spans``.
     """
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
@@ -342,7 +342,7 @@ def extract(
 
 
 def lists_for(corpus: Corpus) -> AttributeLists:
-    """Lists to be filled, on disk where the corpus is."""
+    """Empty attribute lists, in memory or on disk like the corpus."""
     if not isinstance(corpus, DiskCorpus):
         return AttributeLists()
     from trellis.features.disk_lists import DiskLists
@@ -353,8 +353,8 @@ def lists_for(corpus: Corpus) -> AttributeLists:
 def bag_of(column: str, names: Strings, about: Container[int], first: int, first_pair: int) -> Bag:
     """Attributes numbered from ``first`` on; those with label pairs from ``first_pair`` on.
 
-    ``about`` says by how many labels before a token templates read the column. Names that begin with ``label[-1] & ``
-    are about label pairs alone.
+    ``about`` lists the numbers of preceding labels with which templates read the column. Names that begin with
+    ``label[-1] & `` are edge attributes only.
     """
     marked = np.array([name.startswith(PAIR) for name in names], bool)
     with_label = ~marked & (0 in about)
@@ -367,7 +367,7 @@ def bag_of(column: str, names: Strings, about: Container[int], first: int, first
 def frequent_words(
     values: Mapping[str, Strings], counts: Callable[[str], Longs], views: Sequence[Sequence[View]]
 ) -> dict[tuple[str, str], dict[str, str]]:
-    """For functions that ask how often a word was seen: the words that are not rare, by function and column."""
+    """The words that are not rare, by function and column, for functions that depend on word counts."""
     found = dict[tuple[str, str], dict[str, str]]()
     for (name, words), v in zip(values.items(), views, strict=False):  # derived columns have no words
         for function in sorted({call.name for view in v for call in view if call.name in COUNTED}):
@@ -406,7 +406,7 @@ def known_numbers(
 
 
 def _with_bag(numbers: Ints, attributes: Ints, now: Ints) -> Ints:
-    """The same with the attributes that were given as strings: their numbers before, and now in the same order."""
+    """Extend a map from old to new numbers by free-form attributes; ``now`` are their new numbers."""
     out = np.empty(max(len(numbers), int(attributes.max(initial=-1)) + 1), np.int32)
     out[: len(numbers)] = numbers
     alive = np.flatnonzero(attributes >= 0)
@@ -420,7 +420,7 @@ def part_of_plan(plan: Plan, first: int, last: int) -> Plan:
 
 
 def _join(lists: Ragged, others: Ragged) -> Ragged:
-    """Two lists of attributes a token made one."""
+    """Concatenate two attribute lists per token."""
     starts, ids, weights = others.starts, others.ids, others.full_values()
     sizes, more = np.diff(lists.starts), np.diff(starts)
     joined = starts_of(sizes + more)
@@ -436,7 +436,7 @@ def freeze(extraction: Extraction, rank: Ints, edge_rank: Ints) -> Vocabulary:
     """The vocabulary with attributes renumbered: rank[a] is the new number of a, -1 drops it."""
     vocabulary, edges, n = extraction.vocabulary, extraction.growing_edges, extraction.vocabulary.n_emission
     tables, folds = (KeyTables(**some) for some in extraction.growing.freeze(rank[: extraction.growing.n_attributes]))
-    if edges is not None:  # whose templates come last, and with them their tables and folds
+    if edges is not None:  # its templates come last, and with them their tables and folds
         edge_tables, edge_folds = (KeyTables(**some) for some in edges.freeze(edge_rank[: edges.n_attributes]))
         first_atom, _, first_table = vocabulary.plan.templates[n].tolist()
         first_fold = int(vocabulary.plan.atoms[:first_atom, 4].max(initial=-1)) + 1

@@ -17,7 +17,7 @@ from trellis.features.regex import match, matches
 
 Function = Callable[[str], str | None]
 Lookup = Mapping[str, str]
-Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> what the file or training gives
+Lookups = Mapping[tuple[str, str], Lookup]  # (function, path or column) -> content of the file or training counts
 
 
 def shape(value: str) -> str:
@@ -27,7 +27,7 @@ def shape(value: str) -> str:
 
 
 def kind(value: str) -> str:
-    """What a word looks like at its beginning: X a capital, x another letter, d a digit, else the word itself."""
+    """Type of the first character: X for a capital, x for another letter, d for a digit, else the word itself."""
     first = value[:1]
     return "X" if first.isupper() else "x" if first.isalpha() else "d" if first.isdigit() else value
 
@@ -37,7 +37,7 @@ IDEOGRAPHS = "\u2e80"  # where East Asian scripts begin
 
 
 def kinds(value: str) -> str:
-    """What characters a value has, runs as one: n numeral, d digit, a ASCII letter, c East Asian, l other, p none."""
+    """Character classes, runs collapsed: n numeral, d digit, a ASCII letter, c East Asian, l other letter, p other."""
     return "".join(kind for kind, _ in itertools.groupby(map(_kind, value)))
 
 
@@ -56,7 +56,7 @@ def _says(test: Callable[[str], bool]) -> Function:
 
 
 def normal(value: str) -> str:
-    """In lower case; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
+    """Lower-case the word; words with hyphens, years and other numbers become ``!HYPHEN``, ``!YEAR``, ``!DIGITS``."""
     if "-" in value and value[0] != "-":
         return "!HYPHEN"
     if value.isdigit() and len(value) == 4:
@@ -65,7 +65,7 @@ def normal(value: str) -> str:
 
 
 def lower_ascii(value: str) -> str:
-    """The letters A to Z in lower case; others stay."""
+    """Lower-case the letters A to Z only."""
     return value.translate(_LOWER)
 
 
@@ -94,12 +94,12 @@ SIZED: dict[str, Callable[[int], Function]] = {
     "suffix": lambda k: lambda value: value[-k:] if len(value) >= k else None,
 }
 
-# Functions of a file, whose content goes into the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").
+# Functions of a file, whose content is stored in the model: cluster(word[0], "paths.txt", 8), listed(word[0], "names").
 FILED = ("cluster", "listed")
 
-# Functions of a number that apply only to rare words; which ones were frequent goes into the model.
+# Functions of a number that apply only to rare words; the model stores the frequent words.
 COUNTED = ("rare_suffix",)
-RARE = 10  # times at most that a rare word was seen in training
+RARE = 10  # maximum count of a rare word in training
 
 # Functions of a token among its neighbours, by a dictionary (features/dictionaries.py): begins(word[0], "cities.txt").
 # Without a file it is learned. The number is which of the answers of native code is meant.
@@ -114,7 +114,7 @@ PATTERNED: dict[str, Callable[[str], Function]] = {"match": match, "matches": ma
 NAMES = (*PLAIN, *SIZED, *FILED, *PATTERNED, *COUNTED, *MATCHED, *VECTORS)
 
 
-# Functions of one's own by name, see register_function. Models keep the name alone.
+# User-defined functions by name, see register_function. Models store only the name.
 OWN: dict[str, Function] = {}
 
 
@@ -193,7 +193,7 @@ def rare_suffix(frequent: Lookup, k: int) -> Function:
     return function
 
 
-BLANKS = " \t\r"  # what stands between fields of a line; other blanks may be part of a word
+BLANKS = " \t\r"  # ASCII whitespace separates fields; other whitespace may be part of a word
 
 
 def read_lines(function: str, path: str) -> list[str]:
@@ -208,7 +208,7 @@ def read_lines(function: str, path: str) -> list[str]:
 
 
 def fields_of(line: str) -> list[str]:
-    """What stands between blanks; others than those of ASCII may be part of a word."""
+    """Split a line at ASCII whitespace; other whitespace may be part of a word."""
     return [field for field in re.split(f"[{BLANKS}]", line) if field]
 
 

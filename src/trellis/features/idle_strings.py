@@ -1,6 +1,6 @@
-"""A vocabulary without the strings that no weight is left for: most of them, after training with L1.
+"""Remove the strings without weights from a vocabulary: most of them, after training with L1.
 
-A word that is not among a column's values is asked for its views when it is met, and gets the same attributes.
+Views of words that are not among a column's values are computed on demand, so such words get the same attributes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trellis.features.vocabulary import View, Vocabulary
 
 
 def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
-    """The same attributes under the same numbers over fewer strings."""
+    """Copy of the vocabulary with fewer strings; attributes and their numbers are unchanged."""
     found = [entry for on_edge in (False, True) for entry in entries(vocabulary, on_edge=on_edge)]
     used = _used(vocabulary, found)
     values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()
@@ -45,7 +45,7 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
 
 
 def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
-    """The places of a template's looks, with the column and the view of each; none of vectors, which keep all words."""
+    """Indices of a template's looks with column and view of each; empty for word vectors, which need all words."""
     first, last, _ = vocabulary.plan.templates[k].tolist()
     if vocabulary.templates[k].of_vectors:
         return []
@@ -53,7 +53,7 @@ def _atoms(vocabulary: Vocabulary, k: int) -> list[tuple[int, tuple[int, int]]]:
 
 
 def _used(vocabulary: Vocabulary, found: list[tuple[int, Ints, Ints]]) -> dict[tuple[int, int], Ints]:
-    """By column and view, the numbers of the strings that attributes are made of."""
+    """For each column and view, the numbers of the strings used by attributes."""
     seen = {
         (c, j): [np.empty(0, np.int32)] for c, column in enumerate(vocabulary.columns) for j in range(len(column.views))
     }
@@ -64,7 +64,7 @@ def _used(vocabulary: Vocabulary, found: list[tuple[int, Ints, Ints]]) -> dict[t
 
 
 def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], kept: Ints) -> Ints:
-    """By the old number of a string of a view, its id now; -1 where it is idle."""
+    """Map old string numbers of a view to new ids; -1 for unused strings."""
     c, j = place
     old, now = vocabulary.columns[c].said(j), extractor.columns[c].said(j)
     number = {string: i for i, string in enumerate(now)}

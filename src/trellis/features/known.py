@@ -1,4 +1,4 @@
-"""A vocabulary taken apart again: its attributes and their names."""
+"""List the attributes of a vocabulary and their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def entries(
         seen.add(table)
         rest, numbers = _taken(vocabulary.tables, table, wanted)
         ids = np.empty((len(numbers), last - first), np.int32)
-        for a in range(last - 1, first - 1, -1):  # as core/text/extract.cpp packed them, the last one lowest
+        for a in range(last - 1, first - 1, -1):  # as packed by core/text/extract.cpp: the last id in the lowest bits
             _, _, _, bits, fold = plan.atoms[a].tolist()
             ids[:, a - first] = rest & np.uint64((1 << bits) - 1)
             rest = rest >> np.uint64(bits)
@@ -41,12 +41,12 @@ def entries(
 
 
 def keys_in_order(tables: KeyTables, wanted: npt.ArrayLike | None = None) -> list[tuple[npt.NDArray[np.uint64], Ints]]:
-    """Of every table its keys by their numbers, and these numbers: all or those wanted."""
+    """For every table its keys in order of their numbers, and these numbers: all, or the wanted ones."""
     return [_taken(tables, table, wanted) for table in range(len(tables.starts) - 1)]
 
 
 def _taken(tables: KeyTables, table: int, wanted: npt.ArrayLike | None = None) -> tuple[npt.NDArray[np.uint64], Ints]:
-    """The keys and numbers of a table in the order of the numbers, all or those wanted."""
+    """Keys and numbers of a table in order of the numbers: all, or the wanted ones."""
     keys, ids, starts = tables
     here = slice(int(starts[table]), int(starts[table + 1]))
     taken = np.flatnonzero(ids[here] >= 0 if wanted is None else np.isin(ids[here], wanted, kind="table"))
@@ -83,7 +83,7 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
     if column.views[j] and column.views[j][0].name == "outside":
         return str(look)
     if value < reach:
-        return f"{look}=_B-{value + 1}"  # so many places before the sentence, as CRF++ writes it
+        return f"{look}=_B-{value + 1}"  # position before the sentence, in CRF++'s notation
     if value < 2 * reach:
         return f"{look}=_B+{value - reach + 1}"
     if vector_file(look.calls) is not None:

@@ -1,4 +1,4 @@
-"""Templates of phrases and split points made definite for a treebank (core/text/span_attributes.hpp)."""
+"""Templates of phrases and split points bound to a treebank (core/text/span_attributes.hpp)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ PHRASE_PRESETS: dict[str, list[str]] = {
     ],
 }
 
-OUTLINE = (Call("kind"),)  # what an outline says of each word
+OUTLINE = (Call("kind"),)  # the view that an outline applies to each word
 
 
 class SpanPlan(NamedTuple):
     """Templates of phrases as native code takes them."""
 
     plan: Plan
-    outline: int  # the slot whose ids make an outline, or -1
+    outline: int  # the slot with the ids of the outline, or -1
 
 
 def phrase_templates(features: TemplateSource, columns: Sequence[str]) -> tuple[Template, ...]:
@@ -59,7 +59,7 @@ def phrase_templates(features: TemplateSource, columns: Sequence[str]) -> tuple[
 
 
 class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
-    """Templates of phrases with what is known of the columns they read."""
+    """Templates of phrases with the vocabularies of their columns."""
 
     __slots__ = ()
     PLACES: ClassVar = {"first": 0, "last": 1, "split": 2}
@@ -72,7 +72,7 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
         return self.templates
 
     def plan(self) -> SpanPlan:
-        """Laid out for native code."""
+        """The templates as arrays for native code."""
         outline = -1
         if any(look.place == "outline" for t in self.templates for look in t.looks):
             outline = [view for column in self.columns for view in column.views].index(OUTLINE)
@@ -80,10 +80,10 @@ class PhraseVocabulary(PlaceVocabulary[tuple[Template, ...]]):
 
 
 def phrase_vocabulary(templates: tuple[Template, ...], corpus: Corpus) -> tuple[PhraseVocabulary, list[Coded]]:
-    """What a treebank makes of templates, and its columns as codes with views."""
+    """The vocabulary of a treebank, and its columns as codes with views."""
     wanted = list(templates)
     if any(look.place == "outline" for t in templates for look in t.looks):
-        # An outline looks at the first column of the treebank, its words.
+        # Outlines read the first column of the treebank: the words.
         wanted.append(Template((Look(next(iter(corpus.columns)), 0, OUTLINE),)))
     columns, lookups, coded = known_columns(wanted, corpus)
     return PhraseVocabulary(templates, columns, lookups), coded

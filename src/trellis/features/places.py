@@ -1,4 +1,4 @@
-"""What templates of arcs and of phrases share: keys of looks at places, and the columns that they read."""
+"""Shared code of templates of arcs and of phrases: keys of looks at places, and the columns they read."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PlaceVocabulary(Generic[T]):
-    """Templates at places with what is known of the columns they read."""
+    """Templates at places with the vocabularies of their columns."""
 
     # Places have their numbers, measures the bits that their ids take, in the order of their numbers.
     PLACES: ClassVar[Mapping[str, int]]
     MEASURE_BITS: ClassVar[Mapping[str, int]]
-    BEFORE: ClassVar[str] = "_B-1"  # what stands before the first word
+    BEFORE: ClassVar[str] = "_B-1"  # the value before the first word
 
     templates: T
     columns: tuple[ColumnVocabulary, ...]
     lookups: Lookups
-    reach: int = field(init=False)  # how far beyond a sentence templates look: the root is the first place before it
+    reach: int = field(init=False)  # maximum distance of looks beyond a sentence: the root is the first place before it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reach", 1 + reach_of(self.all))
@@ -46,7 +46,7 @@ class PlaceVocabulary(Generic[T]):
         raise NotImplementedError
 
     def read(self, corpus: Corpus) -> list[Coded]:
-        """The columns of sentences as codes with views; values that training did not see get what their views say."""
+        """Columns of sentences as codes with views; views of values unseen in training are computed."""
         coded = list[Coded]()
         for known in self.columns:
             column = compact(corpus.column(known.name))
@@ -64,7 +64,7 @@ class PlaceVocabulary(Generic[T]):
         return coded
 
     def layout(self) -> Plan:
-        """The templates for native code; each has a table of its own."""
+        """Templates as arrays for native code; each has its own table."""
         slots = [(c, j) for c, column in enumerate(self.columns) for j in range(len(column.views))]
         names, measures = [column.name for column in self.columns], list(self.MEASURE_BITS)
 
@@ -87,17 +87,17 @@ class PlaceVocabulary(Generic[T]):
         return [" & ".join(row) for row in zip(*texts, strict=True)] if texts else ["bias"] * len(keys)
 
     def texts(self, look: Look, ids: Sequence[int], measures: Mapping[str, Sequence[str]]) -> list[str]:
-        """What a look says by its ids."""
+        """Texts of the values of a look, by id."""
         if look.place in measures:
             return [f"{look}={measures[look.place][i]}" for i in ids]
         column, reach = next(column for column in self.columns if column.name == look.column), self.reach
         strings, after = column.said(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
-        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *after]  # as taggers name it
+        outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *after]  # the name used by taggers
         return [f"{look}={strings[i - 2 * reach] if i >= 2 * reach else outside[i]}" for i in ids]
 
 
 def unpacked(keys: Keys, atoms: Sequence[Sequence[int]], folds: Sequence[Keys]) -> list[Longs]:
-    """The ids that keys pack, look by look (core/text/extract.hpp)."""
+    """Unpack the ids in keys, look by look (core/text/extract.hpp)."""
     ids = list[Longs]()
     for *_, bits, fold in reversed(atoms):
         ids.append((keys & np.uint64((1 << bits) - 1)).astype(np.int64))
@@ -109,7 +109,7 @@ def unpacked(keys: Keys, atoms: Sequence[Sequence[int]], folds: Sequence[Keys]) 
 def known_columns(
     templates: Sequence[Template], corpus: Corpus, older: Sequence[ColumnVocabulary] = ()
 ) -> tuple[tuple[ColumnVocabulary, ...], Lookups, list[Coded]]:
-    """What a training corpus makes of the columns that templates read, and these as codes with views.
+    """Vocabularies of the columns that templates read in a training corpus, and these columns as codes with views.
 
     The values of ``older`` columns come after those of the corpus.
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def _window(look: str, first: int, last: int) -> list[str]:
-    """The same look, its offset written {}, at every offset of a window."""
+    """One look, with {} in place of its offset, for every offset of a window."""
     return [look.format(offset) for offset in range(first, last + 1)]
 
 
 def _runs(column: str, length: int, first: int, last: int) -> list[str]:
-    """All runs of that many neighbours within first..last: length 2 gives bigrams."""
+    """All n-grams of a given length within first..last; length 2 gives bigrams."""
     return [" & ".join(_window(f"{column}[{{}}]", k, k + length - 1)) for k in range(first, last - length + 2)]
 
 
@@ -47,11 +47,11 @@ ALTUN_S2 = [
     "is_first",
 ]
 
-# What a hidden Markov model of words needs: the word; of rare words how they end (Brants 2000, TnT).
+# Features of a hidden Markov model: the word; for rare words their suffixes (Brants 2000, TnT).
 HMM = ["word[0]", *(f"rare_suffix(word[0], {k})" for k in range(8))]
 
-# Words of any language: the word and its neighbours, how it begins and ends, how it is written. Chosen, as those below,
-# on dev sentences alone (docs/presets.md).
+# Words of any language: the word and its neighbours, prefixes, suffixes and word shape. This preset and those below
+# were chosen on dev sentences only (docs/presets.md).
 DEFAULT = [
     *_runs("word", 1, -2, 2),
     "word[-1] & word[0]",
@@ -66,16 +66,16 @@ DEFAULT = [
     *("suffix(lower(word[-1]), 3)", "suffix(lower(word[1]), 3)"),
 ]
 
-# The same with runs of three labels, and of words the label before: better where there is much to learn from.
+# The same with label trigrams, and words with the preceding label: better on large corpora.
 RICH = [
     *DEFAULT,
     *("label[-2..-1]", "label[-1] & lower(word[0])", "label[-1] & suffix(lower(word[0]), 2)"),
 ]
 
-# Tags with many features: endings together with how the word is written.
+# Morphological tags: suffixes combined with the word shape.
 MORPHOLOGY = [*DEFAULT, *(f"shape(word[0]) & suffix(lower(word[0]), {k})" for k in range(2, 7))]
 
-# Names of people, places...: runs of three labels, what neighbours look like, and that together with labels.
+# Named entities: label trigrams, shapes of neighbouring words, also combined with labels.
 NER = [
     *DEFAULT,
     "label[-2..-1]",
@@ -87,7 +87,7 @@ NER = [
     "shape(word[0]) & lower(word[1])",
 ]
 
-# Phrases of words that have tags: what CHUNKING looks at, more of it at once, beginnings and endings of the word.
+# Chunks of tagged words: the looks of CHUNKING, longer conjunctions, prefixes and suffixes of the word.
 PHRASES = [
     *CHUNKING,
     *_runs("pos", 4, -2, 2),
@@ -100,12 +100,12 @@ PHRASES = [
     "label[-1] & word[0]",
 ]
 
-# Characters: every run of up to four letters near the token, and as the preset runs of four labels.
+# Characters: all n-grams of up to four letters near the token, and label 4-grams.
 LETTER_RUNS = [run for n, reach in ((1, 3), (2, 2), (3, 2), (4, 3)) for run in _runs("letter", n, -reach, reach)]
 LETTERS = [*LETTER_RUNS, "label[-3..-1]"]
 
-# Characters of text without blanks, labelled as parts of words: characters around the token, what kinds they are, and
-# which words of training begin, end and go on here.
+# Characters of unspaced text, labelled as parts of words: surrounding characters, their classes, and the words of
+# training that begin, end or continue here.
 SEGMENTATION = [
     *_runs("character", 1, -2, 2),
     *_runs("character", 2, -2, 2),
@@ -118,7 +118,7 @@ SEGMENTATION = [
 # Attributes the user computed: a list of strings per token, or a dict of name to value.
 ATTRIBUTES = ["attributes[0]"]
 
-# What segments have beside their length, for each column that templates of tokens read; a column is written {0}.
+# Templates of segments, in addition to their length, for each column read by templates of tokens; {0} is the column.
 SEGMENTS = ["{0}[segment]", "{0}[first] & {0}[last]"]
 
 PRESETS: dict[str, list[str]] = {
@@ -138,7 +138,7 @@ PRESETS: dict[str, list[str]] = {
     "attributes": ATTRIBUTES,
 }
 
-# Where a preset's column is missing, the first of these that the corpus has takes its place.
+# Substitutes for a missing column of a preset: the first one in the corpus is used.
 ALIASES: dict[str, tuple[str, ...]] = {
     "word": ("form", "token", "letter"),
     "character": ("char", "letter"),

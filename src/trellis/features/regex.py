@@ -42,7 +42,7 @@ SPECIAL = "[](){}|+"  # letters that other expressions have a meaning for, and t
 
 
 def unreadable(pattern: str) -> str:
-    """What these expressions do not have, in words; nothing where all is well."""
+    """Describe unsupported syntax of an expression; empty if there is none."""
     plain = re.sub(r"\\.", "x", pattern)
     if found := next((c for c in plain if c in SPECIAL), None):
         return f"{found!r} is not supported here; for the character itself write \\{found}"
@@ -57,7 +57,7 @@ def escaped(pattern: str) -> str:
 
 
 def search(pattern: str, word: bytes) -> tuple[int, int] | None:
-    """Where the pattern matches first: from, to."""
+    """Start and end of the leftmost match."""
     bound, steps, ends = _compiled(pattern)
     n = len(word)
     # ends_at[at]: where a match of the steps from some step on ends that begins at ``at``, -1: there is none.
@@ -77,7 +77,7 @@ def search(pattern: str, word: bytes) -> tuple[int, int] | None:
 
 
 def match(pattern: str) -> Callable[[str], str]:
-    """A function that gives the first match in a word, nothing if there is none."""
+    """Make a function that returns the first match in a word, "" if there is none."""
 
     def function(word: str) -> str:
         data = word.encode("utf-8", "surrogateescape")
@@ -88,7 +88,7 @@ def match(pattern: str) -> Callable[[str], str]:
 
 
 def matches(pattern: str) -> Callable[[str], str]:
-    """A function that says whether a word has a match, ``true`` or ``false``."""
+    """Make a function that returns ``true`` or ``false``: whether a word has a match."""
     return lambda word: "true" if search(pattern, word.encode("utf-8", "surrogateescape")) is not None else "false"
 
 

@@ -1,4 +1,4 @@
-"""Templates as data: a small language for what the tagger looks at.
+"""Templates as data: a small language for features.
 
     template   = [ name ":" ] ( "bias" | part { "&" part } )
     part       = "is_first" | "is_last" | measure | labels | "label" | look
@@ -37,11 +37,11 @@ from trellis.features.functions import (
 from trellis.features.regex import unreadable
 
 MAX_OFFSET = 99
-MAX_DEPTH = 50  # functions inside one another
+MAX_DEPTH = 50  # nesting depth of functions
 MAX_DIGITS = 18  # of a number
 SHOWN = 1000  # letters of a template in a message
 
-# Places other than tokens, and measures, by the site that has them. Ranges are more than one word: no offset follows.
+# Places other than tokens, and measures, by site. Ranges cover several words, so they have no offset.
 SEGMENT_PLACES, ARC_PLACES = ("first", "last", "segment"), ("head", "dep", "sibling", "between")
 SEGMENT_MEASURES, ARC_MEASURES = ("length",), ("direction", "distance")
 PHRASE_PLACES, PHRASE_MEASURES = ("first", "last", "split"), ("length", "outline")
@@ -71,7 +71,7 @@ def vector_file(calls: Sequence[Call]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One place and what is asked about it; functions are applied from the left.
+    """One place and the functions applied to its value, from the left.
 
     The column "" stands for the first input column, whatever its name.
     """
@@ -79,7 +79,7 @@ class Look:
     column: str
     offset: int
     calls: tuple[Call, ...] = ()
-    # What the offset counts from: "" the token, or a place of another site; or a measure of the site.
+    # Origin of the offset: "" for the token, or a place of another site; or a measure of the site.
     place: str = ""
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Look:
 
 
 def history_name(n: int) -> str:
-    """The n labels before one."""
+    """Name of the n preceding labels."""
     return "label[-1]" if n == 1 else f"label[-{n}..-1]"
 
 
@@ -111,36 +111,36 @@ class Template:
     """A conjunction of looks; no look at all is the bias, which fires everywhere."""
 
     looks: tuple[Look, ...]
-    history: int = 0  # about so many labels before the token's label, together with it
-    name: str = ""  # templates of one name share their features
-    far: str = ""  # about a label further back and the token's own: "-3", "any" or "same"
-    labelled: bool = False  # of an arc: about its label
+    history: int = 0  # number of preceding labels, combined with the token's label
+    name: str = ""  # templates with the same name share their features
+    far: str = ""  # a label further back, combined with the token's label: "-3", "any" or "same"
+    labelled: bool = False  # of an arc: combined with its label
 
     @property
     def about(self) -> int:
-        """Which labels beside the token's own it is about, as native code counts them (core/engine/beam.hpp)."""
+        """Code of the labels used besides the token's label (core/engine/beam.hpp)."""
         if not self.far:
             return self.history
         return FAR_KINDS[self.far] if self.far in FAR_KINDS else FAR - int(self.far)
 
     @property
     def labels(self) -> str:
-        """Which labels it is about beside the token's own, as text; none: empty."""
+        """The labels used besides the token's label, as text; empty if there are none."""
         return f"label[{self.far}]" if self.far else history_name(self.history) if self.history else ""
 
     @property
     def of_vectors(self) -> bool:
-        """Whether it has numbers for values."""
+        """Whether it is a template of vectors, with numeric values."""
         return any(vector_file(look.calls) is not None for look in self.looks)
 
     @property
     def of_segment(self) -> bool:
-        """Whether it is about a whole segment, not about a token."""
+        """Whether it describes a whole segment instead of a token."""
         return any(look.place in (*SEGMENT_PLACES, *SEGMENT_MEASURES) for look in self.looks)
 
     @property
     def of_arc(self) -> bool:
-        """Whether it is about an arc of a dependency tree."""
+        """Whether it describes an arc of a dependency tree."""
         return self.labelled or any(look.place in (*ARC_PLACES, *ARC_MEASURES) for look in self.looks)
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ def _quoted(text: str) -> str:
 
 
 class _Parser:
-    """Recursive descent over one template; every complaint names the character."""
+    """Recursive-descent parser of one template; errors state the position."""
 
     def __init__(self, text: str, of_phrases: bool = False) -> None:
         self.of_phrases = of_phrases
@@ -383,7 +383,7 @@ class _Parser:
 def parse_template(text: str, *, of_phrases: bool = False) -> Template:
     """One template from its text, for taggers and dependency parsers or ``of_phrases``."""
     plain = [_PLAIN.fullmatch(part) for part in text.split(" & ")]
-    if all(plain) and not of_phrases:  # most are, and loading a model should not wait for the others' parser
+    if all(plain) and not of_phrases:  # the most frequent form, without the full parser: models load faster
         return Template(tuple(Look(match[1], int(match[2])) for match in plain if match))
     parser = _Parser(text, of_phrases)
     if not parser.n_tokens:
@@ -402,41 +402,41 @@ def beside(template: Template, folder: Path) -> Template:
     return replace(template, looks=tuple(replace(k, calls=tuple(map(placed, k.calls))) for k in template.looks))
 
 
-# ------------------------------------------------------------ dictionaries that templates ask
+# ------------------------------------------------------------ dictionaries in templates
 
 
 @dataclass(frozen=True, slots=True)
 class DictionaryView:
-    """What a dictionary looks at: a column, and the calls on it, of which the last one names the file."""
+    """Input of a dictionary: a column and the calls on it; the last call names the file."""
 
     column: str
     calls: tuple[Call, ...]
 
     @property
     def path(self) -> str | None:
-        """The file of the entries; None where they are learned from spans."""
+        """The file of the entries; None if they are learned from spans."""
         arguments = self.calls[-1].arguments
         return str(arguments[0]) if arguments else None
 
 
 def is_matched(look: Look) -> bool:
-    """Whether a look asks a dictionary."""
+    """Whether a look uses a dictionary."""
     return bool(look.calls) and look.calls[-1].name in MATCHED
 
 
 def dictionary_view(look: Look) -> DictionaryView:
-    """The dictionary that a look asks, by the same name whatever it asks."""
+    """The dictionary of a look, independent of the requested result."""
     return DictionaryView(look.column, (*look.calls[:-1], replace(look.calls[-1], name=next(iter(MATCHED)))))
 
 
 def dictionary_views(templates: Iterable[Template]) -> list[DictionaryView]:
-    """The dictionaries that templates ask, in the order in which they first do."""
+    """The dictionaries of templates, in order of first use."""
     looks = (look for template in templates for look in template.looks if is_matched(look))
     return list(dict.fromkeys(map(dictionary_view, looks)))
 
 
 def derived_names(templates: Iterable[Template]) -> dict[str, tuple[DictionaryView, int]]:
-    """Derived columns by their names, with their dictionary and which of its answers they are."""
+    """Derived columns by name, with their dictionary and the number of its result."""
     looks = (look for template in templates for look in template.looks if is_matched(look))
     return {derived_name(look): (dictionary_view(look), MATCHED[look.calls[-1].name]) for look in looks}
 

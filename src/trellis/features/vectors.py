@@ -1,8 +1,8 @@
-"""Vectors of words: real-valued features that a file gives, ``vector(word[0], "vectors.txt")``.
+"""Word vectors: real-valued features from a file, ``vector(word[0], "vectors.txt")``.
 
-A template of vectors has one attribute per dimension, and the value that a token gives it is a number of its word's
-vector. In a table of conjunctions the dimensions stand where other templates have strings of a view (docs/features.md);
-the view's strings are the words of the file, so that the id of a word is the row of its vector.
+A template of vectors has one attribute per dimension; its value at a token is the component of the word's vector. In a
+table of conjunctions the dimensions replace the strings of a view (docs/features.md). The view's strings are the words
+of the file, so that the id of a word is the row of its vector.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ Files = Mapping[str, Vectors]  # by path
 def read_vectors(path: str) -> Vectors:
     """A text file, ``word number number ...`` per line, perhaps after one of two counts; or a matrix in NumPy's format.
 
-    The words of ``vectors.npy`` are the lines of ``vectors.txt`` beside it. Of a word that is there twice the first
-    vector counts.
+    The words of ``vectors.npy`` are the lines of ``vectors.txt`` in the same folder. If a word occurs twice, the first
+    vector is used.
     """
     words, matrix = _matrix(path) if path.endswith(".npy") else _text(path)
     if not words:
@@ -50,7 +50,7 @@ def read_vectors(path: str) -> Vectors:
         )
     if not 1 <= matrix.shape[1] <= MOST:
         raise TemplateError(f"{path}: vectors of {matrix.shape[1]:,} numbers; supported are 1 to {MOST:,}")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite
+    with np.errstate(over="ignore"):  # overflow gives infinity
         matrix = np.asarray(matrix, np.float32)
     if not np.isfinite(matrix).all():
         row = int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])
@@ -84,7 +84,7 @@ def _text(path: str) -> tuple[list[str], Floats]:
         width, rows = told, rows[1:]
     words, matrix = list[str](), np.empty((len(rows), width), np.float32)
     for i, (number, fields) in enumerate(rows):
-        try:  # a word may have blanks inside, numbers have none
+        try:  # a word may contain spaces, numbers do not
             if not 0 < width < len(fields) or (len(fields) > width + 1 and _is_number(fields[-width - 1])):
                 raise ValueError
             with np.errstate(over="ignore"):
@@ -98,7 +98,7 @@ def _text(path: str) -> tuple[list[str], Floats]:
 
 
 def _told_width(first: list[str], n_after: int, second: list[str]) -> int:
-    """The length of vectors, if the first line of a file tells how many there are and how long; 0 if it does not."""
+    """Number of dimensions if the first line of a file is a header of two counts; otherwise 0."""
     if len(first) != 2 or not all(re.fullmatch(r"[0-9]{1,9}", field) for field in first):
         return 0
     n, width = map(int, first)
@@ -118,7 +118,7 @@ def _is_number(text: str) -> bool:
 
 
 def shifted(rows: Ints, starts: Longs, offset: int) -> Ints:
-    """What stands ``offset`` tokens further, -1 where no token of the sentence does."""
+    """Value at ``offset`` tokens from each token; -1 outside the sentence."""
     sizes = np.diff(starts)
     at = np.arange(len(rows)) + offset
     first, last = np.repeat(starts[:-1], sizes), np.repeat(starts[1:], sizes)
@@ -129,7 +129,7 @@ def shifted(rows: Ints, starts: Longs, offset: int) -> Ints:
 
 
 def value_lists(looks: Sequence[tuple[Ints, Floats, Ints]], n_tokens: int) -> Ragged:
-    """Lists of valued attributes: of each look the row of every token, the matrix and the attributes of its columns."""
+    """Lists of attributes with values, from the row of every token, the matrix and the attributes of its columns."""
     starts = starts_of(sum(((rows >= 0) * len(ids) for rows, _, ids in looks), np.zeros(n_tokens, np.int64)))
     ids, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     at = starts[:-1].copy()

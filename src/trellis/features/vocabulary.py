@@ -1,7 +1,7 @@
-"""Features made definite for a corpus: templates bound to its columns and compiled, and the vocabulary they make.
+"""Features compiled for a corpus: templates bound to its columns, and the resulting vocabulary.
 
-A plan says which views each column has and how their ids pack into a key (core/text/extract.hpp). A vocabulary is the
-plan with its strings, views and conjunctions, frozen into flat arrays.
+A plan defines the views of each column and how their ids are packed into a key (core/text/extract.hpp). A vocabulary is
+the plan with its strings, views and conjunctions, frozen into flat arrays.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from trellis.features.templates import (
 )
 from trellis.features.vectors import Files
 
-# ------------------------------------------------------------ what a user may give as features
+# ------------------------------------------------------------ features passed by the user
 
 TemplateSource = str | Path | Iterable[str | Template]
 NO_TEMPLATES = "no templates; give a preset, a file or a list of templates"
@@ -55,37 +55,37 @@ NO_TEMPLATES = "no templates; give a preset, a file or a list of templates"
 
 @dataclass(frozen=True, slots=True)
 class FeatureSet:
-    """Templates whose columns are all columns of the corpus, and the label n-grams they ask for."""
+    """Templates bound to columns of the corpus, and the label n-grams they request."""
 
     templates: tuple[Template, ...]
-    bigrams: bool = True  # a CRF++ file without a B line asks for none
-    history: int = 0  # the most labels before a token that a template is about, with looks or alone
+    bigrams: bool = True  # False for a CRF++ file without a B line
+    history: int = 0  # maximum number of preceding labels in a template, with looks or alone
     of_segments: tuple[Template, ...] = ()  # templates of whole segments
 
     @property
     def order(self) -> int:
-        """The order that a model has unless another one is given."""
+        """The default Markov order of a model."""
         return max(int(self.bigrams), self.history)
 
     @property
     def far(self) -> Template | None:
-        """One of the templates about labels further back, if there are any."""
+        """A template with labels further back, if there is one."""
         return next((template for template in self.templates if template.far), None)
 
     @property
     def longest(self) -> Template:
-        """One of the templates that join looks with the most labels."""
+        """A template that combines looks with the most labels."""
         return max(self.templates, key=lambda template: template.history)
 
     @property
     def learned(self) -> Template | None:
-        """One of the templates that ask a dictionary which is learned from the corpus, if there are any."""
+        """A template with a dictionary that is learned from the corpus, if there is one."""
         matched = ((t, look) for t in self.templates for look in t.looks if is_matched(look))
         return next((template for template, look in matched if not look.calls[-1].arguments), None)
 
     @property
     def columns(self) -> list[str]:
-        """The input columns, in the order templates first name them."""
+        """The input columns, in order of first use by templates."""
         return list(dict.fromkeys(look.column for template in self.templates for look in template.looks))
 
 
@@ -97,7 +97,7 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
         raise TemplateError(f"template {str(arc)!r} {why}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
-    # Labels alone have weights by the order.
+    # Weights of label n-grams without looks follow from the order.
     templates = [t for t in templates if (t.looks or not t.history) and not t.of_segment]
     if not templates:
         if history:
@@ -180,22 +180,22 @@ def _template(source: str | Template, presets: Mapping[str, Sequence[str]], of_p
             raise TemplateError(f"{source.strip()!r} {why}") from error
     if not isinstance(source, Template):
         raise TemplateError(f"a template must be a string such as word[0], not {source!r}")
-    # A model keeps templates as text: one that cannot be written could not be read back.
+    # A model stores templates as text, so each must be writable and readable.
     if parse_template(str(source), of_phrases=of_phrases) != source:
         raise TemplateError(f"template {str(source)!r} means something else when it is written out")
     return source
 
 
 def bind(template: Template, columns: Sequence[str], first: str = "") -> Template:
-    """The template over columns of a corpus; TemplateError if one is missing."""
+    """Bind a template to the columns of a corpus; TemplateError if one is missing."""
     return replace(template, looks=tuple(bind_look(look, template, columns, first) for look in template.looks))
 
 
 def bind_look(look: Look, template: Template, columns: Sequence[str], first: str = "") -> Look:
-    """The look with the column of a corpus that it reads; TemplateError if there is none."""
+    """Bind a look to a column of a corpus; TemplateError if it is missing."""
     if look.place in MEASURES:
         return look
-    if look.column == "" and first:  # is_first and is_last read whatever the other templates read first
+    if look.column == "" and first:  # is_first and is_last read the first column used by other templates
         return replace(look, column=first)
     if look.column in columns:
         return look
@@ -225,7 +225,7 @@ def _check_shared(templates: Sequence[Template]) -> None:
 
 # ------------------------------------------------------------ the plan
 
-KEY_BITS = 63  # one bit is left over, so that native code has a key that stands for silence
+KEY_BITS = 63  # one bit is reserved, so that native code has a key for "no feature"
 FOLD_BITS = 32
 
 # "calls" of a look on one column; the empty tuple is the value itself.
@@ -233,13 +233,13 @@ View = tuple[Call, ...]
 
 
 def seen_as(look: Look) -> tuple[str, View]:
-    """The column that a look reads and its view there: a dictionary's answers are a column of their own."""
+    """The column and view of a look; the results of a dictionary are a column of their own."""
     return (derived_name(look), ()) if is_matched(look) else (look.column, look.calls)
 
 
 def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[list[View]]:
-    """Which views each column needs; what dictionaries look at are views too."""
-    found = [dict[View, None]() for _ in columns]  # in the order templates name them
+    """The views of each column, including those read by dictionaries."""
+    found = [dict[View, None]() for _ in columns]  # in order of first use by templates
     seen = (seen_as(look) for template in templates for look in template.looks)
     asked = ((view.column, view.calls) for view in dictionary_views(templates))
     for column, view in (*seen, *asked):
@@ -249,12 +249,12 @@ def views_of(templates: Sequence[Template], columns: Sequence[str]) -> list[list
 
 
 def reach_of(templates: Sequence[Template]) -> int:
-    """The largest offset, either way."""
+    """The largest absolute offset."""
     return max((abs(look.offset) for template in templates for look in template.looks), default=0)
 
 
 def read_lookups(templates: Sequence[Template]) -> dict[tuple[str, str], dict[str, str]]:
-    """The files that templates name, read once each."""
+    """Read the files named in templates, each once."""
     files = {
         (call.name, str(call.arguments[0]))
         for template in templates
@@ -296,14 +296,14 @@ def native_calls(view: View) -> list[tuple[str, int]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The templates as arrays for native code, by the length of their history: those of single labels first."""
+    """The templates as arrays for native code, sorted by the length of their history: single labels first."""
 
-    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1; where there are slots slot, place, offset, ...
+    atoms: Ints  # [n_atoms, 5]: column, view, offset, bits, fold or -1; with slots: slot, place, offset, ...
     templates: Ints  # [n_templates, 3]: first atom, last atom, table
     n_tables: int
     n_folds: int
     reach: int
-    slots: Ints | None = None  # [n, 2]: column, view; of templates that look at several places
+    slots: Ints | None = None  # [n, 2]: column, view; for templates with several places
 
     def atoms_of(self, t: int) -> list[list[int]]:
         """The atoms of a template."""
@@ -319,7 +319,7 @@ class Plan:
 
 
 def bits_of(n_ids: int) -> int:
-    """How many bits of a key an id takes."""
+    """Number of bits of an id in a key."""
     return max(1, (n_ids - 1).bit_length())
 
 
@@ -333,7 +333,7 @@ def pack_keys(
     atoms, shapes = list[list[int]](), list[list[int]]()
     tables, folds = dict[str, int](), dict[tuple[int, int], int]()
     for number, template in enumerate(templates):
-        # Templates of one name share a table, and with it the folds, for their keys are laid out alike.
+        # Templates with the same name share a table and its folds, as their keys have the same layout.
         table = tables.setdefault(template.name or f" {number}", len(tables))
         first, used = len(atoms), 0
         for place, look in enumerate(template.looks):
@@ -380,12 +380,12 @@ def tables_in(arrays: Mapping[str, Any], name: str) -> KeyTables:
 
 @dataclass(frozen=True, slots=True)
 class ColumnVocabulary:
-    """What is known of one input column: its strings in training and their views."""
+    """Vocabulary of one input column: its strings in training and their views."""
 
     name: str
     views: tuple[View, ...]
     values: Strings
-    view_ids: Ints  # [n_values, n_views], -1 where a view gives nothing
+    view_ids: Ints  # [n_values, n_views], -1 if a view has no value
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
 
     def said(self, j: int) -> Strings:
@@ -395,7 +395,7 @@ class ColumnVocabulary:
 
 
 def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabulary, ...]:
-    """The columns that dictionaries make; one of their values is silent."""
+    """The columns computed by dictionaries; one of their values gives no feature."""
     ids = np.arange(len(VALUES), dtype=np.int32)[:, None] + np.int32(2 * reach)
     ids[_core.DICTIONARY_SILENT] = -1
     return tuple(ColumnVocabulary(name, ((),), VALUES, ids, (None,)) for name in derived)
@@ -403,19 +403,19 @@ def derived_columns(derived: Iterable[str], reach: int) -> tuple[ColumnVocabular
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where attributes come from: templates of one name are one source; free-form attributes are the last one."""
+    """Sources of attributes: templates with the same name are one source; free-form attributes are the last one."""
 
     source_of: Ints  # [n_attributes]
     templates: tuple[tuple[Template, ...], ...]  # [n_sources], none for free-form attributes
 
 
-PAIR = "label[-1] & "  # how the name of a free-form attribute begins that is about label pairs
+PAIR = "label[-1] & "  # prefix of names of free-form edge attributes
 
 
 class Bag(NamedTuple):
     """Free-form attributes."""
 
-    column: str  # which has them
+    column: str  # the column
     strings: Strings
     attributes: Ints  # [n strings] the attribute of each with labels, or -1
     pairs: Ints | None = None  # [n strings] the same with label pairs; None: there are none
@@ -432,18 +432,18 @@ class Bag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Everything that turns strings into attribute numbers, frozen."""
+    """Frozen mapping from strings to attribute numbers."""
 
-    # By the length of their history, those about labels further back last; none is over a column of attributes.
+    # Sorted by the length of their history, those with labels further back last; none reads a column of attributes.
     templates: tuple[Template, ...]
     n_emission: int  # templates of single labels
-    columns: tuple[ColumnVocabulary, ...]  # those of the corpus, then derived ones
+    columns: tuple[ColumnVocabulary, ...]  # columns of the corpus, then derived columns
     plan: Plan
     tables: KeyTables
     folds: KeyTables
     bag: Bag | None
     lookups: Lookups
-    dictionaries: tuple[Dictionary, ...] = ()  # those that templates ask, in that order
+    dictionaries: tuple[Dictionary, ...] = ()  # in order of first use by templates
     vectors: Files = field(default_factory=dict)
 
     @classmethod
@@ -453,12 +453,12 @@ class Vocabulary:
 
     @property
     def given(self) -> tuple[ColumnVocabulary, ...]:
-        """The columns that a sentence brings; derived ones come after them."""
+        """The input columns of a sentence; derived columns follow them."""
         return self.columns[: len(self.columns) - len(derived_names(self.templates))]
 
     @property
     def matchers(self) -> list[tuple[_core.Dictionary, int, int]]:
-        """The dictionaries as native code asks them, with the number of a column and of its view."""
+        """The native dictionaries, each with the numbers of its column and view."""
         names = [column.name for column in self.given]
         places = [(names.index(view.column), view.calls) for view in dictionary_views(self.templates)]
         return [
@@ -468,33 +468,33 @@ class Vocabulary:
 
     @property
     def derived(self) -> list[tuple[int, int]]:
-        """Of each derived column its matcher, and which of the answers it is."""
+        """For each derived column the number of its matcher and of the result."""
         views = dictionary_views(self.templates)
         return [(views.index(view), where) for view, where in derived_names(self.templates).values()]
 
     def matrix_of(self, view: View) -> Floats | None:
-        """The vectors that a view gives; None if it gives strings."""
+        """The vectors of a view; None for a view of strings."""
         file = vector_file(view)
         return None if file is None else self.vectors[file].matrix
 
     @property
     def n_strings(self) -> int:
-        """How many strings columns and their views have."""
+        """Number of strings of all columns and views."""
         return sum(len(one or column.values) for column in self.columns for one in column.strings)
 
     @property
     def longest_history(self) -> int:
-        """The most labels before a token that a template is about."""
+        """Maximum number of preceding labels in a template."""
         return max((template.history for template in self.templates), default=0) or int(self.has_label_pairs)
 
     @property
     def has_label_pairs(self) -> bool:
-        """Whether a template is about the label directly before a token."""
+        """Whether a template uses the directly preceding label."""
         has_pairs = self.bag is not None and self.bag.pairs is not None
         return has_pairs or any(template.history == 1 for template in self.templates)
 
     def about(self, n_edge_attributes: int) -> Bytes | None:
-        """Which labels each edge attribute is about (core/engine/beam.hpp); None where none is further back."""
+        """The labels of each edge attribute (core/engine/beam.hpp); None if none uses labels further back."""
         if not self.templates or not self.templates[-1].far:
             return None
         _, ids, starts = self.tables

@@ -1,4 +1,4 @@
-"""Columns and look-ups of a vocabulary as named arrays, on their way to and from model files."""
+"""Convert columns and look-up tables of a vocabulary to and from named arrays, for model files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def strings_tensors(name: str, strings: Strings, *, slots: bool = True) -> Array
 
 
 def strings_of(name: str, tensors: Tensors) -> Strings:
-    """The strings again."""
+    """The strings in named arrays."""
     return Strings(tensors[f"{name}.data"], tensors[f"{name}.starts"], tensors.get(f"{name}.slots"))
 
 
 def columns_content(columns: Sequence[ColumnVocabulary], lookups: Lookups) -> tuple[Arrays, dict[str, Any]]:
-    """What is known of input columns, and what the files said that templates name: arrays, and entries of a header."""
+    """Vocabularies of input columns and contents of the files named in templates: arrays, and entries of a header."""
     out: Arrays = {}
     for c, column in enumerate(columns):
         out |= strings_tensors(f"column{c}", column.values)

@@ -1,1 +1,1 @@
-"""What learners share: the problem, the loop, optimisers, checkpoints."""
+"""Shared parts of learners: training problems, the training loop, optimisers, checkpoints."""

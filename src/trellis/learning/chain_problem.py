@@ -1,4 +1,4 @@
-"""Chains as a training problem: what `train` encodes, and the weights of chains that native code learns."""
+"""Chains as a training problem: the encoded corpus, and native weights of chains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTED_PAIR = 20
 
 @dataclass(frozen=True, slots=True)
 class FeatureNames:
-    """What the numbers of a problem stand for."""
+    """Names of the labels and attributes that a problem has as numbers."""
 
     labels: tuple[str, ...]
     attributes: Mapping[int, str]
@@ -36,7 +36,7 @@ class FeatureNames:
 
 
 def is_sparse(n_labels: int, order: int, *, needed: bool) -> bool:
-    """Whether there is no table of all label triples.
+    """Whether the dense table of label triples is replaced by observed n-grams.
 
     It is so above order 2, where it would be large, and where it is ``needed``: attributes have weights with triples,
     or pairs of labels are pruned.

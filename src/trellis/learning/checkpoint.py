@@ -20,15 +20,15 @@ FORMAT = "trellis-checkpoint-2"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A file that is written every so many epochs."""
+    """A checkpoint file, written every ``every`` epochs."""
 
     path: Path
     every: int
-    # Of all that an epoch depends on: a checkpoint is of one training alone, for any number of epochs and any patience.
+    # Digest of all inputs of an epoch: a checkpoint belongs to one training, with any number of epochs or patience.
     fingerprint: str
 
     def write(self, progress: Progress) -> None:
-        """Replace the file by where training stands now."""
+        """Replace the file by the current state of training."""
         tensors = {f"state.{name}": array for name, array in progress.state.items()}
         if progress.best is not None:
             best = progress.best if isinstance(progress.best, dict) else progress.best.tensors()
@@ -44,7 +44,7 @@ class Checkpoint:
         write_tensors(self.path, FORMAT, tensors, json.dumps(text))
 
     def read(self, weights_of: Callable[[Arrays], Any]) -> Progress | None:
-        """Where training stood, or None if there is no file yet; ``weights_of`` makes weights of named arrays."""
+        """Read the state of training, None if there is no file yet; ``weights_of`` makes weights from named arrays."""
         if not self.path.exists():
             return None
         file = read_tensors(self.path, "a checkpoint of trellis")
@@ -72,5 +72,5 @@ class Checkpoint:
 
 
 def _under(prefix: str, tensors: Tensors) -> Arrays:
-    """Copies, for the file is replaced while training goes on."""
+    """Copy the arrays under a prefix, as the file is replaced during training."""
     return {name.removeprefix(prefix): np.array(a) for name, a in tensors.items() if name.startswith(prefix)}

@@ -20,7 +20,7 @@ from trellis.learning.proximal import ProximalMinimizer
 from trellis.learning.run import Event, Work, sentence_order
 from trellis.learning.sums import Part, Sums
 
-Vector = Parameters | FlatVector  # the weights that there are, of chains and of other structures
+Vector = Parameters | FlatVector  # vectors of weights: of chains, and of other structures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class BatchLearner(Learner):
 
     family = "log-linear"
     default_pairs = "seen"
-    bytes_per_triple = 90  # factors, and the sums of several pieces in double
+    bytes_per_triple = 90  # scale factors, and sums over several chunks in double precision
     constraints: ClassVar[Constraints] = {"transitions": choice("seen", "all"), "start": flag()}
 
     def layout(self, problem: ChainProblem) -> Parameters:
@@ -59,7 +59,7 @@ class BatchLearner(Learner):
         Parameters
             Positions of all weights in the vector.
         """
-        few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # which sums over no paths
+        few = problem.order < 2 and problem.has_few_labels and self.family != "local"  # no sums over paths
         sparse = "orders" in self.abilities and (problem.is_sparse or few)
         return Parameters.of(problem, transitions=self.transitions, start=self.start, sparse=sparse)
 
@@ -79,13 +79,13 @@ class VectorWork(Work):
         return self.parameters.weights(self.vector())
 
     def nonzero(self) -> int:
-        """How many weights are not zero."""
+        """Number of nonzero weights."""
         return int(np.count_nonzero(self.vector()))
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Passes of AdaGrad over the sentences of a problem, shuffled anew for each by ``seed``.
+    """Passes of AdaGrad over the sentences of a problem; ``seed`` shuffles them for every pass.
 
     Duchi, Hazan and Singer 2011: each weight has a rate of its own. The L1 penalty is taken after the step, so that
     weights become exactly zero. Passes that are followed by something better go over the first sentences only, those
@@ -98,9 +98,9 @@ class Passes:
     c2: float
     rate: float
     seed: int
-    n: int  # how many there are
-    warming_up: bool  # whether something better follows
-    batch: int = 1  # sentences whose gradients are of the same weights
+    n: int  # number of passes
+    warming_up: bool  # whether a minimizer follows
+    batch: int = 1  # sentences per mini-batch: their gradients are computed with the same weights
 
     def take(self, number: int, x: Doubles, squares: Doubles) -> float:
         """Pass ``number``, changing x and squares. Gives the objective.
@@ -109,7 +109,7 @@ class Passes:
         """
         times, n, share = 1.0, self.problem.n_sentences, 1.0
         if self.warming_up:
-            # Long steps first; short ones in the last pass, which take out the noise of the others.
+            # Long steps first; short steps in the last pass reduce the noise of the others.
             times = 0.5 if number == self.n and number > 1 else 1.5
             n, share = self.problem.head
         c1, c2 = share * self.c1, share * self.c2
@@ -121,12 +121,12 @@ class Passes:
 
 
 def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) -> ProximalMinimizer:
-    """The log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1, still to be started."""
+    """Minimizer of the log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1; not started yet."""
 
     def measure(x: Doubles) -> Doubles:
         """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
         (n, share), first, squares = problem.head, sums.parts.first, np.zeros(len(x))
-        weights, batch = first.problem.sentence_weights, 64  # no weight changes, so a batch may be large
+        weights, batch = first.problem.sentence_weights, 64  # weights do not change, so the batch may be large
         order = sentence_order(n, 0, None)
         first.objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads, n)
         # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.

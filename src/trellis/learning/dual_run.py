@@ -1,4 +1,4 @@
-"""What HMSVM and KernelPerceptron share: chains learnt in the dual, by kernels (core/papers/dual_chain.hpp)."""
+"""Shared code of HMSVM and KernelPerceptron: chains trained in the dual with kernels (core/papers/dual_chain.hpp)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DualRun(Work):
         )
 
     def _whole(self) -> npt.NDArray[np.float64]:
-        """All values of a kernel that is a function: native code never calls Python."""
+        """The full kernel matrix of a user-defined kernel, as native code never calls Python."""
         n = len(self.observations)
         if 8 * n * n > self.memory:
             raise LearnerError(
@@ -88,7 +88,7 @@ class DualRun(Work):
         )
 
     def _sequences(self) -> _Sequences:
-        """Those of all working sets."""
+        """The sequences of all working sets."""
         p, found = self.problem, self.native.sequences()
         sentences, alphas, past, paths = (found[name] for name in ("sentence", "alpha", "past", "paths"))
         if self.average and self.native.clock:
@@ -101,13 +101,13 @@ class DualRun(Work):
         )
 
     def _scores(self, sequences: _Sequences) -> tuple[Rows, Expansion | None]:
-        """What scores of labels are made of: rows of the linear kernel, the expansion of others."""
+        """Parameters of label scores: rows for the linear kernel, an expansion for other kernels."""
         p, n = self.problem, self.problem.corpus.n_attributes
         tokens, labels, beta = sequences.betas(p.n_labels)
         if self.kernel.name != "linear":
             met, first = np.unique(tokens, return_index=True)
             coefs = np.append(first, len(tokens)).astype(np.int64), labels.astype(np.uint16), beta
-            # A row for every attribute, with nothing in it: all of them stay known, as a kernel may look at them all.
+            # Empty rows keep all attributes in the vocabulary, as the kernel may use any of them.
             rows = Rows(np.arange(n + 1, dtype=np.uint32), np.zeros(n, np.uint16), np.zeros(n, np.float32))
             return rows, Expansion(self.kernel, self.observations.take(met), *coefs)
         # w[a, z] = sum over tokens t of beta(t, z) value(a at t)
@@ -128,7 +128,7 @@ class DualRun(Work):
         self.native.restore(dict(state))
 
     def restored(self, best: ChainWeights) -> ChainWeights:
-        """Weights from a checkpoint, with the function that no file can hold."""
+        """Weights from a checkpoint, with the kernel function, which cannot be stored in a file."""
         if best.dual is None:
             return best
         return replace(best, dual=best.dual.with_function(self.kernel.function))
@@ -136,7 +136,7 @@ class DualRun(Work):
 
 @dataclass(frozen=True, slots=True)
 class _Sequences:
-    """Label sequences, and all their tokens one after another."""
+    """Label sequences, with all their tokens concatenated."""
 
     sentences: Longs  # [n]
     alphas: Doubles  # [n]
@@ -178,14 +178,14 @@ class _Sequences:
 
 
 def _sums(keys: Longs, amounts: Doubles) -> tuple[Longs, Doubles]:
-    """Each key once, ascending, with the sum of its amounts; without those that cancel."""
+    """Distinct keys, ascending, with the sums of their amounts; zero sums are dropped."""
     once, place = np.unique(keys.ravel(), return_inverse=True)
     sums = np.bincount(place.ravel(), amounts.ravel(), len(once))
     return once[sums != 0], sums[sums != 0]
 
 
 def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
-    """The kernel with all its parameters: gamma, where none is given, is 1, of rbf one over the mean of |x|²."""
+    """The kernel with all its parameters. Default gamma: 1, for rbf 1 / mean |x|²."""
     kernel, gamma = given["kernel"], given.get("gamma")
     if callable(kernel):
         return Kernel("callable", function=kernel)
@@ -194,7 +194,7 @@ def _kernel(given: Mapping[str, Any], observed: Observations) -> Kernel:
     squares = observed.squares()
     if kernel == "poly":
         kernel = Kernel("poly", given["degree"], 1.0 if gamma is None else gamma, given["coef0"])
-        largest = kernel.gamma * squares.max(initial=0.0) + kernel.coef0  # of all pairs, by Cauchy and Schwarz
+        largest = kernel.gamma * squares.max(initial=0.0) + kernel.coef0  # bound for all pairs, by Cauchy-Schwarz
         if kernel.degree * math.log10(max(1.0, largest)) > 100:
             raise LearnerError(
                 f"kernel='poly' reaches {largest:g}^{kernel.degree} here, more than 1e+100; use a smaller gamma, "

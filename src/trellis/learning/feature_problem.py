@@ -17,8 +17,8 @@ from trellis.learning.problem import FlatVector, MarginWeights, NativeWeights, P
 if TYPE_CHECKING:
     from trellis.learning.learner import OnlineOptions
 
-# Outputs of example i by the weights of now, to step away from: each its cost and Phi(right) - Phi(output), as numbers
-# of features and amounts; none where the best one is right.
+# Competing outputs of example i with the current weights: cost and Phi(gold) - Phi(output) of each, as numbers of
+# features and amounts; empty if the best output is correct.
 Outputs = list[tuple[float, Ints, Doubles]]
 Search = Callable[[_core.FeatureOnline, int, "OnlineOptions"], Outputs]
 
@@ -47,7 +47,7 @@ class FeatureVotes(Stored):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureWeights:
-    """Weights of a model of any structure.
+    """Weights of a structured model.
 
     Attributes
     ----------
@@ -123,24 +123,24 @@ class FeatureWeights:
 class FeatureProblem(Problem):
     """Hypergraphs with features on their edges, or a search; ``initial`` are weights of the first features."""
 
-    gold: Longs  # what stands in right outputs: edges one after the other, or one number per example
+    gold: Longs  # gold outputs: edges, concatenated, or one number per example
     n_sentences: int
-    n_features: int  # of a search: so far
+    n_features: int  # with a search: features met so far
     graphs: _core.Hypergraphs | None = None
-    features: Lists | None = None  # of all edges, which are in the order of their heads
+    features: Lists | None = None  # of all edges, sorted by head
     right_starts: Longs | None = None  # [n_sentences + 1], in `gold`
-    costs: Floats | None = None  # [n_edges] or None: 1 for every edge that is not in the right derivation
+    costs: Floats | None = None  # [n_edges]; None: 1 for every edge that is not in the gold derivation
     search: Search | None = None
-    is_stepwise: bool = False  # whether the search is a beam from left to right, so that updates may be early
+    is_stepwise: bool = False  # left-to-right beam search, which allows early updates
 
     @property
     def start(self) -> Doubles:
-        """The weights of all features to start with."""
+        """Initial weights of all features."""
         first = np.zeros(0) if self.initial is None else self.initial
         return np.concatenate([first, np.zeros(self.n_features - len(first))])
 
     def examples(self, kept: Bools | None = None) -> _core.DerivationExamples:
-        """For native code; of some features only where ``kept`` says which. LearnerError if there are no parts."""
+        """Native examples, with ``kept`` restricted to some features. LearnerError if there are no parts."""
         if self.graphs is None or self.features is None or self.right_starts is None:
             how = "is searched by a beam" if self.is_stepwise else "has only a search for the best output"
             others = ", PassiveAggressive, MIRA or AROW" if self.is_stepwise else " or PassiveAggressive"

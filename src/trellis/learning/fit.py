@@ -1,4 +1,4 @@
-"""What all trainings share: options, sample weights, checkpoints, scores of epochs, the loop and the record of it."""
+"""Steps shared by all trainings: options, sample weights, checkpoints, dev scores, the loop and the training record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ P = TypeVar("P")
 
 
 def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
-    """All options with their defaults, converted and checked; those of a group under their own names."""
+    """Check and convert all options and fill in defaults; options of groups appear under their own names."""
     declared, values = options_of(kind), dict[str, Any](options)
     if unknown := next((name for name in options if name not in declared), None):
         raise ArgumentError(f"unknown option {unknown!r}; {_hint(kind, unknown, options)}")
@@ -89,7 +89,7 @@ def corpus_of(source: Any, purpose: str, target: str | None = None) -> Corpus:
 
 
 def check_dev_labels(dev: Corpus, column: Column, labels: Iterable[str]) -> None:
-    """CorpusError if no label of the dev corpus is one of training: all epochs would have the score 0."""
+    """CorpusError if no label of the dev corpus occurs in training: every epoch would have score 0."""
     values = {column.values[code] for code in np.unique(column.codes).tolist()}
     if values.isdisjoint(labels):
         shown = ", ".join(sorted(values)[:3])
@@ -144,11 +144,11 @@ class Fit:
         self.reject(rejected or {})
 
     def changed(self, **options: Any) -> Fit:
-        """A training with the same options but for these."""
+        """Copy with some options replaced."""
         return Fit(self.kind, {**self.options, **options}, metrics=None)
 
     def reject(self, reasons: Mapping[str, str]) -> None:
-        """LearnerError for an option that is given and has no effect, with the reason."""
+        """LearnerError if an option without effect was passed; the message states the reason."""
         for name, why in reasons.items():
             if name in self.explicit:
                 raise LearnerError(f"{name} has no effect {why}; omit it")
@@ -165,7 +165,7 @@ class Fit:
 
     @property
     def observer(self) -> Observer | None:
-        """What is called after every epoch: the given function, and with ``verbose`` one that prints."""
+        """The observer called after every epoch: the user's function, with ``verbose`` also one that prints."""
         observer: Observer | None = self.settings.observer
         if not self.settings.verbose:
             return observer
@@ -178,7 +178,7 @@ class Fit:
         return report
 
     def weights(self, n: int, unit: str = "sentence") -> Doubles | None:
-        """How much each of ``n`` examples counts, checked."""
+        """Checked sample weights of ``n`` examples."""
         if self.settings.sample_weight is None:
             return None
         try:
@@ -195,7 +195,7 @@ class Fit:
         return weights
 
     def scheduled(self, problem: P, data: str, *more: object) -> P:
-        """The problem with the checkpoint of this very training, and when it stops.
+        """The problem with the checkpoint of this training and the stopping criterion.
 
         What is equal in all options but those of the run, in the digest of the ``data`` and in ``more`` gives the same
         weights, for any number of threads.
@@ -208,14 +208,14 @@ class Fit:
         return replace(problem, patience=self.settings.patience, checkpoint=checkpoint)  # type: ignore[type-var]
 
     def learn(self, problem: Any) -> tuple[Any, list[Event]]:
-        """All epochs: the weights and the history. Ctrl-C ends after an epoch with what there is."""
+        """Run all epochs; return weights and history. Ctrl-C stops training after the current epoch."""
         learner: Learner = self.learner
         continued = "" if self.settings.checkpoint is None else "; the same call continues from the checkpoint"
         with keeping_epochs(self.observer, continued) as observer:
             return learner.fit(problem, observer)
 
     def scorer(self, held_out: Any) -> Callable[[Any], float] | None:
-        """The metric of a model on held-out data; None where there are none."""
+        """The metric of a model on held-out data; None without held-out data."""
         if held_out is None:
             return None
         return lambda model: model.evaluate(held_out, n_threads=self.settings.n_threads).figure(self.settings.metric)
@@ -241,7 +241,7 @@ class Fit:
         return assemble(learnt, self.record(history, digest, **facts))
 
     def record(self, history: Sequence[Event], digest: str, /, **facts: Any) -> dict[str, Any]:
-        """What the model keeps of its training."""
+        """The training record stored in the model."""
         scores = [event.dev_score for event in history if event.dev_score is not None]
         record = {
             "version": trellis.__version__,
@@ -258,7 +258,7 @@ class Fit:
 
 
 def fingerprint(*things: object) -> str:
-    """A digest of data, the same in every process: whatever differs in it is another training."""
+    """Digest of data, equal in every process; trainings with different digests are different."""
     digest = hashlib.blake2b(digest_size=16)
 
     def add(thing: Any) -> None:
@@ -299,7 +299,7 @@ def fingerprint(*things: object) -> str:
 
 
 def corpus_digest(corpus: Corpus) -> str:
-    """A digest of sentences that does not depend on how they are cut into chunks, nor on how values are numbered."""
+    """Digest of sentences; independent of chunk boundaries and of the numbering of values."""
     return digest_of_sums(digest_sums(corpus, 0))
 
 
@@ -337,7 +337,7 @@ def digest_sums(corpus: Corpus, token: int) -> dict[tuple[str, str, int], int]:
 
 
 def digest_of_sums(sums: Mapping[tuple[str, str, int], int]) -> str:
-    """The digest of the corpus that such sums are of."""
+    """The digest of a corpus from the result of ``digest_sums``."""
     return fingerprint([(*part, number % WORD) for part, number in sorted(sums.items())])
 
 
@@ -355,7 +355,7 @@ def _described(learner: Learner | str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """A setting as JSON can hold it."""
+    """Convert a setting to a JSON-compatible value."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     return _name(value) if callable(value) else value

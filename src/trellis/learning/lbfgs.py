@@ -1,7 +1,7 @@
-"""L-BFGS, one step at a time, with a state that a checkpoint can hold.
+"""L-BFGS, one step at a time, with a state that can be stored in a checkpoint.
 
-Written out here, and not SciPy's, because a run that was stopped and resumed must give the same bits as one that was
-not; inner products are summed in a fixed order for the same reason.
+SciPy's L-BFGS is not used, because a run that is resumed from a checkpoint must be bit-identical to an uninterrupted
+run. For the same reason inner products are summed in a fixed order.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.arrays import Arrays, Doubles, array_in
 
-Function = Callable[[Doubles], tuple[float, Doubles]]  # the smooth part: value and gradient
+Function = Callable[[Doubles], tuple[float, Doubles]]  # value and gradient of the smooth part
 
 MEMORY = 20  # pairs of steps and gradient changes kept
 WINDOW = 10  # iterations over which the objective must still fall
 SUFFICIENT, CURVATURE = 1e-4, 0.9  # Wolfe's conditions on a step
-NOISE = 1e-7  # of the objective: below it values tell nothing of a step, but slopes still do
-MAX_TRIALS = 20  # of one line search
+NOISE = 1e-7  # relative to the objective: smaller changes of the value are rounding noise; slopes are still reliable
+MAX_TRIALS = 20  # evaluations per line search
 
 
 class StepPairs:
-    """The last steps s and changes of the gradient y, with their inner products: what is known of the curvature."""
+    """The last steps s and gradient changes y with their inner products, which approximate the curvature."""
 
-    memory: ClassVar[int]  # at most so many
+    memory: ClassVar[int]  # maximum number of pairs
     kind: ClassVar[type[np.generic]]
 
     def __init__(self, size: int) -> None:
-        self.steps = np.empty((self.memory, size), self.kind)  # memory that is not yet written to is not yet taken
+        self.steps = np.empty((self.memory, size), self.kind)  # allocated lazily by the operating system
         self.changes = np.empty((self.memory, size), self.kind)
         self.order: list[int] = []  # rows of the pairs, the oldest first
         self.products = np.zeros((2, self.memory, self.memory))
-        self.fresh = False  # whether the newest pair is not yet in these
+        self.fresh = False  # whether the newest pair is missing in these products
 
     def __len__(self) -> int:
         return len(self.order)
@@ -50,7 +50,7 @@ class StepPairs:
         return {"steps": self.steps[:n], "changes": self.changes[:n], "order": order, "products": self.products}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over such a state; ValueError or LookupError if it is not one of as many weights."""
+        """Restore a state; ValueError or LookupError if it is invalid or has another number of weights."""
         *order, fresh = array_in(state, "order", np.int64, None).tolist()
         n, size = len(order), self.steps.shape[1]
         if sorted(order) != list(range(n)):
@@ -62,7 +62,7 @@ class StepPairs:
 
 
 class History(StepPairs):
-    """Pairs of steps and changes that give the direction of L-BFGS.
+    """Pairs of steps and gradient changes, and the L-BFGS direction computed from them.
 
     Vectors are long and memory is what takes time, so a direction reads them twice only: once for all inner products,
     once to add them up. In between, the two loops of L-BFGS run over the vectors' factors (Chen, Wang and Zhou 2014).
@@ -73,18 +73,18 @@ class History(StepPairs):
     memory, kind = MEMORY, np.uint16
 
     def add(self, x: Doubles, old_x: Doubles, gradient: Doubles, old_gradient: Doubles) -> None:
-        """Remember the step to x and how the gradient changed by it; the oldest goes when there are too many."""
+        """Store the step to x and the change of the gradient; the oldest pair is dropped if there are too many."""
         full = len(self.order) == MEMORY
         row = self.order.pop(0) if full else len(self.order)
         product, square = _core.remember(x, old_x, gradient, old_gradient, self.steps[row], self.changes[row])
         if product > 1e-10 * square:
             self.order.append(row)
             self.fresh = True
-        elif full:  # it tells nothing of the curvature, and its row was that of the oldest
+        elif full:  # no positive curvature: skip the pair; its row held the oldest pair
             self.clear()
 
     def direction(self, slope: Doubles, n_threads: int) -> Doubles:
-        """Minus the slope times the inverse Hessian that the pairs tell."""
+        """Minus the slope times the inverse Hessian approximated by the pairs."""
         if not self.order:
             return -slope
         n, order, newest = len(self.order), self.order, self.order[-1]
@@ -94,11 +94,11 @@ class History(StepPairs):
             mixed[:, newest], mixed[newest] = dots[:, 2], dots[:, 4]
             curved[:, newest] = curved[newest] = dots[:, 3]
             self.fresh = False
-        if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # lost by rounding
+        if not (mixed[newest, newest] > 0 and curved[newest, newest] > 0):  # rounding errors
             self.clear()
             return -slope
         # q = -slope - sum_j a_j y_j, from the newest pair to the oldest: a_i = s_i · q / s_i · y_i
-        # Sums by NumPy alone: the last bits of a product of its library for matrices depend on the processor.
+        # NumPy sums instead of a matrix product: the last bits of a BLAS product depend on the processor.
         a = np.zeros(n)
         for i in reversed(order):
             a[i] = (-dots[i, 0] - (mixed[i] * a).sum()) / mixed[i, i]
@@ -111,20 +111,20 @@ class History(StepPairs):
 
 
 class Minimizer:
-    """The state of a minimisation; ``step`` goes on by one iteration."""
+    """The state of a minimisation; ``step`` runs one iteration."""
 
-    numbers: ClassVar[tuple[str, ...]] = ("value", "iteration")  # attributes that are in the state
+    numbers: ClassVar[tuple[str, ...]] = ("value", "iteration")  # attributes stored in the state
 
     def __init__(self, x: Doubles, n_threads: int = 1) -> None:
         self.x, self.n_threads = x, n_threads
         self.pairs: Any = History(len(x))
         self.value = float("inf")
-        self.values: list[float] = []  # the last ones, to see whether it still falls
+        self.values: list[float] = []  # the last objective values, for the convergence test
         self.gradient = np.empty(0)
         self.iteration = 0
 
     def start(self, function: Function) -> None:
-        """Evaluate where it begins; once, before the first step."""
+        """Evaluate the starting point; call once, before the first step."""
         self.value, self.gradient = function(self.x)
         self.values = [self.value]
 
@@ -138,7 +138,7 @@ class Minimizer:
         return {"x": self.x, "gradient": self.gradient, "values": values, "numbers": numbers, **self.pairs.state()}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Continue from there; ``start`` is not to be called again."""
+        """Continue from a state; do not call ``start`` again."""
         self.pairs.restore(state)
         self.x = array_in(state, "x", np.float64, len(self.x))
         self.gradient = array_in(state, "gradient", np.float64, self.pairs.steps.shape[1])
@@ -152,7 +152,7 @@ class Minimizer:
         return self.gradient
 
     def step(self, function: Function) -> float:
-        """One iteration; gives the length of the step, 0 where no step goes down any more."""
+        """Run one iteration and return the length of the step; 0 if no step decreases the objective."""
         slope = self.gradient
         direction = self.pairs.direction(slope, self.n_threads)
         descent = _core.dot(direction, slope)
@@ -163,7 +163,7 @@ class Minimizer:
                 return 0.0
         first = 1.0 if self.pairs else min(1.0, 1.0 / np.sqrt(-descent))
         length, x, value, gradient = self._search(function, direction, descent, first)
-        if length == 0 and self.pairs:  # what was remembered misleads: forget it and go down the slope
+        if length == 0 and self.pairs:  # the curvature pairs are misleading: clear them and use steepest descent
             self.pairs.clear()
             return self.step(function)
         if length == 0:
@@ -173,7 +173,7 @@ class Minimizer:
         return length
 
     def move(self, x: Doubles, value: float, gradient: Doubles) -> None:
-        """The end of an iteration: the next one begins at x."""
+        """End an iteration; the next one starts at x."""
         self.x, self.value, self.gradient = x, value, gradient
         self.values = [*self.values[-WINDOW:], value]
         self.iteration += 1
@@ -181,7 +181,7 @@ class Minimizer:
     def _search(
         self, function: Function, direction: Doubles, descent: float, first: float
     ) -> tuple[float, Doubles, float, Doubles]:
-        """A step that goes down enough and flattens the slope enough: bisection between too short and too long."""
+        """Find a step that satisfies Wolfe's conditions by bisection."""
         low, high, length = 0.0, float("inf"), first
         best = (0.0, self.x, self.value, self.gradient)
         for _ in range(MAX_TRIALS):
@@ -190,7 +190,7 @@ class Minimizer:
             value, gradient = function(x)
             end = _core.dot(gradient, direction) if np.isfinite(value) else np.inf
             falls = value <= self.value + SUFFICIENT * length * descent
-            # Near the bottom, where values are all noise: the slope says the same (Hager and Zhang 2005).
+            # Near the minimum values are dominated by rounding: test the slope instead (Hager and Zhang 2005).
             level = value <= self.value + NOISE * abs(self.value) and end <= (2 * SUFFICIENT - 1) * descent
             if not np.isfinite(value) or not (falls or level):
                 high = length

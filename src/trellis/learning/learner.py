@@ -1,4 +1,4 @@
-"""What a learner is: what ``train`` wants to know of it, and what its parameters may be."""
+"""Base class of learners: their properties that ``train`` needs, and constraints of their parameters."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from trellis.learning.problem import Problem
 from trellis.learning.run import Event, Observer, Work, run
 
 Pairs = Literal["seen", "all"]
-# To train at any order; on structures other than chains (tasks/structured); to give weights to parts of labels; and
-# to attributes with label n-grams of three labels and more; to learn from the best paths that a beam finds; to train
-# semi-Markov chains; to train parsers.
+# Any Markov order; structures other than chains (tasks/structured); weights of label parts; weights of attributes
+# with label n-grams of three labels and more; training with beam search; semi-Markov chains; parsers.
 Ability = Literal["orders", "structures", "parts", "histories", "beam", "segments", "trees"]
-DEFAULT_UPDATE = "max-violation"  # of a beam from left to right
+DEFAULT_UPDATE = "max-violation"  # updates with left-to-right beam search
 ALL_ABILITIES: frozenset[Ability] = frozenset(get_args(Ability))
-REQUIRED = object()  # in place of a value that None stands for, where None is rejected
+REQUIRED = object()  # stands for "no default": None is rejected
 
 
-# ------------------------------------------------------------ what a parameter may be
+# ------------------------------------------------------------ constraints of parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a parameter may be, what None stands for, and with which other parameters it has an effect at all."""
+    """Valid values of a parameter, the meaning of None, and the condition under which it has an effect."""
 
     wanted: str  # in words
-    convert: Callable[[Any], Any]  # to Python's own types; TypeError or ValueError for what is not wanted
-    # What None stands for, if it is allowed: None, or a function of the parameters before this one in the table.
+    convert: Callable[[Any], Any]  # converts to built-in types; TypeError or ValueError for invalid values
+    # Meaning of None, if allowed: None, or a function of the preceding parameters in the table.
     default: Any = REQUIRED
-    # In words, such as "solver='lbfgs'", and as a function of the parameters before this one.
+    # Condition as text, such as "solver='lbfgs'", and as a function of the preceding parameters.
     only: tuple[str, Callable[[Mapping[str, Any]], bool]] | None = None
 
     def check(self, name: str, value: Any) -> Any:
-        """The converted value; LearnerError if it is not what is wanted."""
+        """Convert and check a value; LearnerError if it is invalid."""
         try:
             return self.convert(value)
         except (TypeError, ValueError, OverflowError):
@@ -46,7 +45,7 @@ class Constraint:
 
 
 def whole(least: int = 0, most: int | None = None, **more: Any) -> Constraint:
-    """A whole number."""
+    """Constraint: an integer."""
     return Constraint(range_text(least, most), lambda value: whole_number("", value, least, most), **more)
 
 
@@ -75,7 +74,7 @@ def flag(**more: Any) -> Constraint:
 
 
 def choice(*words: str, function: bool = False, **more: Any) -> Constraint:
-    """One of some words, or where that makes sense a function."""
+    """Constraint: one of several strings, or, if allowed, a function."""
 
     def convert(value: Any) -> Any:
         if function and callable(value):
@@ -103,16 +102,16 @@ class Learner:
 
     __slots__ = ()
 
-    # What its scores are (FAMILIES of tasks/tagging/chain_model.py), and for which labels attributes have weights by
+    # Kind of scores (FAMILIES of tasks/tagging/chain_model.py), and for which labels attributes have weights by
     # default.
     family: ClassVar[str] = "scores"
     default_pairs: ClassVar[Pairs] = "all"
-    # What it uses of a problem beside the corpus and its labels.
+    # Optional properties of a problem that it uses.
     reads_costs: ClassVar[bool] = False
     reads_sources: ClassVar[bool] = False
     reads_names: ClassVar[bool] = False
     takes_init: ClassVar[bool] = True
-    # What it takes at its peak for every cell of a dense table of label triples: measured.
+    # Measured peak memory per cell of a dense table of label triples.
     bytes_per_triple: ClassVar[int] = 16
     constraints: ClassVar[Constraints] = {}
 
@@ -164,7 +163,7 @@ class Learner:
         return {name: _name_of(value) if callable(value) else value for name, value in parameters if value is not None}
 
     def __str__(self) -> str:
-        """Itself with the parameters whose values are not the defaults."""
+        """Class name with the parameters that differ from their defaults."""
         names = (name for name in getattr(self, "__dataclass_fields__", ()) if name in self.constraints)
         changed = ((name, getattr(self, name)) for name in names)
         shown = (f"{name}={value!r}" for name, value in changed if value != _default_of(self, name))
@@ -184,7 +183,7 @@ class Learner:
 
     @property
     def on_workers(self) -> bool:
-        """Whether workers can train it: it only needs sums over examples, and passes over the first examples."""
+        """Whether workers can train it: it needs only sums over examples and passes over the first examples."""
         return False
 
     @property
@@ -233,12 +232,12 @@ class Learner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineOptions:
-    """What an online learner is: a rule with k outputs and a constant c, and the order of its examples."""
+    """Settings of an online learner: update rule with k outputs and constant c, and the order of examples."""
 
     rule: str
     average: bool
     epochs: int = 1
-    seed: int | None = None  # what shuffles the examples; None where they are taken as they stand
+    seed: int | None = None  # seed for shuffling; None: examples in corpus order
     k: int = 1
     c: float = 1.0
     vote: bool = False
@@ -247,12 +246,12 @@ class OnlineOptions:
 
     @property
     def rule_settings(self) -> tuple[str, int, float]:
-        """The rule with its k and c, as native code takes them."""
+        """The rule with its k and c, as arguments of native code."""
         return self.rule, self.k, self.c
 
     @property
     def is_augmented(self) -> bool:
-        """Whether its best outputs are those by score plus cost."""
+        """Whether outputs are ranked by score plus cost (loss-augmented)."""
         return self.rule in ("MIRA", "AROW")
 
 
@@ -280,6 +279,6 @@ def _attributes(learner: Learner) -> Iterator[tuple[str, Any]]:
 
 
 def _name_of(function: Any) -> str:
-    """A function's name, which is the same in every process."""
+    """Name of a function, equal in every process."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '')}.{name}"

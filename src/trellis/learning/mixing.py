@@ -27,7 +27,7 @@ KINDS = "ends", "means", "precisions"  # of changes (core/learn/mixing.hpp)
 
 
 class Pass(NamedTuple):
-    """What one epoch of a shard gave."""
+    """Result of one epoch on one shard."""
 
     changes: dict[str, Any]
     mistakes: int
@@ -36,14 +36,14 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """What shards changed weights by, added up."""
+    """Changes of weights, summed over shards."""
 
     keys: npt.NDArray[np.uint64]  # ascending
-    # [kinds + 1, n_keys]: changes of each kind in units of 2^-exponent of it, then how many shards changed the weight.
+    # [kinds + 1, n_keys]: changes of each kind in units of 2^-(its exponent); last row: number of shards with a change.
     sums: Longs
 
     def __add__(self, other: Changes) -> Changes:
-        """The changes of both."""
+        """Add two sets of changes."""
         keys = np.concatenate([self.keys, other.keys])
         order = np.argsort(keys, kind="stable")
         keys, sums = keys[order], np.concatenate([self.sums, other.sums], axis=1)[:, order]
@@ -51,7 +51,7 @@ class Changes:
         return Changes(keys[first], np.add.reduceat(sums, first, axis=1) if len(first) else sums)
 
     def mean(self, exponents: Sequence[int], n_shards: int | None) -> dict[str, Any]:
-        """The mean over so many shards; None: over those that changed the weight."""
+        """Mean change over ``n_shards``; None: over the shards that changed the weight."""
         amounts = [
             real_of(sums, exponent) / (n_shards or self.sums[-1])
             for sums, exponent in zip(self.sums, exponents, strict=False)
@@ -65,28 +65,28 @@ class ShardsPart:
 
     problem: Problem
     options: OnlineOptions
-    shards: int  # of all processes
+    shards: int  # in all processes
     shared: dict[str, Any]
     _about: NativeWeights | None = None
-    _done: tuple[int, list[Pass]] | None = None  # an epoch, and what it gave
+    _done: tuple[int, list[Pass]] | None = None  # (number of the epoch, its results)
 
     def at(self, problem: Any) -> ShardsPart:
-        """The same of other examples; of None, to be sent to where they are."""
+        """Copy with other examples; without examples (None) it can be sent to another process."""
         problem = problem and replace(problem, **self.shared)
         return replace(self, problem=problem, _about=None, _done=None)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of the changes; only AROW has precisions."""
+        """Kinds of changes; only AROW has precisions."""
         return KINDS if self.options.rule == "AROW" else KINDS[:2]
 
     def largest(self, number: int, start: Any, kind: str) -> float:
-        """The largest change of a kind by a shard in epoch ``number``, from the weights of ``start`` on."""
+        """Largest change of one kind in epoch ``number``, starting from the weights of ``start``."""
         passes = self._passes(number, start)
         return max((float(np.abs(one.changes[kind]).max(initial=0.0)) for one in passes), default=0.0)
 
     def changes(self, number: int, start: Any, exponents: Sequence[int]) -> tuple[Changes, int, int, int]:
-        """The sums of all changes in that epoch; how many shards, mistakes and updates there were."""
+        """Sum of all changes in the epoch, and the numbers of shards, mistakes and updates."""
         passes = self._passes(number, start)
         total = Changes(np.empty(0, np.uint64), np.empty((len(self.kinds) + 1, 0), np.int64))
         for one in passes:
@@ -96,7 +96,7 @@ class ShardsPart:
         return total, len(passes), sum(one.mistakes for one in passes), sum(one.updates for one in passes)
 
     def _passes(self, number: int, start: Any) -> list[Pass]:
-        """What shards give, by a learner to start from or its state; they are kept until the next epoch."""
+        """Results of all shards, starting from a learner or its state; cached until the next epoch."""
         if self._done is None or self._done[0] != number:
             self._done = None
             self._done = number, list(self._run(number, start))

@@ -1,4 +1,4 @@
-"""What all online learners share: weights that change example by example."""
+"""Base class of online learners: weights are updated example by example."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NativeRun(Work):
         self.native = about.make()
 
     def epoch(self, order: Longs) -> Any:
-        """One pass over the examples in that order."""
+        """Run one pass over the examples in the given order."""
         return self.about.pass_over(self.native, order)
 
     def weights(self) -> Any:
@@ -82,7 +82,7 @@ class NativeRun(Work):
 
 
 class OnlineRun(NativeRun):
-    """The training of an online learner: a rule for the size of steps, with k outputs and a constant c."""
+    """Training of an online learner: an update rule with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
         given, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
@@ -96,6 +96,6 @@ class OnlineRun(NativeRun):
         return self.event(number, *self.epoch(sentence_order(self.problem.n_sentences, number, self.options.seed)))
 
     def event(self, number: int, mistakes: int, updates: int) -> Event:
-        """An epoch with so many wrong parts, and examples that made a step."""
+        """Event of an epoch, with the numbers of wrong parts and of updates."""
         wrong_parts: Any = {"violations" if self.options.is_augmented else "mistakes": mistakes}
         return Event(number, updates=updates, **wrong_parts)

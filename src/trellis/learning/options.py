@@ -15,8 +15,8 @@ from trellis._support.arguments import file_path, thread_count
 from trellis.learning.learner import Constraint, flag, whole
 from trellis.learning.run import Event
 
-# What an option is about: a "setting" of the model, which its record keeps; "data", of which only the digest of a
-# checkpoint is made; the "run", which changes no weight and is in neither.
+# Role of an option. "setting": stored in the model's training record. "data": part of the checkpoint's digest only.
+# "run": changes no weights; in neither.
 Role = Literal["setting", "data", "run"]
 
 
@@ -30,9 +30,9 @@ class Option:
     role: Role = "setting"
     nullable: bool = False
     offered: bool = True  # on the command line
-    metavar: str | None = None  # there; a switch has none
-    parse: Callable[[str], Any] = str  # of its text there; numbers by their type
-    flat: str = ""  # of a field of a group: its name there and in checked options, where it differs
+    metavar: str | None = None  # on the command line; None for a switch
+    parse: Callable[[str], Any] = str  # converts its text; numbers are converted by their type
+    flat: str = ""  # for fields of groups: name on the command line and in checked options, if different
 
 
 class Group:
@@ -147,7 +147,7 @@ def _declared(kind: type) -> dict[str, Option]:
 
 
 def _completed(option: Option, kind: Any) -> Option:
-    """With what its type says of its text on the command line; only a flag is a switch there."""
+    """Complete an option by its type: the conversion of its text on the command line; only a flag is a switch."""
     kinds = get_args(kind) or (kind,)
     number = next((one for one in (int, float) if one in kinds and str not in kinds), None)
     if number is not None and option.parse is str:

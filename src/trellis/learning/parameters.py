@@ -15,14 +15,14 @@ from trellis.engine.weights import START, ChainWeights, Ngrams, Rows, padded
 from trellis.features.templates import history_name
 from trellis.learning.chain_problem import ChainProblem
 
-CHUNK = 1 << 14  # sentences whose labels are looked at at a time
+CHUNK = 1 << 14  # sentences per chunk when labels are read
 
-BLOCK_BYTES, LEAST_BLOCK = 4 << 20, 1024  # of what a gradient keeps of tokens until attributes sum it; tokens
+BLOCK_BYTES, LEAST_BLOCK = 4 << 20, 1024  # buffer of token gradients: bytes, minimum of tokens
 
 
 def block_tokens(n_columns: int, *, of_segments: bool = False) -> int:
-    """How many tokens have a sum of their own; bits of gradients depend on it, so it follows from the model alone."""
-    # Where segments have weights, each piece of a block has them all: fewer and larger pieces.
+    """Tokens per block of a sum; rounding of gradients depends on it, so it is a function of the model alone."""
+    # With weights of segments, each piece of a block has a copy of them all: use fewer and larger pieces.
     return max(LEAST_BLOCK, BLOCK_BYTES * (8 if of_segments else 1) // (4 * padded(n_columns)))
 
 
@@ -90,7 +90,7 @@ class Parameters:
         if sparse:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
             triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
-        if first is not None:  # and whatever has a weight where a warm start begins
+        if first is not None:  # and all weights of the warm start
             rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
                 edge_rows = _united(edge_rows, first.edge_rows, n_runs(n, ngrams))
@@ -127,7 +127,7 @@ class Parameters:
         return len(self.rows.labels) + edge_rows + len(self.edge_places) + len(self.tri_places)
 
     def _parts(self, vector: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """What a vector has for rows, edge rows, label pairs and label triples."""
+        """Split a vector into rows, edge rows, label pairs and label triples."""
         edge_rows = 0 if self.edge_rows is None else len(self.edge_rows.labels)
         return np.split(vector, np.cumsum([len(self.rows.labels), edge_rows, len(self.edge_places)]))
 
@@ -172,7 +172,7 @@ class Parameters:
         return _core.Booster(self._layout(), examples, weights, bound=bound, max_step=max_step)
 
     def _layout(self) -> _core.Layout:
-        """Which weights there are, as native code takes it."""
+        """Layout of the weights for native code."""
         problem, n, stride, edge_rows = self.problem, self.n_labels, padded(self.n_labels), self.edge_rows
         no_rows = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
         return _core.Layout(
@@ -208,7 +208,7 @@ class Parameters:
             triples[:] = given.ngrams.weights_in(self.ngrams, self.n_labels)[self.tri_places - (self.n_labels + 2)]
         elif given.tri is not None:
             triples[:] = given.tri.reshape(-1)[self.tri_places]
-        return np.where(np.isfinite(vector), vector, 0.0)  # what is forbidden has no weight
+        return np.where(np.isfinite(vector), vector, 0.0)  # forbidden transitions have no weight
 
     def gold_counts(self) -> Doubles:
         """Count the features of the gold labels: the sum of Phi(x, gold) over the corpus.
@@ -327,7 +327,7 @@ def _united(rows: Rows, others: Rows, n_labels: int) -> Rows:
 
 
 def _weighted(table: Floats | None) -> Longs:
-    """The cells that have a weight; what is forbidden has none."""
+    """Cells with a weight; forbidden transitions have none."""
     if table is None:
         return np.empty(0, np.int64)
     flat = table.reshape(-1)
@@ -340,7 +340,7 @@ def _taken(rows: Rows, kept: Bools) -> Rows:
 
 
 def nonzero(rows: Rows, values: Doubles, kind: type[np.unsignedinteger]) -> Rows:
-    """The slots of rows with other weights, without those that are zero."""
+    """Slots of rows with new weights; zero weights are dropped."""
     weights = values.astype(np.float32)
     return _taken(Rows(rows.starts, rows.labels.astype(kind), weights), weights != 0)
 
@@ -363,7 +363,7 @@ def _find(rows: Rows, n_labels: int, wanted: Longs) -> tuple[Longs, Bools]:
 
 
 def _look_up(given: Rows, wanted: Rows, n_labels: int) -> Doubles:
-    """The weights that ``given`` has for the slots of ``wanted``, 0 where it has none."""
+    """Weights of ``given`` at the slots of ``wanted``; 0 for missing slots."""
     slot, found = _find(given, n_labels, _keys(wanted, n_labels))
     out = np.zeros(len(found))
     out[found] = given.weights[slot[found]]
@@ -402,9 +402,9 @@ def _seen_ngrams(problem: ChainProblem, start: bool) -> Ngrams:
 
 
 def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
-    """Of which n-grams there are weights without attributes: of three labels and more, NULL among them or not."""
+    """Mask of the n-grams with weights: three labels or more; with NULL only if ``start`` or in a warm start."""
     n, first = problem.n_labels, None if problem.initial is None else problem.initial.ngrams
-    root = ngrams.parents.astype(np.int64)  # up to a single label
+    root = ngrams.parents.astype(np.int64)  # down to a single label
     while (root > n + 1).any():
         root = np.where(root > n + 1, root[root - (n + 2)], root)
     given = np.arange(len(root)) < (0 if first is None else len(first.weights))
@@ -412,7 +412,7 @@ def _have_weights(ngrams: Ngrams, problem: ChainProblem, start: bool) -> Bools:
 
 
 def n_runs(n_labels: int, ngrams: Ngrams | None) -> int:
-    """How many columns edge rows have: cells of label pairs, n-grams."""
+    """Number of columns of edge rows: cells of label pairs, or n-grams."""
     return (n_labels + 1) * padded(n_labels) + (0 if ngrams is None else n_labels + 2 + len(ngrams.parents))
 
 
@@ -438,7 +438,7 @@ def _places(problem: ChainProblem, transitions: str, start: bool, order: int) ->
 
 
 def seen_triples(problem: ChainProblem, order: int) -> tuple[Longs, Longs, Longs]:
-    """The label triples of a corpus, each once; below order 2 those of pairs, with no first label."""
+    """The distinct label triples of a corpus; below order 2 label pairs, without a first label."""
     if problem.seen_triples is not None:
         return problem.seen_triples
     n, cuts = problem.n_labels + 2, range(0, problem.n_sentences, CHUNK)  # labels, NULL and -1

@@ -1,4 +1,4 @@
-"""What a learner trains on: n examples, whatever their structure, and native objects that learn from them.
+"""Training problems: n examples of any structure, and the native objects that learn from them.
 
 A learner asks a `Problem` for one of three objects, and the one loop (run.py) drives it epoch by epoch:
 
@@ -333,11 +333,11 @@ class SiteProblem(Problem):
     in it, and ``vector(learnt)``, these as a vector where ``learnt`` is what a vector of ones stands for.
     """
 
-    gold: Ints  # what stands in right outputs, one number per part
+    gold: Ints  # gold outputs: one number per part
     n_sentences: int
-    examples: Any  # the same for native code
-    native: Callable[[str, int, float], Any]  # weights in native code, by a rule, k outputs and a constant
-    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and what a vector stands for
+    examples: Any  # the same examples for native code
+    native: Callable[[str, int, float], Any]  # makes native weights from an update rule, k and a constant
+    objective: Callable[[], tuple[_core.Objective, Callable[[Doubles], Arrays]]]  # and the meaning of its entries
 
     def online(self, options: OnlineOptions) -> NativeWeights:
         """Weights for an online learner (core/learn/trees.hpp, core/learn/phrases.hpp)."""
@@ -347,7 +347,7 @@ class SiteProblem(Problem):
         def make() -> Any:
             native = self.native(*options.rule_settings)
             if self.initial is not None:
-                # A pass over no sentence notes what right trees have, such as the attributes of a parser's filter.
+                # A pass over no sentences records features of gold trees, such as the attributes of a parser's filter.
                 native.epoch(self.examples, np.empty(0, np.int64), None)
                 native.restore(self.initial.state(native.state()))
             return native
@@ -358,12 +358,12 @@ class SiteProblem(Problem):
         return NativeWeights(make, pass_over, lambda native, average: native.weights(average))
 
     def flat_vector(self) -> FlatVector:
-        """Weights of what right trees have (core/learn/tree_sums.hpp, core/learn/phrases.hpp)."""
+        """Weights of the features of gold trees (core/learn/tree_sums.hpp, core/learn/phrases.hpp)."""
         native, learnt = self.objective()
         first = np.zeros(native.n_parameters)
         if self.initial is not None:
             first = self.initial.vector(learnt(np.ones(len(first))))
-        # There is no L1 penalty, which would ask for some of the weights.
+        # Restriction to some weights is only needed for an L1 penalty, which is not supported here.
         return FlatVector(first, lambda kept: native, learnt)
 
     def weights_of(self, tensors: Arrays) -> Arrays:

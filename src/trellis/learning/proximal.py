@@ -19,13 +19,13 @@ from trellis._support.arrays import Arrays, Bools, Doubles, Longs, array_in
 from trellis.learning.lbfgs import MAX_TRIALS, SUFFICIENT, Function, Minimizer, StepPairs
 
 MEMORY = 10  # pairs of steps and gradient changes kept
-SWEEPS, SWEEP_TOLERANCE = 30, 1e-3  # of coordinate descent in one step
-SCREEN = 0.8  # of c1: weights at zero with a slope below it are left out
-PERIOD = 40  # iterations after which all weights are looked at again
+SWEEPS, SWEEP_TOLERANCE = 30, 1e-3  # passes of coordinate descent in one step
+SCREEN = 0.8  # fraction of c1: zero weights with a smaller slope are screened out
+PERIOD = 40  # iterations between checks of all weights
 
 
 class Curvature(StepPairs):
-    """The Hessian as the last steps tell it: scale · diagonal, corrected by pairs of steps and gradient changes.
+    """Approximate Hessian: scale · diagonal, corrected by pairs of steps and gradient changes.
 
     The inner products of pairs are s_i · diagonal s_j and s_i · y_j.
     """
@@ -37,7 +37,7 @@ class Curvature(StepPairs):
         self.diagonal = diagonal  # [n]
 
     def add(self, step: Doubles, change: Doubles) -> None:
-        """Remember a step and how the gradient changed by it, unless that shows no curvature."""
+        """Store a step and the change of the gradient, unless the curvature along it is not positive."""
         if _core.dot(step, change) <= 1e-10 * _core.dot(change, change):
             return
         row = self.order.pop(0) if len(self) == MEMORY else len(self)
@@ -50,14 +50,14 @@ class Curvature(StepPairs):
             mixed[row, i] = _core.dot(step, self.changes[i])
 
     def of(self, places: Longs, diagonal: Doubles) -> Curvature:
-        """The same for other weights: ``places`` says where each was, -1 for those that were not there."""
+        """Copy for other weights; ``places`` are their old positions, -1 for new weights."""
         other, there = Curvature(diagonal), places >= 0
         for row in self.order:
             other.add(np.where(there, self.steps[row][places], 0.0), np.where(there, self.changes[row][places], 0.0))
         return other
 
     def scale(self) -> float:
-        """What the diagonal is multiplied with, so that it has the curvature of the last step."""
+        """Factor of the diagonal that reproduces the curvature of the last step."""
         if not self.order:
             return 1.0
         newest = self.order[-1]
@@ -65,7 +65,7 @@ class Curvature(StepPairs):
         return _core.dot(change / self.diagonal, change) / float(self.products[1, newest, newest])
 
     def step(self, x: Doubles, gradient: Doubles, c1: float, n_threads: int) -> Doubles:
-        """The minimum of the quadratic model with the penalty, seen from x."""
+        """Step from x to the minimum of the quadratic model with the penalty."""
         n, scale, age = len(self), self.scale(), np.argsort(self.order)
         lengths, mixed = self.products[:, :n, :n]
         below = np.where(age[:, None] > age[None, :], mixed, 0.0)
@@ -85,7 +85,7 @@ class Curvature(StepPairs):
 
 
 def _inverse(matrix: Doubles) -> Doubles:
-    """By Gauss and Jordan: a few rows, and the same bits on every processor, unlike those of a library."""
+    """Invert a small matrix by Gauss-Jordan elimination; unlike with LAPACK, results are the same on all processors."""
     n = len(matrix)
     both = np.hstack([matrix, np.eye(n)])
     for i in range(n):
@@ -98,7 +98,7 @@ def _inverse(matrix: Doubles) -> Doubles:
 
 
 class ProximalMinimizer(Minimizer):
-    """The state of a minimisation with the penalty, which ``value`` has in it, and ``gradient`` not.
+    """The state of a minimisation with an L1 penalty. ``value`` includes the penalty, ``gradient`` does not.
 
     ``measure`` gives the curvature of each weight at x, roughly, all above zero; ``restrict`` gives f as a function of
     the weights that a mask keeps, all others being zero.
@@ -116,34 +116,34 @@ class ProximalMinimizer(Minimizer):
     ) -> None:
         super().__init__(x, n_threads)
         self.c1, self.measure, self.restrict = c1, measure, restrict
-        self.diagonal = np.ones(len(x))  # what was measured, [n]
-        self.kept = np.arange(len(x))  # [n_kept] the weights that were not screened out; ``gradient`` is of these
-        self.function: Function | None = None  # of the weights kept; made when it is needed
-        self.looked_at = -1  # the iteration in which all weights were last looked at
+        self.diagonal = np.ones(len(x))  # result of ``measure``, [n]
+        self.kept = np.arange(len(x))  # [n_kept] weights that were not screened out, as in ``gradient``
+        self.function: Function | None = None  # function of these weights; created on demand
+        self.looked_at = -1  # iteration of the last check of all weights
         self.nonzero_then = 0
-        self.outside = 0.0  # what the weights that had been left out could lower the objective by
+        self.outside = 0.0  # possible decrease of the objective by weights that were screened out
 
     def start(self, function: Function) -> None:
-        """Evaluate where it begins; once, before the first step."""
+        """Evaluate the starting point; call once, before the first step."""
         self.diagonal = self.measure(self.x)
         self.pairs = Curvature(self.diagonal)
         self._screen(function)
         self.values = [self.value]
 
     def slope(self) -> Doubles:
-        """The pseudo-gradient of the weights kept: zero where no direction goes down."""
+        """The pseudo-gradient of the remaining weights: zero where no direction decreases the objective."""
         x, g, c1 = self.x[self.kept], self.gradient, self.c1
         return np.where(x != 0, g + c1 * np.sign(x), np.sign(g) * np.maximum(np.abs(g) - c1, 0.0))
 
     def has_converged(self, tolerance: float) -> bool:
-        """Whether it fell by less than ``tolerance`` of itself over ten iterations, and no weight is missed.
+        """Whether the relative decrease over ten iterations is below ``tolerance``, and no more weights are needed.
 
-        The first time it hardly falls the next step looks at all weights; so training ends one iteration later.
+        When this first happens, the next step checks all weights; so training ends one iteration later.
         """
         if not super().has_converged(tolerance):
             return False
         if self.iteration > self.looked_at + 1:
-            self.looked_at = -1  # look before the next step
+            self.looked_at = -1  # check all weights before the next step
             return False
         if self.outside < tolerance * abs(self.value):
             return True
@@ -171,7 +171,7 @@ class ProximalMinimizer(Minimizer):
                 self.move(everywhere, value, gradient)
                 return length
             length /= 2
-        if self.pairs:  # what was remembered misleads: forget it
+        if self.pairs:  # the curvature pairs are misleading: clear them
             self.pairs.clear()
         elif self.looked_at == self.iteration:
             return 0.0
@@ -184,23 +184,23 @@ class ProximalMinimizer(Minimizer):
         return value + self.c1 * float(np.abs(x).sum()), gradient
 
     def _screen(self, function: Function) -> None:
-        """Look at all weights, and go on with those that are not zero or whose slope is nearly as steep as c1."""
+        """Check all weights; continue with those that are nonzero or have a slope near c1."""
         x = self.x
         self.value, gradient = self._evaluate(function, x)
-        steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # a bound on what a weight at zero may gain, by the model
+        steeper = np.maximum(np.abs(gradient) - self.c1, 0.0)  # zero weights: bound of the decrease
         gains = steeper * steeper / (2 * self.pairs.scale() * self.diagonal)
         place = np.full(len(x), -1)
         place[self.kept] = np.arange(len(self.kept))
         self.outside = float(gains[place < 0].sum())
         mask = (x != 0) | (np.abs(gradient) > SCREEN * self.c1)
-        if 2 * np.count_nonzero(mask) > len(x):  # restricting would gain little
+        if 2 * np.count_nonzero(mask) > len(x):  # restriction would save little
             mask[:] = True
         self.looked_at, self.nonzero_then = self.iteration, int(np.count_nonzero(x))
         self.kept = np.flatnonzero(mask)
         self.gradient = gradient[self.kept]
         self.pairs = self.pairs.of(place[self.kept], self.diagonal[self.kept])
         self.function = self._restricted(function)
-        if self.function is not function:  # rounding is not that of all weights
+        if self.function is not function:  # rounding differs from that of the unrestricted function
             self.value, self.gradient = self._evaluate(self.function, x[self.kept])
 
     def _restricted(self, function: Function) -> Function:
@@ -215,7 +215,7 @@ class ProximalMinimizer(Minimizer):
         return {**super().state(), "kept": self.kept, "diagonal": self.diagonal}
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Continue from there; ``start`` is not to be called again."""
+        """Continue from a state; do not call ``start`` again."""
         n, kept = len(self.diagonal), array_in(state, "kept", np.int64, None)
         if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
             raise ValueError("weights of unknown features")

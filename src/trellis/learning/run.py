@@ -20,7 +20,7 @@ from trellis._support.arrays import Longs
 from trellis._support.errors import LearnerError, ModelError, warn
 from trellis.learning.problem import Problem, State
 
-LOG = logging.getLogger("trellis")  # every epoch at level INFO; silent unless the program asks for it
+LOG = logging.getLogger("trellis")  # one record per epoch at level INFO; silent unless the program configures logging
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class StopTrainingError(Exception):
 
 
 class Watched:
-    """An observer of several trainings that remembers whether it ended one: then no other is begun."""
+    """Observer of several trainings that records whether it stopped one; then no further training is started."""
 
     __slots__ = ("observer", "stopped")
 
@@ -152,7 +152,7 @@ _RAISING = ContextVar("raising", default=False)
 
 @contextmanager
 def interrupts_raise() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt at once, where one call trains several models: it ends the whole call."""
+    """Let Ctrl-C raise KeyboardInterrupt at once: a call that trains several models ends as a whole."""
     token = _RAISING.set(True)
     try:
         yield
@@ -162,13 +162,13 @@ def interrupts_raise() -> Iterator[None]:
 
 @contextmanager
 def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observer | None]:
-    """The observer, ending a training after the epoch in which Ctrl-C was pressed.
+    """Wrap the observer: Ctrl-C stops training after the current epoch.
 
     Before the first epoch is done, and a second time, Ctrl-C raises KeyboardInterrupt. ``continued`` says how the
     training can be continued.
     """
     before = signal.getsignal(signal.SIGINT)
-    # Only the main thread hears Ctrl-C; a job in the background ignores it.
+    # Only the main thread receives Ctrl-C; background jobs ignore it.
     if _RAISING.get() or not callable(before) or threading.current_thread() is not threading.main_thread():
         yield observer
         return
@@ -179,7 +179,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
         if asked or not current:
             raise KeyboardInterrupt
         asked = True
-        with suppress(RuntimeError):  # in the midst of another line on standard error
+        with suppress(RuntimeError):  # standard error may be within a line
             warn(f"training stops after epoch {current} with the best model so far{continued}; Ctrl-C again aborts")
 
     def observe(event: Event) -> None:
@@ -197,7 +197,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield observe
-    except StopTrainingError:  # a learner of one's own that cannot end early
+    except StopTrainingError:  # user-defined learners that cannot stop early
         if asked:
             raise KeyboardInterrupt from None
         raise
@@ -286,7 +286,7 @@ class Work:
             ) from error
 
     def _restore(self, state: State) -> None:
-        """Take over that state, checked."""
+        """Restore the checked state."""
 
     def restored(self, best: Any) -> Any:
         """Complete the weights in a checkpoint with parts that a file cannot contain.
@@ -306,7 +306,7 @@ class Work:
 
 @dataclass(slots=True)
 class Progress:
-    """Where a training stands after some epochs."""
+    """State of a training after some epochs."""
 
     done: int = 0
     state: State = field(default_factory=dict)  # of the learner
@@ -330,9 +330,9 @@ class Progress:
 
 
 def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple[Any, list[Event]]:
-    """All epochs, from a checkpoint if there is one: the weights to predict with and the history.
+    """Run all epochs, starting from a checkpoint if there is one; return weights and history.
 
-    With a dev corpus they are the weights of the best epoch, the first among equals.
+    With a dev corpus the weights are those of the best epoch (the first one if tied).
     """
     progress = _begin(problem, work)
     try:
@@ -370,7 +370,7 @@ def _is_tired(problem: Problem, progress: Progress) -> bool:
 
 
 def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
-    """One epoch with what goes around it; None if there is nothing left to gain."""
+    """Run one epoch with scoring, events and checkpoint; None if the training has converged."""
     number, begun = progress.done + 1, time.perf_counter()
     event = work.step(number)
     if event is None:

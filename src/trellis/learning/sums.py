@@ -1,8 +1,8 @@
-"""Losses of all examples and their gradients, summed in fixed point: the bits do not depend on who sums what.
+"""Losses and gradients summed over all examples in fixed point, so that the result does not depend on the partition.
 
-A `Part` is the examples of one process. `Sums` adds up what parts give, and makes the functions that batch learners
-minimise. What travels are integers: sums of losses in units of 2^-64, and of gradients in units of 2^-exponent, where
-the exponent follows from the corpus.
+A `Part` holds the examples of one process. `Sums` adds up the results of all parts and provides the objectives of batch
+learners. Processes exchange integers: sums of losses in units of 2^-64, and sums of gradients in units of 2^-exponent,
+where the exponent follows from the corpus.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from trellis.engine.elementary import exp, log
 from trellis.learning.parameters import Parameters
 from trellis.learning.problem import FlatVector, Problem
 
-UNIT = 2**64  # parts of one, of which sums of losses are integers
-LARGEST_SUM = 2.0**62  # a loss from which on it counts as infinite
+UNIT = 2**64  # sums of losses are integers in units of 1 / UNIT
+LARGEST_SUM = 2.0**62  # losses of at least this size count as infinite
 
 
 def exact_sum(numbers: Doubles) -> float:
-    """Their sum in units of 2^-64, an integer; infinity where one is too large or no number."""
+    """Sum of the numbers as an integer in units of 2^-64; infinity if one is too large or NaN."""
     if not (np.abs(numbers) < LARGEST_SUM).all():
         return float("inf")
     return _exact(numbers)
@@ -36,32 +36,32 @@ def _exact(numbers: Doubles) -> int:
 
 
 def bound_of(masses: Doubles, weights: Doubles | None) -> int:
-    """What no entry of the gradient of sum_i weight_i · loss_i exceeds (core/learn/objective.hpp), by 2^-64."""
+    """Upper bound of |gradient| of sum_i weight_i · loss_i (core/learn/objective.hpp), in units of 2^-64."""
     most = masses if weights is None else masses * weights
     whole = np.floor(most)
     return (_exact(whole * 2.0**-40) << 40) + _exact(most - whole) + len(most)  # weights and masses are below 2^100
 
 
 def exponent_of(bound: int) -> int:
-    """The exponent for sums that do not exceed a bound, which is in units of 2^-64."""
+    """Fixed-point exponent for sums up to a bound; the bound is in units of 2^-64."""
     return 62 + 64 - bound.bit_length()
 
 
 def real_of(sums: Longs, exponent: int) -> Doubles:
-    """The numbers that are so many units of 2^-exponent."""
+    """Convert fixed-point numbers in units of 2^-exponent to float64."""
     return np.multiply(sums, 2.0**-exponent)
 
 
 @dataclass(slots=True)
 class Part:
-    """The examples of one process, and the weights that the objective is a function of."""
+    """The examples of one process, with the vector of weights of the objective."""
 
     problem: Problem
     vector: Parameters | FlatVector
     local: bool
     single: bool
     _objective: _core.Objective | None = None
-    _logs: tuple[Doubles, Doubles] | None = None  # weights, and the log of each example's risk by them
+    _logs: tuple[Doubles, Doubles] | None = None  # (weights, log risk of each example with these weights)
 
     @property
     def objective(self) -> _core.Objective:
@@ -71,16 +71,16 @@ class Part:
         return self._objective
 
     def at(self, problem: Any) -> Part:
-        """The same of other examples; of None, to be sent to where they are."""
+        """Copy with other examples; without examples (None) it can be sent to another process."""
         vector: Any = replace(self.vector, problem=problem)
         return replace(self, problem=problem, vector=vector, _objective=None, _logs=None)
 
     def only(self, kept: Bools) -> Part:
-        """The same of some of the weights."""
+        """Copy restricted to some of the weights."""
         return replace(self, vector=self.vector.only(kept), _objective=None, _logs=None)
 
     def bound(self) -> int:
-        """What no entry of a gradient exceeds."""
+        """Upper bound of the entries of the gradient."""
         return bound_of(self.objective.masses, self.problem.sentence_weights)
 
     def log_loss(self, x: Doubles, exponent: int) -> tuple[float, Longs]:
@@ -90,7 +90,7 @@ class Part:
         return exact_sum(problem.weigh(losses)), gradient
 
     def _log_risks(self, x: Doubles) -> Doubles:
-        """log(weight_i · exp(loss_i)); those of the last weights are kept."""
+        """log(weight_i · exp(loss_i)); the result for the last weights is cached."""
         if self._logs is None or not np.array_equal(self._logs[0], x):
             losses = self.objective.losses(x, self.problem.n_threads)
             weights = self.problem.sentence_weights
@@ -102,7 +102,7 @@ class Part:
         return float(self._log_risks(x).max(initial=-np.inf))
 
     def risk(self, x: Doubles, top: float) -> tuple[float, int]:
-        """sum_i weight_i · exp(loss_i - top), and a bound of its gradient."""
+        """sum_i weight_i · exp(loss_i - top), and an upper bound of its gradient."""
         shares = exp(self._log_risks(x) - top)
         return exact_sum(shares), bound_of(self.objective.masses, shares)
 
@@ -119,10 +119,10 @@ class Parts(Protocol):
         """The part with the first examples, in this process."""
 
     def sum(self, method: str, *args: Any) -> Any:
-        """The sum of what a method of all parts gives, entry by entry."""
+        """Call a method of all parts and add up the results entry by entry."""
 
     def most(self, method: str, *args: Any) -> float:
-        """The largest of what a method of all parts gives."""
+        """Call a method of all parts and return the largest result."""
 
     def only(self, kept: Bools) -> Parts:
         """The parts with some of the weights."""
@@ -135,7 +135,7 @@ class OnePart:
     first: Any
 
     def sum(self, method: str, *args: Any) -> Any:
-        """What the part gives."""
+        """Call a method of the only part."""
         return getattr(self.first, method)(*args)
 
     most = sum
@@ -153,22 +153,22 @@ class Sums:
 
     @cached_property
     def exponent(self) -> int:
-        """Of the gradient of the log loss."""
+        """Fixed-point exponent of the gradient of the log loss."""
         return exponent_of(self.parts.sum("bound"))
 
     def only(self, kept: Bools) -> Sums:
-        """The same of some of the weights."""
+        """Copy restricted to some of the weights."""
         return Sums(self.parts.only(kept), self.c2)
 
     def log_loss(self, x: Doubles) -> tuple[float, Doubles]:
-        """sum_i weight_i · loss_i + c2 · |x|² and its gradient: of whole paths, or of local decisions."""
+        """sum_i weight_i · loss_i + c2 · |x|² and its gradient; losses are of whole paths or of local decisions."""
         total, sums = self.parts.sum("log_loss", x, self.exponent)
         gradient = real_of(sums, self.exponent)
         gradient += 2 * self.c2 * x
         return total / UNIT + self.c2 * _core.dot(x, x), gradient
 
     def log_risk(self, x: Doubles) -> tuple[float, Doubles]:
-        """R = log(sum_i weight_i · exp(loss_i) + c2 · |x|²) and its gradient, that of the sum over exp(R)."""
+        """R = log(sum_i weight_i · exp(loss_i) + c2 · |x|²) and its gradient: the gradient of the sum / exp(R)."""
         penalty = self.c2 * _core.dot(x, x)
         of_penalty = float(log(penalty)) if penalty > 0 else -np.inf
         top = max(self.parts.most("most_risk", x), of_penalty)
@@ -184,6 +184,6 @@ class Sums:
 
 
 def sums_of(problem: Problem, vector: Parameters | FlatVector, c2: float, *, local: bool = False, single: bool) -> Sums:
-    """The sums over the examples of a problem; ``local``: of single decisions instead of whole outputs."""
+    """Sums over the examples of a problem; ``local``: losses of single decisions instead of whole outputs."""
     part = Part(problem, vector, local, single)
     return Sums(OnePart(part) if problem.parts is None else problem.parts(part), c2)

@@ -1,4 +1,4 @@
-"""What training asks of other processes: objects that answer calls, and sums of their answers."""
+"""Protocols for distributed training: remote objects with methods, and sums of their results."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ class Actors(Protocol):
     n: int
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What a method of each object gives, called with its own arguments; it may change the object."""
+        """Call a method of each object with its own arguments and list the results; it may change the object."""
 
     def sum(self, method: str, *arguments: Any) -> Any:
-        """The sum of what a method of all objects gives, entry by entry; it must depend on its arguments alone."""
+        """Call a method of all objects, add results entry by entry; it must depend on its arguments alone."""
 
     def most(self, method: str, *arguments: Any) -> float:
         """The largest of what a method of all objects gives."""
 
     def end(self) -> None:
-        """Leave processes and memory to others."""
+        """Release processes and memory."""
 
 
 class Workers(Protocol):
-    """Processes that actors can be in."""
+    """Processes for actors."""
 
     n_workers: int
 
     def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Actors:
-        """One object per entry of ``arguments``, made by ``make(*entry)`` where it is."""
+        """Create one object per entry of ``arguments`` by calling ``make(*entry)`` in its process."""
 
 
 def added(results: Iterable[Any]) -> Any:
-    """Answers added up; of tuples each entry by itself."""
+    """Sum of results; tuples are added entry by entry."""
 
     def add(a: Any, b: Any) -> Any:
         return tuple(map(add, a, b)) if isinstance(a, tuple) else np.add(a, b) if isinstance(a, np.ndarray) else a + b
@@ -51,17 +51,17 @@ def added(results: Iterable[Any]) -> Any:
 
 
 class ActorsHere:
-    """Objects in this process: the twin of workers elsewhere, for tests."""
+    """Objects in this process: a local stand-in for remote workers, for tests."""
 
     def __init__(self, objects: list[Any]) -> None:
         self.objects, self.n = objects, len(objects)
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What a method of each object gives, called with its own arguments."""
+        """Call a method of each object with its own arguments and list the results."""
         return [getattr(one, method)(*own) for one, own in zip(self.objects, arguments, strict=True)]
 
     def sum(self, method: str, *arguments: Any) -> Any:
-        """The sum of what a method of all objects gives."""
+        """Call a method of all objects and add up the results."""
         return added(getattr(one, method)(*arguments) for one in self.objects)
 
     def most(self, method: str, *arguments: Any) -> float:
@@ -69,12 +69,12 @@ class ActorsHere:
         return float(max(getattr(one, method)(*arguments) for one in self.objects))
 
     def end(self) -> None:
-        """Leave memory to others."""
+        """Release memory."""
         self.objects = []
 
 
 class WorkersHere:
-    """Workers that are no processes of their own."""
+    """Workers in the current process."""
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
@@ -85,7 +85,7 @@ class WorkersHere:
 
 
 class ActorParts:
-    """The parts of a training that actors have, as learners ask for them; ``first`` has the first examples, here."""
+    """The parts of a training held by actors; ``first`` has the first examples and is in this process."""
 
     def __init__(self, first: Any, actors: Actors, number: int = 0) -> None:
         self.first, self.actors, self.number = first, actors, number

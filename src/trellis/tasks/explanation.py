@@ -1,4 +1,4 @@
-"""Why a model gives its output: a score is a sum of weights, and an explanation lists its terms."""
+"""Explanations of predictions: a score is a sum of weights, and an explanation lists its terms."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Explanation:
 
 
 def difference(ours: Iterable[Term], theirs: Iterable[Term]) -> list[Term]:
-    """The terms of one output less those of another; what both have drops out."""
+    """The terms of one output minus those of another; common terms cancel."""
     left, right = Counter(ours), Counter(theirs)
     negated = [
         Term(term.feature, -term.weight, term.where, term.label) for term in (right - left).elements() if term.weight
@@ -134,12 +134,12 @@ def difference(ours: Iterable[Term], theirs: Iterable[Term]) -> list[Term]:
 
 
 def heaviest_first(terms: Iterable[Term]) -> list[Term]:
-    """Sorted by the size of their weights."""
+    """Sort terms by absolute weight."""
     return sorted(terms, key=lambda term: (-abs(term.weight), term.where, term.feature, term.label))
 
 
 def output_text(output: Any) -> str:
-    """An output in one line; of a dependency tree every word with its head."""
+    """Format an output in one line; a dependency tree as words with their heads."""
     if hasattr(output, "heads"):
         names = ["ROOT", *output.words]
         return " ".join(f"{word}<-{names[head]}" for word, head in zip(output.words, output.heads, strict=True))
@@ -154,18 +154,18 @@ def plain_output(output: Any) -> Any:
 
 
 def plain_terms(terms: Iterable[Term], n: int | None = None) -> list[dict[str, Any]]:
-    """Terms as plain data; with ``n`` so many of the heaviest."""
+    """Terms as plain data; with ``n`` only the n largest."""
     shown = terms if n is None else heaviest_first(terms)[: whole_number("n_terms", n, 0)]
     return [term.to_dict() for term in shown]
 
 
 def finite(number: float) -> float | None:
-    """The number; None, which JSON has a word for, where it is infinite."""
+    """The number, or None if it is infinite, as JSON has no infinity."""
     return number if math.isfinite(number) else None
 
 
 def term_lines(terms: Iterable[Term], n: int) -> list[str]:
-    """So many of the heaviest terms, one per line, and the sum of the others."""
+    """Format the n largest terms, one per line, and the sum of the others."""
     ranked = heaviest_first(terms)
     lines = [
         f"  {term.weight:+9.4f}  {' '.join(map(str, term.where))}  {term.feature}"
@@ -178,7 +178,7 @@ def term_lines(terms: Iterable[Term], n: int) -> list[str]:
 
 
 def explanation_of(ranked: Iterable[tuple[Any, float, list[Term]]]) -> Explanation:
-    """The explanation of the best of outputs with their scores and terms, best first; there is one at least."""
+    """Explain the best of one or more outputs; outputs come with scores and terms, best first."""
     best = None
     for output, score, terms in reversed([*ranked]):
         best = Explanation(output, score, terms, best)

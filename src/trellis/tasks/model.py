@@ -36,11 +36,11 @@ class Task(NamedTuple):
     """A kind of model."""
 
     noun: str
-    module: str  # of its class and of its training
+    module: str  # package of the class and of its training
     class_name: str
 
 
-# By the names that the command line has for them.
+# Named as on the command line.
 TASKS = {
     "tag": Task("tagger", "trellis.tasks.tagging", "Tagger"),
     "parse": Task("dependency parser", "trellis.tasks.parsing", "Parser"),
@@ -49,7 +49,7 @@ TASKS = {
     "rerank": Task("reranker", "trellis.tasks.reranking", "Reranker"),
     "structured": Task("structured model", "trellis.tasks.structured", "StructuredModel"),
 }
-# The format lines of files.
+# Format identifiers in files.
 FORMATS = {
     "trellis-model-1": "tag",
     "trellis-parser-1": "parse",
@@ -58,9 +58,9 @@ FORMATS = {
     "trellis-reranker-1": "rerank",
     "trellis structured model 1": "structured",
 }
-# Reads and writes the models of other tools; above this layer, and imported by name when such a file is met.
+# Reads and writes models of other tools. It belongs to a higher layer, so it is imported by name on demand.
 OTHER_TOOLS = "trellis.interfaces.compat.model_files"
-CHECKPOINT = "trellis-checkpoint-"  # how the formats of checkpoints begin
+CHECKPOINT = "trellis-checkpoint-"  # prefix of the formats of checkpoints
 WHAT = "a trellis model"
 
 
@@ -89,7 +89,7 @@ class Model:
     __slots__ = ()
     task: ClassVar[str]
     format: ClassVar[str]
-    # What no file can hold and `load` must be given: the function of a kernel, the problem of a structured model.
+    # Arguments of `load` that files cannot contain: a kernel function, the problem of a structured model.
     needs: ClassVar[tuple[str, ...]] = ()
 
     info: Any
@@ -267,14 +267,14 @@ class Model:
         return curves_chart(curves, title)
 
     def _score_name(self) -> str:
-        """The name of the score on dev."""
+        """Name of the score on dev."""
         metric = self.training.get("metric") or "auto"
         return "score" if metric == "auto" else str(metric)
 
     # ------------------------------------------------------------ files and copies
 
     def _content(self) -> tuple[Tensors, dict[str, Any]]:
-        """The arrays and the header of its file, but for notes and record."""
+        """Arrays and header of its file, without notes and training record."""
         raise NotImplementedError
 
     @classmethod
@@ -283,11 +283,11 @@ class Model:
         raise NotImplementedError
 
     def _outside(self) -> dict[str, Any]:
-        """What it has that no file can hold, by the names of ``needs``."""
+        """The objects that files cannot contain, by the names in ``needs``."""
         return {}
 
     def _shares_outside(self, other: Self) -> bool:
-        """Whether what no file can hold is equal in both."""
+        """Whether the objects that files cannot contain are equal."""
         return self._outside() == other._outside()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -371,11 +371,11 @@ class Model:
         return model
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy (pickle, joblib, deepcopy) goes by way of a model's bytes; for files use ``save``."""
+        """Pickle, joblib and deepcopy use the bytes of the model file; use ``save`` for files."""
         return partial(type(self).from_bytes, **self._outside()), (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same content, which is what they are saved as."""
+        """Whether both have the same saved content."""
         if self is other or not isinstance(other, Model):
             return self is other
         return type(self) is type(other) and self._shares_outside(other) and self.to_bytes() == other.to_bytes()
@@ -383,7 +383,7 @@ class Model:
     def __hash__(self) -> int:
         return hash((type(self), str(self.training.get("learner")), self.training.get("digest")))
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ summary
 
     def summary(self) -> dict[str, Any]:
         """Summarise the model: task, learner, sizes, date of training, and the notes in ``info``.
@@ -403,7 +403,7 @@ class Model:
         return facts | {f"info {name}" if name in facts else name: value for name, value in self.info.items()}
 
     def _facts(self) -> dict[str, Any]:
-        """What is special of the task: columns, labels, number of weights."""
+        """Facts of the task for ``summary``: columns, labels, number of weights."""
         return {}
 
     def __repr__(self) -> str:
@@ -419,7 +419,7 @@ class Model:
         return model_html(self)
 
     def _reject(self, verb: str, answer: str, *tasks: str) -> NoReturn:
-        """ArgumentError that names the tasks whose models have an answer."""
+        """ArgumentError that names the tasks that support the method."""
         nouns = [f"{TASKS[task].noun}s" for task in tasks]
         raise ArgumentError(f"a {TASKS[self.task].noun} has no {verb}: {answer} is for {', '.join(nouns)}")
 
@@ -470,10 +470,10 @@ def load(path: str | os.PathLike[str] | BinaryIO | Traversable, *, copy: bool = 
     place = file_path("path", path)
     head = b""
     with rejecting_damage(place, WHAT):
-        if not Path(place).is_dir():  # as models of NLTK may be
+        if not Path(place).is_dir():  # models of NLTK may be directories
             with Path(place).open("rb") as file:
                 head = file.read(9)
-    if head[8:9] != b"{":  # not a file of ours, or none at all
+    if head[8:9] != b"{":  # not a trellis file, or missing
         other = importlib.import_module(OTHER_TOOLS).read_file(place, needs)
         if other is not None:
             return other  # type: ignore[no-any-return]
@@ -488,7 +488,7 @@ def class_of(task: str) -> type[Model]:
 
 
 def notes_and_record(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The user's notes and the record of training in a file's header; older files have them in one dict."""
+    """The user's notes and the training record in a file's header; older files store both in one dict."""
     notes, record = header["info"], header.get("training")
     if record is None and isinstance(notes, dict):
         record = {name: value for name, value in notes.items() if name != "user"}
@@ -500,7 +500,7 @@ def notes_and_record(header: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def _check_record(record: Mapping[str, Any]) -> None:
-    """ValueError unless what is said of the training can be shown."""
+    """ValueError if the training record is invalid."""
     learner, history = record.get("learner", {}), record.get("history", [])
     if not isinstance(learner, dict) or not isinstance(history, list):
         raise ValueError("invalid learner or history")
@@ -541,7 +541,7 @@ def _from_bytes(data: bytes, needs: Mapping[str, Any]) -> Model:
 
 
 def _bytes_of(source: Any) -> bytes:
-    """All bytes of an open file or of a resource."""
+    """Read all bytes of an open file or a resource."""
     read = getattr(source, "read_bytes", None) or getattr(source, "read", None)
     data = read() if callable(read) else None
     if not isinstance(data, bytes):

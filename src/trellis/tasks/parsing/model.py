@@ -1,4 +1,4 @@
-"""The parser as its user meets it: trees, k best, probabilities, explanations, one file."""
+"""`Parser`: dependency trees, k best, probabilities, explanations, model files."""
 
 from __future__ import annotations
 
@@ -428,7 +428,7 @@ class Parser(Model):
     # ------------------------------------------------------------ details
 
     def _one(self, sentence: Any) -> Corpus:
-        """A sentence as a corpus."""
+        """Convert a sentence to a corpus."""
         corpus = sentence if isinstance(sentence, Corpus) else self._corpus([sentence])
         if len(corpus) != 1:
             raise CorpusError(corpus.source, None, f"a corpus of {len(corpus):,} sentences, not one; see predict_batch")
@@ -443,12 +443,12 @@ class Parser(Model):
         if rows is None:
             raise CorpusError("", None, f"sentences must be a list or a Corpus, not {reprlib.repr(sentences)}")
         if all(isinstance(row, list | tuple) and not row for row in rows):
-            return read(dict.fromkeys(self.columns, rows))  # no token says how many columns there are
+            return read(dict.fromkeys(self.columns, rows))  # empty sentence: the number of columns is unknown
         records = all(isinstance(row, Mapping) for row in rows)
         return from_lists(rows, None if records else self.columns, tokens=True)
 
     def _words(self, corpus: Corpus) -> Column:
-        """The words of sentences, or what it reads first where none are given."""
+        """The words of sentences, or the parser's first column if there are no words."""
         names = (name for name in ("word", *ALIASES["word"]) if name in corpus.columns)
         return corpus.column(next(names, self.columns[0]))
 
@@ -458,7 +458,7 @@ class Parser(Model):
             return _core.ArcData(self._plan, columns, corpus.starts)
 
     def _marginals(self, corpus: Corpus, heads: Ints) -> tuple[Doubles, Doubles]:
-        """Of one sentence the probability of every arc, and of every label of the arcs from these heads."""
+        """Probabilities of one sentence: of every arc, and of every label of the arcs from these heads."""
         data = self._data(corpus)
         with short_sentences(corpus):
             _, arcs, labels = self._native.marginals(data, heads)

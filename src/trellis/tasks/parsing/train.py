@@ -159,7 +159,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[ParsingOptions]) -> Pars
 
 
 def _templates(treebank: DependencyTreebank, settings: SimpleNamespace) -> ArcTemplates:
-    """The templates of the options, or the default ones of columns that tell tokens apart."""
+    """The templates of the options, or the default templates of informative columns."""
     columns = [name for name in treebank.corpus.columns if name not in (HEAD, LABEL)]
     features = settings.features
     if features is None:
@@ -174,7 +174,7 @@ def _templates(treebank: DependencyTreebank, settings: SimpleNamespace) -> ArcTe
 
 
 def _is_informative(corpus: Corpus, name: str) -> bool:
-    """Whether a column tells tokens apart: many treebanks have nothing but ``_`` in some columns of CoNLL-U."""
+    """Whether a column has several values: in many treebanks some columns of CoNLL-U contain only ``_``."""
     column = corpus.columns[name]
     return isinstance(column, Column) and bool((column.codes != column.codes[:1]).any())
 
@@ -183,7 +183,7 @@ def _is_informative(corpus: Corpus, name: str) -> bool:
 
 
 def check_start(init: Any, templates: ArcTemplates, labelled: bool) -> Parser:
-    """The older parser; LearnerError if its attributes are not those of a new one."""
+    """The initial parser; LearnerError if its attributes are incompatible with the new training."""
     parser = instance("init", init, Parser, "a Parser, as returned by trellis.load")
     if parser.vocabulary.templates != templates:
         raise LearnerError("init was trained with other features, order or filter; use the same")
@@ -196,7 +196,7 @@ def check_start(init: Any, templates: ArcTemplates, labelled: bool) -> Parser:
 class ArcStart:
     """The weights of an older parser for a training with that vocabulary and those labels.
 
-    Online learners start with all of them; batch learners with those of attributes that the new trees have.
+    Online learners start with all weights; batch learners with the weights of attributes in the new trees.
     """
 
     parser: Parser
@@ -216,7 +216,7 @@ class ArcStart:
         return out | {f"fold{i}": keys for i, keys in enumerate(folds)}
 
     def vector(self, learnt: Any) -> Doubles:
-        """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
+        """The older weights as a vector; ``learnt`` is the result of converting a vector of ones."""
         tables, folds = ([own for own, _ in keys_in_order(tables_in(learnt, kind))] for kind in ("tables", "folds"))
         columns = self._columns(len(self.labels))
         first = np.cumsum([0, *(len(own) * n for own, n in zip(tables, columns, strict=True))])
@@ -226,7 +226,7 @@ class ArcStart:
         return vector[: first[-1 - len(self.vocabulary.templates.filter)]]  # the filter has no weights
 
     def _carried(self, tables: list[Keys], folds: list[Keys], *, grows: bool) -> Iterator[tuple[int, Longs, Floats]]:
-        """Of every template: numbers of attributes in the new tables and folds, and their older weights."""
+        """For every template: numbers of attributes in the new tables and folds, and their older weights."""
         parser = self.parser
         old, old_folds = (keys_in_order(parser.table(kind)) for kind in ("tables", "folds"))
         carrier = Carrier(parser.vocabulary, self.vocabulary)
@@ -239,7 +239,7 @@ class ArcStart:
             yield t, numbers[numbers >= 0], weights[numbers >= 0]
 
     def _columns(self, n_labels: int) -> list[int]:
-        """How many weights an attribute of each template has."""
+        """Number of weights per attribute of each template."""
         arcs, labelled, siblings, filters = self.vocabulary.templates.counts
         return [1] * arcs + [max(1, n_labels)] * labelled + [1] * (siblings + filters)
 

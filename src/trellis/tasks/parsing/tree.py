@@ -1,4 +1,4 @@
-"""One dependency tree as its user meets it: heads, labels, probabilities; a picture."""
+"""Dependency trees: heads, labels, probabilities, drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of a corpus as arrays: heads and labels read from its columns, and what is no tree said with its line."""
+"""Dependency trees of a corpus as arrays, read from the columns of heads and labels; errors name the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trellis.corpus.objects import with_labels
 from trellis.corpus.read import TrainingFile, read_examples, read_like
 from trellis.corpus.stream import CorpusStream
 
-HEAD, LABEL = "head", "deprel"  # the columns that trees stand in
+HEAD, LABEL = "head", "deprel"  # columns of trees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,13 +29,13 @@ class DependencyTreebank:
     corpus: Corpus
     heads: Ints  # [n_tokens] within the sentence, from 1; 0 the root
     labels: Column | None  # of arcs
-    skipped: list[CorpusError] = field(default_factory=list)  # by lenient reading: why sentences are no trees
+    skipped: list[CorpusError] = field(default_factory=list)  # errors of sentences skipped by lenient reading
 
 
 def gold_corpus(source: Any, y: Any = None, like: TrainingFile | None = None) -> Corpus:
     """A corpus with trees: what ``trellis.read`` takes, a stream, or sentences and trees ``y``, also as a pair of both.
 
-    A tree of ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be whole numbers.
+    A tree in ``y`` is a ``DependencyTree``, a list of heads or a pair of heads and labels. Heads may be integers.
     """
     if isinstance(source, CorpusStream):
         return source.corpus()
@@ -61,7 +61,7 @@ def _heads_and_labels(tree: Any) -> tuple[Any, Any]:
 
 
 def _heads(heads: Any) -> Any:
-    """Heads as a column has them."""
+    """Heads as strings of a column."""
     numbers = items(heads)
     return heads if numbers is None else [head if isinstance(head, str) else f"{head}" for head in numbers]
 
@@ -69,8 +69,8 @@ def _heads(heads: Any) -> Any:
 def read_dependencies(corpus: Corpus, *, labelled: bool | None = None, lenient: bool = False) -> DependencyTreebank:
     """The trees of a corpus, from its columns ``head`` and ``deprel``.
 
-    ``labelled`` None: with labels if there is such a column. A sentence that has no tree is a CorpusError that names
-    its line, or with ``lenient`` is left out and counted.
+    ``labelled`` None: with labels if there is such a column. A sentence without a valid tree is a CorpusError that
+    names its line; with ``lenient`` it is skipped and counted.
     """
     labelled = LABEL in corpus.columns if labelled is None else labelled
     column = corpus.column(HEAD)
@@ -102,7 +102,7 @@ def _is_tree(heads: Ints, begin: int, end: int) -> bool:
 
 
 def _error(corpus: Corpus, column: Column, heads: Ints, sentence: int) -> CorpusError:
-    """What is wrong with a sentence's tree, and where."""
+    """Error of a sentence's tree, with its line."""
     begin, end = int(corpus.starts[sentence]), int(corpus.starts[sentence + 1])
 
     def at(token: int, why: str) -> CorpusError:

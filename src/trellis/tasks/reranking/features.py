@@ -1,12 +1,12 @@
-"""Features of whole label sequences: templates over segments, whole-sentence counts, functions of one's own.
+"""Features of whole label sequences: templates over segments, whole-sentence counts, user-defined functions.
 
 A template looks at segments around each segment of a candidate, ``type[-1..1] & word[0]``:
 
-| a look | what it sees of segment [i] |
+| look | value at segment [i] |
 | --- | --- |
-| ``type[i]`` | its type, or where labels mark no spans its label; ``<s>``, ``</s>`` beyond the sentence |
-| ``length[i]`` | how many tokens it has |
-| ``word[i]`` | its strings in that column, ``first(word[i])`` and ``last(word[i])`` one of them |
+| ``type[i]`` | its type, or its label if labels encode no spans; ``<s>``, ``</s>`` beyond the sentence |
+| ``length[i]`` | number of tokens |
+| ``word[i]`` | its strings in that column; ``first(word[i])`` and ``last(word[i])``: the first or last of them |
 | ``column[i]`` | the same for every column: one template for each |
 """
 
@@ -32,7 +32,7 @@ Feature = str | Function
 Strings = Mapping[str, Sequence[str]]
 
 MAX_OFFSET = 20
-RENAME = "give one of them another name (its __name__)"  # names of features begin with that of their function
+RENAME = "give one of them another name (its __name__)"  # prefixes of feature names
 
 
 def counts(candidate: Candidate) -> list[str]:
@@ -42,12 +42,12 @@ def counts(candidate: Candidate) -> list[str]:
 
 
 def rank(candidate: Candidate) -> list[str]:
-    """Its place in the list."""
+    """The rank in the list."""
     return [str(candidate.rank)]
 
 
 FEATURES: dict[str, tuple[str, ...] | Function | None] = {
-    "score": None,  # the tagger's score, less that of the best of the list
+    "score": None,  # the tagger's score minus the best score of the list
     "rank": rank,
     "types": ("type[0]", "type[-1..0]", "type[-1..1]", "type[-2..1]", "type[-2..2]"),
     "lengths": ("type[0] & length[0]", "type[-1..0] & length[-1..0]"),
@@ -71,7 +71,7 @@ DEFAULT = tuple(FEATURES)
 
 
 class View(NamedTuple):
-    """What a look sees of a segment."""
+    """The part of a segment that a look reads."""
 
     name: str  # type, length, or a column
     which: str | None  # of a column: first, last, or all strings
@@ -92,7 +92,7 @@ Look = tuple[View, int]  # with its offset
 
 
 class GlobalFeatures:
-    """Features that were chosen, ready to look at lists."""
+    """The chosen features, compiled for k-best lists."""
 
     def __init__(self, chosen: Sequence[Feature] | None, columns: Sequence[str]) -> None:
         if isinstance(chosen, str) or callable(chosen):
@@ -113,7 +113,7 @@ class GlobalFeatures:
                 templates += what
             elif what is not None:
                 raise ArgumentError(f"features must be names, templates or functions, not {what!r}")
-        # A template of "column" is one for every column, unless one has that name.
+        # A template of "column" stands for one template per column, unless a column has this name.
         expanded = list[str]()
         for text in templates:
             each = "column[" in text and "column" not in columns
@@ -152,9 +152,9 @@ class GlobalFeatures:
         return Parts(graph, [*(features for _, features in shared), *own])
 
     def _look(self, candidates: Sequence[Candidate]) -> list[tuple[int, dict[str, float]]]:
-        """What templates see, with the candidates that have it (bit r: the one of rank r), but for what all have.
+        """Values of templates with the set of their candidates (bit r: rank r); values of all candidates are dropped.
 
-        Candidates have most of their segments in common, so every window is looked at once.
+        Candidates share most of their segments, so every window is processed once.
         """
         if not self._windows:
             return []
@@ -164,7 +164,7 @@ class GlobalFeatures:
         seen = {view: [view.see(one, sentence) for one in numbers] for view in self._views}
         everyone, shared = (1 << len(candidates)) - 1, dict[int, dict[str, float]]()
         low, high = min(first for first, _ in self._windows), max(last for _, last in self._windows)
-        wide = dict[tuple[int, ...], int]()  # of every window the candidates that have it
+        wide = dict[tuple[int, ...], int]()  # for every window the candidates that contain it
         for rank, line in enumerate(lines):
             padded = [0] * -low + line + [1] * high
             for window in zip(*(padded[i:] for i in range(high - low + 1)), strict=False):
@@ -185,17 +185,17 @@ class GlobalFeatures:
 
     @property
     def names(self) -> list[str]:
-        """What a model's file says of them; of functions their names."""
+        """The features as stored in a model file; functions by name."""
         return [one if isinstance(one, str) else f"{function_name(one)}()" for one in self.chosen]
 
 
 def function_name(function: Any) -> str:
-    """The name of a function of the user's."""
+    """The name of a user-defined function."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _said(name: str, given: Any) -> dict[str, float]:
-    """What a function gave, as names and values."""
+    """The result of a function as names and values."""
     if isinstance(given, Mapping):
         return plain_features(given, f"feature function {name}")
     found = items(given)

@@ -1,4 +1,4 @@
-"""K-best lists of a tagger: label sequences as segments, what a wrong one costs, and the best choice there is."""
+"""K-best lists of a tagger: label sequences as segments, costs of candidates, and the oracle."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class KBestList:
 
 @functools.lru_cache(1 << 16)
 def _is_cut(before: str, after: str) -> bool:
-    """Whether something ends or begins between two neighbours."""
+    """Whether a segment boundary is between two neighbours."""
     return starts_anew(*split_label(before), *split_label(after))
 
 
@@ -93,7 +93,7 @@ def _type(label: str) -> str:
 
 
 def segments_of(labels: Sequence[str], known: dict[Segment, Segment], *, spans: bool) -> tuple[Segment, ...]:
-    """The segments of a label sequence; ``known`` keeps those of one sentence, so that equal ones are the same."""
+    """The segments of a label sequence; ``known`` caches those of one sentence, so that equal ones are shared."""
     found = [Segment(label, t, t + 1) for t, label in enumerate(labels)]
     if spans:
         begins = [0, *(t for t, pair in enumerate(pairwise(labels), 1) if _is_cut(*pair)), len(labels)]
@@ -105,7 +105,7 @@ def segments_of(labels: Sequence[str], known: dict[Segment, Segment], *, spans: 
 
 
 def text_columns(tagger: Tagger) -> tuple[str, ...]:
-    """The columns of a sentence that features of a whole sequence can look at: all that the tagger reads as strings."""
+    """The columns available to features of whole sequences: all string columns that the tagger reads."""
     bag = tagger.model.vocabulary.bag
     return tuple(name for name in tagger.columns if bag is None or name != bag.column)
 
@@ -140,11 +140,11 @@ def _columns(tagger: Tagger, sentences: Any) -> Sequence[Mapping[str, Sequence[s
 # ------------------------------------------------------------ costs
 
 
-CostOf = Callable[[Sequence[str], Candidate], float]  # of a candidate where other labels are right
+CostOf = Callable[[Sequence[str], Candidate], float]  # cost of a candidate, given the gold labels
 
 
 def cost_named(cost: str, labels: Iterable[str]) -> CostOf:
-    """Wrong tokens, or missed and false spans; ArgumentError where labels mark no spans."""
+    """Cost function by name: wrong tokens, or missed and false spans. ArgumentError if labels encode no spans."""
     if cost not in get_args(Cost):
         raise ArgumentError(f"cost must be 'auto', 'tokens' or 'spans', not {cost!r}")
     marks_spans = guess_scheme(labels) is not None

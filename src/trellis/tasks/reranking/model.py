@@ -1,4 +1,4 @@
-"""A tagger with a reranker behind it, as their user meets them: labels, k best, explanations, one file."""
+"""`Reranker`: a tagger whose k best label sequences are reranked; explanations, model files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ListProblem:
 
     def __init__(self, features: GlobalFeatures, scale: float, cost_of: CostOf) -> None:
         self.features, self.scale, self.cost_of = features, scale, cost_of
-        self._last: tuple[KBestList, Parts] | None = None  # what is asked for comes list by list
+        self._last: tuple[KBestList, Parts] | None = None  # outputs are requested list by list
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy starts without the last list."""
@@ -319,7 +319,7 @@ class Reranker(Model):
     def _from_content(cls, tensors: Tensors, header: dict[str, Any], **needs: Any) -> Self:
         if not isinstance(header["features"], list) or not all(isinstance(name, str) for name in header["features"]):
             raise ValueError("features are not names")
-        if "lists" in header["info"]:  # of an older release
+        if "lists" in header["info"]:  # files of an older release
             header = {**header, "training": {**header["training"], **header["info"]}, "info": {}}
         info, training = notes_and_record(header)
         tagger, functions = Tagger.from_bytes(tensors["tagger"].tobytes()), _by_name(needs.get("functions", ()))
@@ -346,7 +346,7 @@ class Reranker(Model):
 
 
 def _by_name(functions: Any) -> dict[str, Function]:
-    """The functions among the features by the names that a file has for them."""
+    """The functions among the features, by their names in a file."""
     found, named = items(functions), dict[str, Function]()
     if found is None or not all(map(callable, found)):
         raise ArgumentError(f"functions must be a list of functions, such as [verbs], not {reprlib.repr(functions)}")

@@ -1,4 +1,4 @@
-"""From a corpus to a reranker: taggers of folds make the lists, tasks.structured learns from them."""
+"""From a corpus to a reranker: taggers of cross-validation folds make the lists, tasks.structured learns from them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
     """
     fit = Fit(RerankingOptions, options, metrics=TaggingReport.metrics)
     settings = fit.settings
-    # Taggers take long to train: first whatever can be known to be wrong, with the first of them the rest.
+    # Training taggers is slow: check as much as possible before it, and the rest after the first tagger.
     check_update(getattr(settings.learner, "update", None), stepwise=False)
     if settings.init is not None:
         settings.init = instance("init", settings.init, Reranker, "a Reranker, as returned by trellis.load").model
@@ -118,7 +118,7 @@ def train(corpus: Any, y: Any = None, **options: Unpack[RerankingOptions]) -> Re
         shared |= {"dev": held_out, "metric": CandidateMetric(settings.metric)}
     model = train_structured([(one, one.gold) for one in found], problem=problem, **shared)
     figures = report(found, cost=settings.cost)
-    # The options of the structured model, but for those above, are no options of the reranker.
+    # Other options of the structured model are not options of the reranker.
     record = {name: value for name, value in model.training.items() if name not in ("options", "problem")}
     record |= {"options": fit.differing} if fit.differing else {}
     record |= {"metric": settings.metric} if settings.dev is not None else {}
@@ -199,12 +199,12 @@ def held_out_lists(
 
 @dataclass(frozen=True, slots=True)
 class CandidateMetric:
-    """A figure of the labels that were chosen."""
+    """Metric of the chosen labels."""
 
     metric: str
 
     def __call__(self, ranks: list[int], lists: list[KBestList]) -> float:
-        """Of the candidates with these ranks."""
+        """Metric of the candidates with these ranks."""
         chosen = [one.candidates[rank].labels for rank, one in zip(ranks, lists, strict=True)]
         return evaluate([one.gold or () for one in lists], chosen).figure(self.metric)
 
@@ -235,7 +235,7 @@ def _trained(tagger: MakeTagger, corpus: Corpus) -> Tagger:
 
 
 def _typical_gap(lists: Sequence[KBestList]) -> float:
-    """The mean difference between the first and the second score: what makes scores of all taggers alike."""
+    """Mean difference between first and second score; scores are divided by it to make taggers comparable."""
     gaps = [one.candidates[0].score - one.candidates[1].score for one in lists if len(one.candidates) > 1]
     mean = float(np.mean(gaps)) if gaps else 1.0
     return mean if mean > 1e-6 else 1.0

@@ -1,7 +1,7 @@
-"""Beam search over outputs that are decided step by step, and what a learner updates on where it goes wrong.
+"""Beam search over outputs that are built step by step, and the update strategies of learners after search errors.
 
-A beam holds *states*: hypotheses that everything to come sees alike are one, and its best ones are kept. With one state
-per hypothesis it is ordinary beam search; where the states are as many as there can be, it is exact.
+A beam holds *states*: hypotheses with the same signature share a state, which stores its best ones. With one state per
+hypothesis this is ordinary beam search; if the beam has room for all states, it is exact.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from trellis._support.errors import ArgumentError, LearnerError
 from trellis.tasks.structured.problem import Features, StepProblem, Weights, plain_features, same
 
 Steps = tuple[Any, ...]
-COMPLETE: Hashable = ()  # the state of all complete outputs: nothing is to come
+COMPLETE: Hashable = ()  # the state of all complete outputs
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What was chosen so far, and its score, with its cost where that was asked for."""
+    """Choices so far with their score; includes the cost in loss-augmented search."""
 
     done: Steps
     score: float
-    choices: list[Any]  # what may come next; nothing: it is complete
-    # Which of the choices each was, the last first. Among equals the lowest wins: as in chains, the first choice,
-    # decided from the last step backwards.
+    choices: list[Any]  # next choices; empty: complete
+    # Indices of the choices, last one first. The lowest wins ties: as in chains, the first choice, compared from the
+    # last step backwards.
     order: tuple[int, ...] = ()
 
 
 State = list[Hypothesis]  # best first
-Beam = list[State]  # by their best hypotheses, best first
+Beam = list[State]  # sorted by their best hypotheses, best first
 
 
 class BeamSearch:
-    """A problem of steps with the width of its beam; it answers what a problem with ``argmax`` and ``kbest`` does."""
+    """A step problem with its beam width; it has the methods of a problem with ``argmax`` and ``kbest``."""
 
     def __init__(self, problem: StepProblem[Any, Any], width: int) -> None:
         self.problem, self.width = problem, width
         self._signature = getattr(problem, "signature", None)
 
     def argmax(self, x: Any, weights: Weights) -> Steps:
-        """The best output that the beam finds."""
+        """The best output in the beam."""
         return self.kbest(x, weights, 1)[0]
 
     def kbest(self, x: Any, weights: Weights, k: int) -> list[Steps]:
-        """The k best; the first is the one that ``argmax`` gives."""
+        """The k best outputs; the first is the result of ``argmax``."""
         *_, last = self.beams(x, weights, k)
         return [one.done for one in best_of(last, k)]
 
@@ -71,8 +71,8 @@ class BeamSearch:
             yield beam
 
     def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, where: str) -> Beam:
-        """One step on; ``right``, where costs count, is the right choice of this step, if it has one."""
-        # Equal scores: ranks within states come first, so that the best hypothesis of a state never depends on k.
+        """Advance by one step; with costs, ``right`` is the gold choice of this step, if there is one."""
+        # Ties: ranks within states come first, so that the best hypothesis of a state never depends on k.
         found = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
         for state in beam:
             for r, one in enumerate(state):
@@ -98,7 +98,7 @@ class BeamSearch:
         return list(islice(states.values(), self.width))
 
     def _seen(self, x: Any, done: Steps, where: str) -> Hashable:
-        """What is equal for hypotheses of one state; None: each is a state of its own."""
+        """The signature of hypotheses of one state; None: each hypothesis is a state."""
         if self._signature is None:
             return None
         given = self._signature(x, done)
@@ -111,7 +111,7 @@ class BeamSearch:
         return (given,)
 
     def choices(self, x: Any, done: Steps, where: str) -> list[Any]:
-        """What may come next; ArgumentError if that is no list."""
+        """The next choices; ArgumentError if they are not a list."""
         given: Any = self.problem.choices(x, done)
         choices = list(given) if isinstance(given, str) else items(given)
         if choices is None:
@@ -120,7 +120,7 @@ class BeamSearch:
         return choices
 
     def check_steps(self, x: Any, y: Any, where: str) -> Steps:
-        """The steps of a right output; LearnerError if it is not an output of the problem."""
+        """The steps of a gold output; LearnerError if it is not an output of the problem."""
         try:
             gold = tuple(y)
         except TypeError:
@@ -142,11 +142,11 @@ def best_of(beam: Beam, k: int) -> list[Hypothesis]:
 def violations(
     search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, where: str = "x"
 ) -> tuple[Steps, list[Steps]]:
-    """A beginning of the right output, and as many steps of others to step away from.
+    """A prefix of the gold output, and competing prefixes of the same length.
 
-    "standard": all of the k best. "early": what the beam was when the right output first fell out of it. With
-    "max-violation": where the best of the beam exceeded the right one most. Where the best output is right, or the
-    right one never fell out, all of the outputs.
+    "standard": complete k best outputs. "early": the beam when the gold output first fell out of it.
+    "max-violation": the step at which the best of the beam exceeded the gold prefix most. If the best output is
+    correct, or the gold output never fell out, complete outputs.
     """
     beams = list(search.beams(x, weights, k, gold if augmented else None, where))
     t = last = len(beams) - 1
@@ -156,7 +156,7 @@ def violations(
             fallen = (t for t, beam in enumerate(beams) if not any(same(state[0].done, gold[:t]) for state in beam))
             t = next(fallen, last)
         else:
-            right = [0.0]  # what beginnings of the right output score, summed as the beam sums
+            right = [0.0]  # scores of prefixes of the gold output, summed in the order of the beam
             for i, choice in enumerate(gold):
                 right.append(right[-1] + weights.score(search.problem.features(x, gold[:i], choice)))
             wrong = [i for i in range(last + 1) if not same(best[i].done, gold[:i])]
@@ -165,5 +165,5 @@ def violations(
 
 
 def n_wrong(gold: Steps, done: Steps) -> int:
-    """Steps that differ, and those that one has and the other has not."""
+    """Number of different steps, including those beyond the shorter output."""
     return sum(not same(gold[t : t + 1], done[t : t + 1]) for t in range(max(len(gold), len(done))))

@@ -1,4 +1,4 @@
-"""Examples as learners take them: features numbered, outputs as derivations of hypergraphs, or found by a search."""
+"""Encode examples for learners: numbered features; outputs as derivations of hypergraphs, or found by a search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Example = tuple[Any, Any]
 
 
 def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]:
-    """All outputs of an input, packed; where they are candidates also these, with an edge for each."""
+    """All outputs of an input as a hypergraph; for candidates also their list, with one edge each."""
     if isinstance(problem, PartsProblem):
         return check_parts(problem.parts(x), where), None
     candidates = list(problem.candidates(x))
@@ -44,7 +44,7 @@ def parts_of(problem: Any, x: Any, where: str) -> tuple[Parts, list[Any] | None]
 
 
 class _Numbers(dict[str, int]):
-    """The number of each name: a name that is new gets the next one."""
+    """Number of each name; new names get the next number."""
 
     def __missing__(self, name: str) -> int:
         try:
@@ -56,20 +56,20 @@ class _Numbers(dict[str, int]):
 
 
 class Encoder:
-    """Numbers features by their names, in the order in which they are met."""
+    """Numbers features by name in order of first occurrence."""
 
     def __init__(self, problem: Problem, beam: int | None = None, init: Features | None = None) -> None:
         self.problem: Any = problem if beam is None else BeamSearch(problem, beam)  # type: ignore[arg-type]
         self.numbers: dict[str, int] = _Numbers()
         self.initial = None if init is None else self._numbered(init, "init")[1]  # of the first features
-        self.graphs: list[Hypergraph] = []  # of the examples, where outputs are derivations
+        self.graphs: list[Hypergraph] = []  # of the examples, if outputs are derivations
 
     def names(self, n: int) -> tuple[str, ...]:
-        """The names of the first n features; a search meets more of them as it goes on."""
+        """The names of the first n features; a search adds more during training."""
         return tuple(islice(self.numbers, n))
 
     def encode(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
-        """The training problem; ``how`` are fields of all problems."""
+        """Make the training problem; ``how`` are the common fields of problems."""
         problem, how["initial"] = self.problem, self.initial
         if isinstance(problem, PartsProblem | CandidateProblem):
             return self._encode_parts(examples, **how)
@@ -118,7 +118,7 @@ class Encoder:
         )
 
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
-        """Its parts, the edges of its right output, and what each edge costs."""
+        """Parts of an example, edges of its gold output, and the cost of each edge."""
         problem = self.problem
         parts, candidates = parts_of(problem, x, where)
         if candidates is None:
@@ -133,7 +133,7 @@ class Encoder:
                     f"{where}: y is not among the candidates; add it, or define cost(x, y, z) of the problem"
                 )
             return parts, [right], None
-        # Where the right one is not among them, the best of them stands for it.
+        # If the gold output is not among the candidates, the one with the lowest cost replaces it.
         paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
         return parts, [int(paid.argmin())], paid - paid.min()
 
@@ -143,7 +143,7 @@ class Encoder:
         return ids, np.array(list(plain.values()), np.float64)
 
     def difference(self, right: Features, other: Features, where: str) -> tuple[Ints, Doubles]:
-        """Phi(right) - Phi(other)."""
+        """Phi(gold) - Phi(other)."""
         amounts: dict[int, float] = {}
         for features, sign in ((right, 1.0), (other, -1.0)):
             for i, value in zip(*self._numbered(features, where), strict=True):
@@ -164,7 +164,7 @@ class _Search:
         return outputs
 
     def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
-        """Outputs to step away from, by the weights of now."""
+        """Competing outputs with the current weights."""
         target = getattr(self.problem, "target", None)
         right = y if target is None else target(x, y, weights)
         outputs: Outputs = []
@@ -175,14 +175,14 @@ class _Search:
             if same(z, right):
                 continue
             more = self._cost(x, y, z, right, where) - least
-            if target is not None and more <= 0:  # as good as what is stepped towards
+            if target is not None and more <= 0:  # as good as the update target
                 continue
             d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
             outputs.append((more, *d))
         return outputs
 
     def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
-        """How bad z is where y is right, and `right` the output to learn."""
+        """The cost of z if y is gold and `right` is the update target."""
         cost = getattr(self.problem, "cost", None)
         if cost is None:
             return float(not same(z, right))
@@ -205,7 +205,7 @@ class _Search:
 
 
 class _Steps(_Search):
-    """Finds, by a beam, where to step away from."""
+    """Finds competing outputs by beam search."""
 
     def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
         search = self.problem
@@ -217,7 +217,7 @@ class _Steps(_Search):
 
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
-    """The same with its edges in that order."""
+    """Copy with the edges in the given order."""
     if (order[1:] > order[:-1]).all():
         return graph
     starts, places = runs_of(graph.tail_starts, order)

@@ -1,4 +1,4 @@
-"""A model of any structure as its user meets it: predictions, the k best, explanations, one file."""
+"""`StructuredModel`: predictions, k best, explanations, model files."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StructuredModel(Model):
     info: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
-    _values: list[float] = field(init=False, repr=False, compare=False)  # the weights as Python's own numbers
+    _values: list[float] = field(init=False, repr=False, compare=False)  # the weights as Python floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_numbers", {name: i for i, name in enumerate(self.names)})
@@ -241,7 +241,7 @@ class StructuredModel(Model):
         problem, kind = needs["problem"], kind_of(needs["problem"])
         if header.get("kind", kind) != kind:
             raise ModelError(f"the model's problem has the method {header['kind']}, but the given one has {kind}")
-        if "training" not in header:  # of an older release
+        if "training" not in header:  # files of an older release
             header = {"beam": header.get("beam"), "info": {}, "training": header}
         info, training = notes_and_record(header)
         return cls(problem, *names_and_weights(tensors), check_beam(problem, header["beam"]), info, training)
@@ -270,14 +270,14 @@ class StructuredModel(Model):
 
     @property
     def _searched(self) -> Any:
-        """The problem, as one that finds the best output where it is decided step by step."""
+        """The problem; problems with ``choices`` are wrapped by a beam search."""
         return BeamSearch(self.problem, self.beam or 1) if isinstance(self.problem, StepProblem) else self.problem
 
     def _best(self, x: Any, k: int) -> list[tuple[Any, float]]:
         return [(output, score) for output, score, _ in self._with_features(x, k)]
 
     def _with_features(self, x: Any, k: int) -> list[tuple[Any, float, Iterable[tuple[str, float]]]]:
-        """The k best outputs with their scores and features; of parts the same may come more than once."""
+        """The k best outputs with scores and features; with ``parts`` an output may occur more than once."""
         problem = self._searched
         if isinstance(problem, PartsProblem | CandidateProblem):
             parts, output = self._parts(x)
@@ -311,7 +311,7 @@ class StructuredModel(Model):
         return Weights(self._numbers, lambda ids, amounts: float(values[ids] @ amounts))
 
     def _most_voted(self, x: Any, votes: FeatureVotes) -> Any:
-        """Weights after each update vote for as many examples as they stood for; the first voted for wins a tie."""
+        """Weights after each update vote once per example until the next update; ties: the first output with votes."""
         problem = self._searched
         values = np.zeros(len(self.names))
         ballots: list[tuple[Any, int]] = []
@@ -347,7 +347,7 @@ class StructuredModel(Model):
         return output(max(ballots, key=lambda ballot: ballot[1])[0])
 
     def _sparse(self, parts: Parts) -> tuple[Ints, Doubles, Ints]:
-        """Features that have weights, their values, and the edges they are on."""
+        """Features with weights, their values, and their edges."""
         found = [
             (self._numbers[name], value, e)
             for e, features in enumerate(parts.features)
@@ -359,7 +359,7 @@ class StructuredModel(Model):
 
 
 def names_and_weights(tensors: Tensors) -> tuple[tuple[str, ...], FeatureWeights]:
-    """What ``tensors`` gave; ValueError if the arrays do not fit together."""
+    """Invert ``tensors``; ValueError if the arrays are inconsistent."""
     names, weights = tuple(Strings(tensors["names.data"], tensors["names.starts"])), FeatureWeights.of_tensors(tensors)
     if len(weights.values) != len(names):
         raise ValueError("weights must be one finite number per feature")

@@ -1,6 +1,6 @@
-"""What a user says of a structure: its outputs, their features, and how to find the best one.
+"""Protocols of user-defined structures: outputs, their features, and the search for the best output.
 
-There are four kinds of problems. Each is an object with some methods; no class has to be inherited from.
+There are four kinds of problems. Each is an object with certain methods; no base class is required.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ KINDS = {"parts": PartsProblem, "candidates": CandidateProblem, "argmax": Search
 
 
 def kind_of(problem: Any) -> str:
-    """The method that makes it a problem of its kind, as it is kept in files; ArgumentError if it is of none."""
+    """The method that determines the kind of a problem, as stored in files; ArgumentError for unknown kinds."""
     if problem is None:
         raise ArgumentError("problem is missing; give problem=..., an object that defines the outputs")
     if isinstance(problem, type):
@@ -274,7 +274,7 @@ def kind_of(problem: Any) -> str:
 
 
 def check_beam(problem: Problem, beam: Any) -> int | None:
-    """The width of the beam; ArgumentError where the problem has no use for one, or needs one."""
+    """The beam width; ArgumentError if the problem needs one or does not use one."""
     if isinstance(problem, StepProblem):
         if beam is None:
             raise ArgumentError(
@@ -303,10 +303,10 @@ def check_pairs(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]
 
 
 def plain_features(features: Any, where: str) -> dict[str, float]:
-    """Features as a dict of strings and Python's numbers; ArgumentError if they are anything else."""
+    """Features as a dict of strings and Python floats; ArgumentError for other types."""
     if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):  # most are, which is seen without a loop
         values = features.values()
-        # The sum is not a number if one of them is not.
+        # The sum is NaN if one of them is.
         if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
             return features
     if not isinstance(features, Mapping):
@@ -328,7 +328,7 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
 
 
 def check_parts(parts: Any, where: str) -> Parts:
-    """The parts themselves; ArgumentError if they do not fit together."""
+    """Check parts; ArgumentError if they are inconsistent."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
         raise ArgumentError(f"{where}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
@@ -340,7 +340,7 @@ def check_parts(parts: Any, where: str) -> Parts:
 
 
 def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
-    """The edges; LearnerError unless they are a derivation of the goal."""
+    """Check edges; LearnerError unless they are a derivation of the goal."""
     try:
         given = [int(e) for e in edges]
     except (TypeError, ValueError):
@@ -376,7 +376,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def same_problem(a: Any, b: Any) -> bool:
-    """Whether two problems are equal; most have no ``==`` of their own, and are then what their attributes are."""
+    """Whether two problems are equal; without their own ``==`` attributes are compared."""
     if a is b or same(a, b):
         return True
     mine, theirs = getattr(a, "__dict__", None), getattr(b, "__dict__", None)

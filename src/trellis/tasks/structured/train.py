@@ -1,4 +1,4 @@
-"""From examples to a model: figure 2 of Collins 2002, and every other learner that a problem can answer."""
+"""Training of structured models: figure 2 of Collins 2002, and all other learners supported by a problem."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def train(examples: Any, y: Any = None, **options: Unpack[StructuredOptions]) ->
     held_out = None if settings.dev is None else _some("dev example", settings.dev)
     encoder = Encoder(problem, settings.beam, _initial(settings.init, learner))
     encoded = encoder.encode(pairs, sentence_weights=fit.weights(len(pairs), "example"), n_threads=settings.n_threads)
-    # What the problem is, what it starts from and what it is scored on, as numbers.
+    # Digests of the problem, of the initial weights and of the dev data.
     settings.problem, settings.init, settings.dev = type(problem).__name__, encoded.initial, None
     score, metric = fit.scorer(held_out), settings.metric
     if held_out is not None and metric != "auto":
@@ -123,7 +123,7 @@ def _some(what: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]]:
 
 
 def _initial(init: Any, learner: Learner) -> Features | None:
-    """The weights to start with, by name; LearnerError if the learner starts from none."""
+    """The initial weights by name; LearnerError if the learner does not support them."""
     if init is None:
         return None
     if not learner.takes_init:
@@ -134,18 +134,18 @@ def _initial(init: Any, learner: Learner) -> Features | None:
 
 
 def _data(encoder: Encoder, encoded: FeatureProblem) -> tuple[Any, ...]:
-    """What is learnt from; of a problem that searches, the features of right outputs alone."""
+    """The training data for the digest; for search problems only the features of gold outputs."""
     graphs = [(one.heads, one.tail_starts, one.tails, one.n_nodes, one.goal) for one in encoder.graphs]
     return Strings.of(encoder.numbers), graphs, encoded.gold, encoded.features, encoded.right_starts, encoded.costs
 
 
 def _outputs(problem: Any, x: Any, y: Any) -> tuple[Any, ...]:
-    """What the score of a held-out pair depends on: the features of all outputs, and which of them is right."""
+    """The data that the score of a held-out pair depends on: features of all outputs, and the gold output."""
     parts, candidates = parts_of(problem, x, "dev")
     if candidates is None:
         try:
             right = sorted(map(int, problem.edges(x, y)))
-        except Exception:  # the problem's own: an output that it cannot derive
+        except Exception:  # raised by the problem for outputs that it cannot derive
             right = []
     else:
         right = [i for i, z in enumerate(candidates) if same(y, z)]

@@ -1,7 +1,7 @@
-"""Calibration: a temperature fitted to held-out labels, and how reliable confidences then are.
+"""Calibration: temperature scaling on held-out labels, and reliability tables.
 
 Scores are divided by the temperature before they become probabilities. It minimises the negative log-likelihood of the
-gold labels, each under its marginal. The search goes by fixed steps: the same figures give the same bits.
+gold labels under the marginals. The search uses fixed steps, so that equal input gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from trellis.tasks.tagging.posterior import probabilities
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 
 LEAST, MOST = 2.0**-6, 2.0**12  # scores of a perceptron may be in the hundreds
-STEPS = 16  # of golden section: the bracket, a factor of 4, shrinks to one of 1.0007
-FLOOR = 1e-300  # the least probability whose logarithm is taken
+STEPS = 16  # of golden-section search: the bracket shrinks from a factor of 4 to a factor of 1.0007
+FLOOR = 1e-300  # probabilities are clipped here before taking the logarithm
 
 
 def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: int) -> ChainModel:
-    """The model with the temperature of least loss on the corpus.
+    """Set the temperature to the minimum of the loss on the corpus.
 
-    Labels that are not known (-1) or are forbidden say nothing of the temperature and are left out.
+    Unknown (-1) and forbidden labels are ignored.
     """
     codes = _codes(decoder, gold)
     pieces = list(decoder.pieces(corpus, None, n_threads))
@@ -46,7 +46,7 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
         raise CorpusError(corpus.source, None, why)
 
     def mean_loss(temperature: float) -> float:
-        """In nats per label."""
+        """Mean loss in nats per label."""
         losses = (_label_loss(piece, gold, temperature, n_threads) for piece, gold in zip(pieces, golds, strict=True))
         return sum(losses) / n
 
@@ -58,7 +58,7 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
 
 
 def search(loss: Callable[[float], float]) -> float:
-    """Where a function of one valley is least: by powers of two from 1 downhill, then by golden section."""
+    """Minimise a unimodal function: steps of powers of two from 1 downhill, then golden-section search."""
     here, best = 1.0, loss(1.0)
     for factor in (2.0, 0.5):
         while LEAST <= here * factor <= MOST and (there := loss(here * factor)) < best:
@@ -82,13 +82,13 @@ def search(loss: Callable[[float], float]) -> float:
 
 
 def _possible(chains: Chains | SegmentChains, gold: Ints, n_threads: int) -> Ints:
-    """The labels, -1 for those that no path can have: no path's probability is 0 where all is hot."""
+    """The labels, -1 for impossible ones: at a high temperature only impossible labels have probability 0."""
     _, node = chains.marginals(n_threads, MOST)
     return np.where((gold >= 0) & (node[np.arange(len(gold)), gold] > 0), gold, -1).astype(np.int32)
 
 
 def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, n_threads: int) -> float:
-    """-sum log P(gold label at t), over the labels that count."""
+    """-sum log P(gold label at t) over the known labels."""
     _, node = chains.marginals(n_threads, temperature)
     counted = np.flatnonzero(gold >= 0)
     return float(-np.log(np.maximum(node[counted, gold[counted]], FLOOR)).sum())
@@ -97,7 +97,7 @@ def _label_loss(chains: Chains | SegmentChains, gold: Ints, temperature: float, 
 def measure_reliability(
     decoder: ChainDecoder, kind: str, corpus: Corpus, gold: Column, codes: Ints, n_bins: int, n_threads: int
 ) -> Calibration:
-    """How reliable the confidences of the best labels are, and those of their spans; ``codes`` are the best labels."""
+    """Reliability of the confidences of the best labels and of their spans; ``codes`` are the best labels."""
     has_spans = guess_scheme(decoder.labels) is not None and guess_scheme(gold.values) is not None
     of_tokens, of_spans, begin = [np.empty(0)], list[float](), 0
     for chains in decoder.pieces(corpus, None, n_threads):
@@ -117,18 +117,18 @@ def measure_reliability(
         spans_given, spans_found = reading.find(gold.codes, corpus.starts), other.find(codes, corpus.starts)
         n = len(reading.types)
         is_right = np.isin(_keys(spans_found, n), _keys(spans_given, n))
-        of_span = reliability(of_spans, is_right, n_bins)  # both come by where spans begin
+        of_span = reliability(of_spans, is_right, n_bins)  # both are sorted by the beginning of spans
     return Calibration(kind, decoder.model.temperature, tokens, of_span)
 
 
 def _keys(spans: SpanTable, n_types: int) -> Longs:
-    """One number per span: where it begins, how long it is, its type."""
-    longest = 1 << 20  # far more tokens than a sentence has
+    """One number per span from its beginning, length and type."""
+    longest = 1 << 20  # more than the tokens of any sentence
     return (spans.begins * longest + (spans.ends - spans.begins)) * n_types + spans.types
 
 
 def _codes(decoder: ChainDecoder, column: Column) -> Ints:
-    """A column's labels by the model's numbers, -1 for those that it does not have."""
+    """Labels of a column in the model's numbering; -1 for other labels."""
     number = {label: z for z, label in enumerate(decoder.labels)}
     of_value = np.array([number.get(label, -1) for label in column.values] or [-1], np.int32)
     return of_value[column.codes]

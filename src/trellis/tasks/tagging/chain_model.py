@@ -1,4 +1,4 @@
-"""A trained tagger as data: weights, labels, vocabulary and everything else that a file of it holds."""
+"""A trained tagger as data: weights, labels, vocabulary and all other content of its file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LabelFilter:
         ValueError
             If the arrays are inconsistent.
         """
-        margin = float(np.float32(self.margin))  # native code takes no rounding upon itself
+        margin = float(np.float32(self.margin))  # rounded to float32 here; native code expects exact values
         levels = None
         if self.levels and self.edge is not None and self.ngrams is not None:
             margins = np.array([level.margin for level in self.levels])
@@ -167,12 +167,12 @@ class LabelFilter:
         )
 
 
-# What the score of a path is: just a score (perceptron and its kin); a log-probability but for log Z (CRF); a sum of
-# log-probabilities of labels given those before (maximum entropy); a joint log-probability with the words (HMM).
+# Meaning of path scores: plain scores (perceptron and similar); unnormalised log-probabilities (CRF); sums of
+# log-probabilities of labels given the preceding ones (maximum entropy); joint log-probabilities with the words (HMM).
 FAMILIES = ("scores", "log-linear", "local", "joint")
 
 
-# The columns that a first pass over documents gives (trellis.tasks.tagging.documents).
+# The columns added by a first pass over documents (trellis.tasks.tagging.documents).
 FIRST_PASS = ("same_word", "same_word_in_corpus")
 
 

@@ -1,4 +1,4 @@
-"""Which labels may stand where: the rules of a label scheme, and what a caller allows, as additions to potentials."""
+"""Constraints on labels: rules of a label scheme, and labels allowed by the caller, as terms of potentials."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from trellis.corpus.corpus import Corpus
 from trellis.corpus.schemes import allowed_transition, belongs, guess_scheme, scheme_named
 from trellis.engine.weights import ChainWeights, padded
 
-# What a caller allows in one sentence: labels by position, or a list with None where any label will do. One label
-# alone is forced.
+# Labels allowed in one sentence: by position, or a list with None for positions without constraint. A single label is
+# forced.
 AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str] | None]
 
 
@@ -26,7 +26,7 @@ AllowedLabels = Mapping[int, str | Sequence[str]] | Sequence[str | Sequence[str]
 def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
     """edge [L + 1, stride] and end [stride]: 0, or minus infinity where the scheme forbids a pair or a last label.
 
-    ConstraintError if some label is in no legal sequence: then the labels are of another scheme.
+    ConstraintError if a label is in no legal sequence: then the labels belong to another scheme.
     """
     edge, end = _scheme_tables(labels, scheme)
     n = len(labels)
@@ -40,13 +40,13 @@ def scheme_base(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
 
 
 def legal_transitions(labels: Sequence[str], scheme: str) -> Bools:
-    """[L + 1, L + 1] whether one label may follow another; the last stands for what is outside the sentence."""
+    """[L + 1, L + 1] whether one label may follow another; the last row and column are the sentence boundary."""
     line = [*labels, None]
     return np.array([[allowed_transition(scheme, before, label) for label in line] for before in line], bool)
 
 
 def _closed(some: Bools, follows: Bools) -> Bools:
-    """Some labels [L] and all that come after them, follows [L, L] saying which may follow which."""
+    """Transitive closure: the labels [L] and all that can follow them by follows [L, L]."""
     while (more := some | follows[some].any(axis=0)).tolist() != some.tolist():
         some = more
     return some
@@ -68,9 +68,9 @@ def _scheme_tables(labels: Sequence[str], scheme: str) -> tuple[Floats, Floats]:
 
 
 def fitting_scheme(labels: Sequence[str], gold: Ints, starts: Longs) -> str | None:
-    """The scheme of a corpus, None if its labels mark no spans.
+    """The scheme of a corpus, None if its labels encode no spans.
 
-    Labels alone may be of IOB1 or IOB2, of IOE1 or IOE2: then the one that has all label sequences is the scheme.
+    The set of labels may fit IOB1 and IOB2, or IOE1 and IOE2; then the scheme is the one with only legal sequences.
     """
     guess = guess_scheme(labels)
     for scheme in {"iob2": ("iob2", "iob1"), "ioe2": ("ioe2", "ioe1")}.get(guess or "", ()):
@@ -103,7 +103,7 @@ def scheme_rules(
 
 
 def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
-    """The weights with minus infinity where the base tables have it."""
+    """Copy minus infinity from the base tables to the weights."""
     old_end = np.zeros_like(end) if weights.end is None else weights.end
     return replace(
         weights,
@@ -113,7 +113,7 @@ def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:
 
 
 def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple[int, bool] | None:
-    """The first token whose label cannot follow the one before it (False) or end its sentence (True).
+    """The first token whose label cannot follow the previous label (False) or end its sentence (True).
 
     Unknown labels (-1) are skipped.
     """
@@ -126,7 +126,7 @@ def first_illegal(path: Ints, starts: Longs, edge: Floats, end: Floats) -> tuple
 
 
 def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
-    """The label before each token, and which tokens are the last of their sentence."""
+    """The preceding label of each token, and the last tokens of sentences."""
     filled = starts[:-1] < starts[1:]
     before = np.concatenate([[null], path[:-1]]).astype(np.int64)[: len(path)]
     before[starts[:-1][filled]] = null
@@ -135,7 +135,7 @@ def neighbours(path: Ints, starts: Longs, null: int) -> tuple[Longs, Bools]:
     return before, last
 
 
-# ------------------------------------------------------------ what a caller allows
+# ------------------------------------------------------------ constraints of the caller
 
 
 def label_sets(
@@ -144,7 +144,7 @@ def label_sets(
     starts: Longs,
     otherwise: LabelSets | None = None,
 ) -> LabelSets:
-    """The sets of all tokens: what each sentence's caller allows, otherwise the given sets or all labels."""
+    """Label sets of all tokens: those allowed by the caller, otherwise the given sets or all labels."""
     check_number(allowed, len(starts) - 1)
     if otherwise is None:
         otherwise = LabelSets.of([range(len(labels))]).at(np.zeros(int(starts[-1]), np.int32))
@@ -162,7 +162,7 @@ def label_sets(
 
 
 def check_number(allowed: Sequence[AllowedLabels | None], n_sentences: int) -> None:
-    """ConstraintError unless it is a list with one entry per sentence."""
+    """ConstraintError unless ``allowed`` is a list with one entry per sentence."""
     if isinstance(allowed, str) or not isinstance(allowed, Sequence):
         raise ConstraintError(f"allowed must be a list with one entry per sentence, not {reprlib.repr(allowed)}")
     if len(allowed) != n_sentences:

@@ -29,23 +29,22 @@ if TYPE_CHECKING:
 Decode = Literal["viterbi", "posterior"]
 Constraints = Sequence["AllowedLabels | None"]  # one per sentence
 
-# What tagging remembers of words it met: views and summed weights, for this many bytes at most.
-LABEL_BEFORE = FAR + 1  # about the label one token back (core/engine/beam.hpp)
-CACHE_BYTES = 256 << 20
-# What asks for marginals goes over a corpus in pieces whose tables take about so many bytes.
+LABEL_BEFORE = FAR + 1  # code of the directly preceding label (core/engine/beam.hpp)
+CACHE_BYTES = 256 << 20  # size limit of the cache of views and summed weights per word
+# For marginals a corpus is processed in pieces with about this size of tables.
 PIECE_BYTES = 256 << 20
 
 
 class ChainDecoder:
-    """A model with its native decoder. The number of threads never changes an answer."""
+    """A model with its native decoder. The number of threads never changes a result."""
 
     def __init__(self, model: ChainModel) -> None:
         self.model, self.labels, self.columns = model, model.labels, model.columns
         vocabulary, weights, tags, endings = model.vocabulary, model.weights, model.dictionary, model.endings
         tables = (weights.edge, weights.end)
         self.forbids = any(table is not None and bool(table.min(initial=0) == -np.inf) for table in tables)
-        # A chain with a beam but without n-grams is searched from left to right. Its attributes with the label before
-        # are then looked up label by label, which is much less than a table of label pairs for every token.
+        # A chain with a beam but without n-grams is searched from left to right. Attributes with the previous label are
+        # then looked up label by label, which is cheaper than a table of label pairs for every token.
         stepwise = bool(weights.beam) and weights.ngrams is None and not any(t.far for t in vocabulary.templates)
         n_pair = sum(template.history == 1 for template in vocabulary.templates)
         features = {
@@ -74,7 +73,7 @@ class ChainDecoder:
         }
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
-        # Which labels edge attributes are about, where some are about labels further back: then a beam finds paths.
+        # The labels of edge attributes, if some have labels further back; then paths are found by beam search.
         self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
         if stepwise:
             self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
@@ -106,12 +105,12 @@ class ChainDecoder:
             from trellis.tasks.tagging.segments.decoding import SegmentDecoder
 
             self.segments = SegmentDecoder(model, self.weights)
-        # Whether the native decoder alone knows the best path.
+        # Whether the native decoder alone finds the best path.
         self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
 
     @property
     def _sizes(self) -> tuple[int, int]:
-        """How many attributes and edge attributes have weights."""
+        """Number of attributes and of edge attributes with weights."""
         weights = self.model.weights
         n_edges = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
         return weights.rows.n_attributes, n_edges
@@ -119,7 +118,7 @@ class ChainDecoder:
     # ------------------------------------------------------------ sentences in
 
     def rows_of(self, sentence: Any) -> Any:
-        """A sentence as native code walks it: a list of strings, of tuples or of attributes."""
+        """Convert a sentence for native code: a list of strings, of tuples or of attributes."""
         if isinstance(sentence, (list, tuple)):
             return sentence
         if not isinstance(sentence, Mapping):
@@ -142,7 +141,7 @@ class ChainDecoder:
         return list(zip(*lists, strict=True))
 
     def strings_of(self, sentence: Any, names: Sequence[str]) -> dict[str, list[str]]:
-        """The columns of a sentence that have strings, the first of those that it reads."""
+        """The first string columns of a sentence that the model reads."""
         rows = self.rows_of(sentence)
         return {name: [row if isinstance(row, str) else row[c] for row in rows] for c, name in enumerate(names)}
 
@@ -166,7 +165,7 @@ class ChainDecoder:
         return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
-        """Sentences as codes of word types; Python is asked what native code cannot say of words never met before."""
+        """Encode sentences as codes of word types; Python computes views of new words that native code cannot."""
         return self._encoded(self.told(sentences, n_threads), n_threads)
 
     def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:
@@ -182,7 +181,7 @@ class ChainDecoder:
         return batch
 
     def told(self, sentences: Any, n_threads: int) -> Any:
-        """What a model of two passes reads: sentences with what its first pass says of the same words elsewhere."""
+        """Input of a two-pass model: sentences with the first pass's labels of the same words elsewhere."""
         if self.first is None:
             return sentences
         from trellis.tasks.tagging.documents import completed
@@ -198,7 +197,7 @@ class ChainDecoder:
         """Sentences, as native code walks them, as a corpus of the columns that the model reads."""
         from trellis.corpus.read import read
 
-        self.encode(rows)  # which says what is wrong with a token
+        self.encode(rows)  # raises an error for invalid tokens
         if len(self.columns) == 1:
             plain = self.model.vocabulary.bag is None
             tokens = [[t if isinstance(t, str) or not plain else t[0] for t in row] for row in rows]
@@ -207,7 +206,7 @@ class ChainDecoder:
 
     @cached_property
     def functions(self) -> list[list[Function | None]]:
-        """What views say of words that native code cannot tell, by column and view."""
+        """Views that native code cannot compute for every word, as Python functions by column and view."""
         vocabulary = self.model.vocabulary
         return [
             [function_of(view, vocabulary.lookups, column.name) if view else None for view in column.views]
@@ -215,14 +214,14 @@ class ChainDecoder:
         ]
 
     def _define(self, batch: _core.Batch) -> None:
-        """Say what the views are of words that native code met for the first time and cannot tell itself."""
+        """Define the views of new words that native code cannot compute itself."""
         words = batch.undefined
         if words:
             said = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
             self.native.define(batch, said)
 
     def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
-        """What native code found wrong, with the place of the token."""
+        """The error found by native code, with the position of the token."""
         for i, row in enumerate(rows):
             place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
             if isinstance(row, str):
@@ -256,8 +255,8 @@ class ChainDecoder:
     def chains(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Chains:
         """The batch as potentials; those of a kernel model are in double precision.
 
-        What a caller allows overrules the tag dictionary and the filter. Where these and forbidden transitions
-        together leave a sentence no path, dictionary and filter give way.
+        Labels allowed by the caller override the tag dictionary and the filter. If these and forbidden transitions
+        together leave a sentence without a path, dictionary and filter are ignored.
         """
         from trellis.engine.chain import Chains, Tables, with_stride
         from trellis.tasks.tagging.constraints import label_sets
@@ -280,7 +279,7 @@ class ChainDecoder:
         return Chains(tables, starts, sets)
 
     def _potentials(self, batch: _core.Batch, n_threads: int, *, open: bool = False) -> tuple[Any, ...]:
-        """What ``Tables`` has: padded scores of labels, of label pairs, triples and ends; n-grams."""
+        """Content of ``Tables``: padded scores of labels, label pairs, triples and last labels; n-grams."""
         from trellis.engine.chain import TokenNgrams
 
         weights = self.model.weights
@@ -299,14 +298,14 @@ class ChainDecoder:
         return Lists(**self.native.attribute_lists(batch, on_edge))
 
     def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
-        """The labels that the tag dictionary and the filter leave each token."""
+        """The labels of each token allowed by the tag dictionary and the filter."""
         if self.model.filter is not None:
             return LabelSets.native(self.native.candidates(batch, n_threads))
         tags = self.model.dictionary
         return None if tags is None else tags._replace(set_of=self.native.set_of(batch))
 
     def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
-        """Sentences as potentials over which sums can be had, some at a time."""
+        """Iterate over sentences as potentials for sums over paths, in pieces."""
         for chains in self.searched(sentences, allowed, n_threads):
             if self.about is not None:
                 raise ModelError(
@@ -318,7 +317,7 @@ class ChainDecoder:
     def searched(
         self, sentences: Any, allowed: Constraints | None, n_threads: int
     ) -> Iterator[Chains | SegmentChains | BeamChains]:
-        """Sentences as potentials of which best paths can be had, some at a time."""
+        """Iterate over sentences as potentials for best paths, in pieces."""
         from trellis.engine.chain import BeamChains
         from trellis.tasks.tagging.constraints import check_number
 
@@ -339,7 +338,7 @@ class ChainDecoder:
             chains = self.chains(batch, here, n_threads)
             if self.segments is not None:
                 yield self.segments.chains(self, some, chains, n_threads)
-            elif self.about is not None and weights.edge_rows is not None:  # about labels further back
+            elif self.about is not None and weights.edge_rows is not None:  # attributes with labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
                 yield BeamChains(*chains, weights.beam, lists, self.weights, batch.same_words)
             else:
@@ -374,7 +373,7 @@ class ChainDecoder:
         return np.concatenate(found), np.cumsum(np.concatenate(lengths))
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
-        """The best paths among those that are possible; ConstraintError if some sentence has none."""
+        """The best possible paths; ConstraintError if a sentence has none."""
         from trellis.tasks.tagging.posterior import best_paths
 
         chains = self.chains(batch, allowed, n_threads)
@@ -382,7 +381,7 @@ class ChainDecoder:
         return paths if self.votes is None else self._vote(batch, chains.allowed, n_threads)
 
     def _vote(self, batch: _core.Batch, sets: LabelSets | None, n_threads: int) -> Ints:
-        """The paths with the most votes: training's updates are replayed once for all sentences."""
+        """The paths with the most votes: the updates of training are replayed once for all sentences."""
         assert self.votes is not None
         weights = self.model.weights
         edge_lists = None if weights.edge_rows is None else self.attribute_lists(batch, on_edge=True)
@@ -391,18 +390,18 @@ class ChainDecoder:
         return self.votes.decode(encoded, n_threads)
 
     def named(self, codes: Ints, starts: Longs) -> list[list[str]]:
-        """Labels by their names, a list per sentence."""
+        """Convert label numbers to names, one list per sentence."""
         labels = [self.labels[z] for z in codes.tolist()]
         return [labels[a:b] for a, b in pairwise(starts.tolist())]
 
 
 def one(allowed: AllowedLabels | None) -> list[AllowedLabels | None] | None:
-    """What is allowed in a batch of one sentence."""
+    """Allowed labels of a batch of one sentence."""
     return None if allowed is None else [allowed]
 
 
 def listed(sentences: Any) -> Any:
-    """Sentences that can be sliced and read twice."""
+    """Convert to sentences that can be sliced and read twice."""
     if isinstance(sentences, Corpus):
         return sentences
     found = items(sentences)
@@ -413,14 +412,14 @@ def listed(sentences: Any) -> Any:
 
 
 def _repeatable(sentence: Any) -> Any:
-    """A sentence that can be read twice: what an iterator gives as a list."""
+    """Convert a sentence so that it can be read twice: iterators become lists."""
     if isinstance(sentence, Mapping):
         return {name: _repeatable(values) for name, values in sentence.items()}
     return list(sentence) if hasattr(sentence, "__next__") else sentence
 
 
 def _split(sentences: Any, n_tokens: int) -> Iterator[Any]:
-    """Some sentences at a time, of n_tokens or so; a corpus is sliced, which costs nothing."""
+    """Iterate over runs of sentences of about n_tokens; slices of a corpus share its arrays."""
     if len(sentences) == 1:
         sizes = [0]
     elif isinstance(sentences, Corpus):

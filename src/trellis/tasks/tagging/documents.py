@@ -1,9 +1,9 @@
-"""What a first pass says elsewhere in a document: features of a second model (Krishnan and Manning 2006).
+"""Two-pass tagging: labels of a first pass elsewhere in a document are features of a second model.
 
-A name is often plain in one sentence and unclear in another. The first model labels all sentences. Then each token is
-told the majority label of the other tokens of the document that are the same word, and of those of the whole corpus.
-Both answers are columns, ``no other`` where there is no such token; a second model reads them beside the columns that
-are given. Of labels that mark spans the type counts.
+Krishnan and Manning 2006. A name is often clear in one sentence and ambiguous in another. The first model labels all
+sentences. Then each token gets two columns: the majority label of the other tokens with the same word in the document,
+and in the whole corpus (``no other`` if there are none). A second model reads them in addition to the input columns.
+For labels that encode spans, the type is used.
 
 Documents begin at ``-DOCSTART-`` lines and at ``# newdoc`` comments; without any, all sentences of a call are one.
 """
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.decoding import ChainDecoder
 
 NONE = "no other"
-PIECE = 1 << 16  # tokens at a time, so that counts of all labels for each do not take much memory
+PIECE = 1 << 16  # tokens per chunk, which limits the memory of label counts
 
 
 def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
-    """Of each token the majority label of the other tokens of its word in its group; of equal ones the first.
+    """Majority label of the other tokens with the same word in the group of each token; the first label if tied.
 
     ``labels`` are those of the first pass, ``groups`` [n_tokens] the numbers of documents.
     """
     kinds = labels.values.tolist()
-    if guess_scheme(kinds) is not None:  # of labels that mark spans the type counts
+    if guess_scheme(kinds) is not None:  # for labels that encode spans the type is used
         kinds = [kind if letter != OUTSIDE else OUTSIDE for letter, kind in map(split_label, kinds)]
     names = sorted(set(kinds))
     kind = np.array([names.index(one) for one in kinds], np.int64)[labels.codes]
@@ -53,7 +53,7 @@ def elsewhere(words: Column, labels: Column, groups: Longs) -> Column:
 
 
 def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
-    """The corpus with the columns that labels of a first pass give; ``words`` is the column of words."""
+    """Add the columns computed from labels of a first pass; ``words`` is the column of words."""
     documents = np.repeat(corpus.document_numbers(), np.diff(corpus.starts))
     for name, groups in zip(FIRST_PASS, (documents, np.zeros_like(documents)), strict=True):
         corpus = corpus.with_column(name, elsewhere(corpus.column(words), labels, groups))
@@ -61,13 +61,13 @@ def with_columns(corpus: Corpus, words: str, labels: Column) -> Corpus:
 
 
 def completed(corpus: Corpus, first: ChainDecoder, n_threads: int) -> Corpus:
-    """The corpus with the columns that a first pass gives."""
+    """Add the columns of a first pass."""
     codes, _ = first.best_codes(corpus, "viterbi", None, n_threads)
     return with_columns(corpus, word_column(first.model), Column(codes, Strings.of(first.labels)))
 
 
 def word_column(model: ChainModel) -> str:
-    """The column whose strings are the words: one of their usual names, else the first that templates read."""
+    """The column of words: a column with a usual name, else the first one read by templates."""
     names = [column.name for column in model.vocabulary.given]
     if not names:
         raise LearnerError("documents=True needs a template that reads a column of words, such as word[0]")

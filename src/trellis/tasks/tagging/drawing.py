@@ -1,4 +1,4 @@
-"""The picture of a tagger: the trellis of a sentence."""
+"""Drawings of the trellis of a sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_TOKENS = 200
 
 
 def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedLabels | None) -> Picture:
-    """The picture, with the marginals of labels and, where the model has them, of label pairs."""
+    """Draw the trellis with the marginals of labels and, if available, of label pairs."""
     most_labels = whole_number("most_labels", most_labels, 1)
     [sentence] = listed([sentence])
     rows = tagger._decoder.rows_of(sentence)
@@ -33,7 +33,7 @@ def draw(tagger: Tagger, sentence: Sentence, most_labels: int, allowed: AllowedL
 
 
 def marginals_of(tagger: Tagger, sentence: Sentence, allowed: AllowedLabels | None) -> Posterior:
-    """The marginals of labels and, where the model has them, of label pairs."""
+    """The marginals of labels and, if available, of label pairs."""
     try:
         return tagger.marginals(sentence, edges=True, allowed=allowed)
     except ModelError:

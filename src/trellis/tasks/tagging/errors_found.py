@@ -1,4 +1,4 @@
-"""A tagger's mistakes on a corpus, gathered for a page: figures, confusions, and the sentences of each confusion."""
+"""Errors of a tagger on a corpus, for an HTML report: metrics, confusions, and sentences of each confusion."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.decoding import Decode
     from trellis.tasks.tagging.model import Tagger
 
-SHOWN = 20  # sentences of each confusion that are kept
-LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60)  # words, from each on
+SHOWN = 20  # maximum number of sentences per confusion
+LENGTHS = (1, 5, 10, 15, 20, 30, 40, 60)  # lower bounds of sentence lengths in words
 
 
 class LengthScore(NamedTuple):
-    """Sentences of low to high words (high included; None: no end), and how many of their labels are right."""
+    """Accuracy on sentences of low to high words (inclusive; None: unbounded)."""
 
     low: int
     high: int | None
@@ -32,7 +32,7 @@ class LengthScore(NamedTuple):
 
 
 class WrongSentence(NamedTuple):
-    """A sentence in which something is wrong."""
+    """A sentence with errors."""
 
     number: int  # from 1
     words: list[str]
@@ -42,16 +42,16 @@ class WrongSentence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ErrorsFound:
-    """All of it. ``trellis report`` and the studio show it."""
+    """Content of the report, shown by ``trellis report`` and the studio."""
 
     target: str
     report: TaggingReport
     error_analysis: ErrorAnalysis
-    calibration: Calibration | None  # None where the model has no marginals
+    calibration: Calibration | None  # None if the model has no marginals
     lengths: list[LengthScore]
-    examples: dict[tuple[str, str], list[int]]  # (gold, predicted): some of the sentences, by their numbers
+    examples: dict[tuple[str, str], list[int]]  # (gold, predicted): numbers of example sentences
     sentences: dict[int, WrongSentence]
-    history: list[dict[str, Any]]  # of training
+    history: list[dict[str, Any]]  # history of training
     score_name: str  # of the score on dev in the history
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class ErrorsFound:
         }
 
     def to_html(self, title: str) -> str:
-        """One page that needs nothing else."""
+        """Format as a self-contained HTML page."""
         from trellis.display.pages import errors_page
 
         return errors_page(self, title)
@@ -77,7 +77,7 @@ class ErrorsFound:
 def find_errors(
     tagger: Tagger, source: Any, *, target: str | None = None, decode: Decode = "viterbi", n_threads: int | None = None
 ) -> ErrorsFound:
-    """Tag a corpus (or what ``trellis.read`` takes) and gather what is wrong."""
+    """Tag a corpus (or a source for ``trellis.read``) and collect errors."""
     corpus, gold = tagger._labelled(source, target)
     predicted = tagger.tag_column(corpus, decode=decode, n_threads=n_threads)
     best = predicted if decode == "viterbi" else tagger.tag_column(corpus, n_threads=n_threads)
@@ -115,7 +115,7 @@ def find_errors(
 
 
 def _by_length(sizes: Any, right: Any, sentence_of: Any) -> list[LengthScore]:
-    """The accuracy of labels by how long their sentences are."""
+    """Label accuracy by sentence length."""
     out = list[LengthScore]()
     for low, following in zip_longest(LENGTHS, LENGTHS[1:]):
         some = (sizes >= low) & (sizes < (following or np.inf))

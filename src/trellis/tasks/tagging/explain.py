@@ -1,7 +1,7 @@
-"""Why a sentence got its labels: the features that spoke for and against each, and why the best path beat the next.
+"""Explain the labels of a sentence: features for and against each label, best path against the second.
 
-A score is a sum of weights, so that an explanation is the list of its terms. Their sums are exact: what a path's terms
-give together is its score, and what two paths do not share is the gap between them.
+A score is a sum of weights, and an explanation is the list of its terms. The terms of a path add up to its score, and
+the terms that two paths do not share add up to the difference of their scores.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.model import Tagger
 
 END = "<end>"  # the label after the sentence
-SHOWN = 2  # strings of a token that has attributes only
+SHOWN = 2  # strings shown for a token with attributes only
 
 Named = dict[int, tuple[str, float]]  # attributes by number, with their names and values
 
@@ -158,7 +158,7 @@ class TaggingExplanation(Explanation):
 
 
 def _terms(terms: Sequence[Term], label: str, n: int) -> str:
-    """The heaviest terms of a label; of its parts with the name of the part."""
+    """The largest terms of a label; terms of parts have the name of the part."""
     shown = [f"{t.feature}{'' if t.label == label else f' ({t.label})'} {t.weight:+.4f}" for t in terms[:n]]
     if len(terms) > n:
         shown.append(f"and {len(terms) - n} more {sum(term.weight for term in terms[n:]):+.4f}")
@@ -166,7 +166,7 @@ def _terms(terms: Sequence[Term], label: str, n: int) -> str:
 
 
 def shown(t: int, token: Any) -> str:
-    """A token as a person knows it: its strings; of attributes alone, its position and the first strings of them."""
+    """Readable token: its strings; with attributes only, its position and its first attributes."""
     if isinstance(token, str):
         return token
     parts = list(token.values()) if isinstance(token, Mapping) else token
@@ -205,7 +205,7 @@ class _Explainer:
         batch = decoder.encode([sentence])
         tables = decoder.chains(batch, None, 1).tables
         self.potentials, self.names, columns = tables.potentials, (*model.labels, START), _columns(model)
-        self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the heaviest first
+        self.emissions: list[dict[str, list[Term]]] = []  # of every token and label, the largest first
         for t, some in enumerate(_named(model, decoder.attribute_lists(batch), on_edge=False)):
             terms: dict[str, list[Term]] = {label: [] for label in model.labels}
             for attribute, (name, value) in some.items():
@@ -228,7 +228,7 @@ class _Explainer:
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
             found = list(zip(runs, scores.tolist(), strict=True))
             self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
-        self.same: list[int] = batch.same_words.tolist()  # the last token with the same word
+        self.same: list[int] = batch.same_words.tolist()  # the previous token with the same word
         self.edges: list[Named] = []
         if model.weights.edge_rows is not None:
             self.edges = _named(model, decoder.attribute_lists(batch, on_edge=True), on_edge=True)
@@ -249,7 +249,7 @@ class _Explainer:
         return Explanation(labels, float(sum(term.weight for term in terms)), terms)
 
     def at(self, t: int, labels: list[int], *, last: bool) -> list[Term]:
-        """All terms of the last of these labels, at t, after those before it; but for label n-grams alone."""
+        """All terms of the last of these labels, at t, given the preceding ones; without terms of label n-grams."""
         weights, names = self.model.weights, self.names
         x, y, z = labels[-3:]
         pair = f"{names[y]} {names[z]}"
@@ -264,7 +264,7 @@ class _Explainer:
         if weights.tri is not None:
             terms.append(Term(history_name(2), float(weights.tri[x, y, z]), (t,), f"{names[x]} {pair}"))
         if self.model.family == "local":
-            # What makes the probabilities of all labels after y one in sum.
+            # Normalises the probabilities of all labels after y.
             p = self.potentials
             score = float(p.emit[t, z] + (p.edge[t, y, z] if p.edge.ndim == 3 else p.edge[y, z]))
             score += 0.0 if p.tri is None else float(p.tri[x, y, z])
@@ -276,7 +276,7 @@ class _Explainer:
         return terms
 
     def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
-        """Whether an edge attribute is about that run of labels after START, START and the labels up to a token."""
+        """Whether an edge attribute applies to that label n-gram; START is before the labels up to a token."""
         about = 0 if self.about is None else int(self.about[attribute])
         if about < FAR:
             return run == tuple(labels[-len(run) :])
@@ -299,7 +299,7 @@ class _Explainer:
         return terms
 
     def ngrams_at(self, t: int, labels: list[int]) -> list[Term]:
-        """The terms of the label n-grams of three labels and more that these labels end in."""
+        """The terms of label n-grams of three labels and more at the end of these labels."""
         runs = [tuple(labels[-length:]) for length in range(3, min(self.model.order + 1, len(labels)) + 1)]
         return [
             Term(history_name(len(run) - 1), self.longer[run], (t,), " ".join(self.names[label] for label in run))
@@ -309,7 +309,7 @@ class _Explainer:
 
 
 def _columns(model: ChainModel) -> list[tuple[str, list[str]]]:
-    """Of every column of rows its name, a label or a part of labels, and the labels that it counts for."""
+    """For every column of rows its name (a label or a part of labels) and its labels."""
     columns = [(name, list[str]()) for name in model.row_names]
     for z, label in enumerate(model.labels):
         columns[z][1].append(label)

@@ -1,7 +1,7 @@
-"""Models on disk: one safetensors file, never pickle.
+"""Model files of taggers: one safetensors file, never pickle.
 
-Arrays are tensors; everything else is JSON in the header. Reading checks every number that native code follows, so a
-damaged or hostile file is an error, not a crash.
+Arrays are tensors; everything else is JSON in the header. Reading checks every index used by native code, so that a
+damaged or malicious file causes an error, not a crash.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def tensors_of(model: ChainModel) -> Arrays:
         out["bag.attributes"] = vocabulary.bag.attributes
         if vocabulary.bag.pairs is not None:
             out["bag.pairs"] = vocabulary.bag.pairs
-    for i, dictionary in enumerate(vocabulary.dictionaries):  # its tokens are the strings of a view
+    for i, dictionary in enumerate(vocabulary.dictionaries):  # tokens are stored as the strings of a view
         out |= {f"dictionary{i}.starts": dictionary.starts, f"dictionary{i}.symbols": dictionary.symbols}
-    for i, vectors in enumerate(vocabulary.vectors.values()):  # its words are too
+    for i, vectors in enumerate(vocabulary.vectors.values()):  # so are words
         out[f"vectors{i}"] = vectors.matrix
     if model.dictionary is not None:
         out |= {f"tags.{part}": getattr(model.dictionary, part) for part in TAGS}
@@ -69,7 +69,7 @@ def tensors_of(model: ChainModel) -> Arrays:
 
 
 def header_of(model: ChainModel) -> dict[str, Any]:
-    """Everything else, for JSON."""
+    """The JSON header: everything but the arrays."""
     vocabulary = model.vocabulary
     _, known = columns_content(vocabulary.given, vocabulary.lookups)
     return {
@@ -158,11 +158,11 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
     n_attributes = weights.rows.n_attributes if segments is None else segments.first
     n_edge_attributes = 0 if weights.edge_rows is None else weights.edge_rows.n_attributes
     _check_numbers(vocabulary, n_attributes, n_edge_attributes)
-    by_steps = bool(weights.beam) and weights.ngrams is None  # looks at few label pairs per token
+    by_steps = bool(weights.beam) and weights.ngrams is None  # few label pairs per token
     if dense_cells(len(labels), 1) > MOST_PAIRS and vocabulary.has_label_pairs and not by_steps:
         raise ValueError(f"templates of label pairs with {len(labels):,} labels")
     temperature = float(header["temperature"])
-    # Calibration gives 1/64 to 4,096; divided by much less, scores are too great for differences of a few units.
+    # Calibration gives 1/64 to 4,096. Scores divided by much less are too large to represent small differences.
     if not 1e-3 <= temperature <= 1e6:
         raise ValueError("a temperature that is not between 0.001 and 1,000,000")
     return ChainModel(
@@ -184,7 +184,7 @@ def model_of(tensors: Tensors, header: Mapping[str, Any]) -> ChainModel:
 
 
 def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Vectors:
-    """The vectors of a file; ValueError unless each word that a view has of it has one."""
+    """The vectors of a file; ValueError unless each word of a view has one."""
     found = [s for c in columns for view, s in zip(c.views, c.strings, strict=True) if vector_file(view) == path]
     matrix = tensors[f"vectors{i}"]
     if not found or any(strings is None or len(strings) != len(matrix) for strings in found) or matrix.ndim != 2:
@@ -195,7 +195,7 @@ def _vectors(i: int, path: str, columns: tuple[ColumnVocabulary, ...], tensors: 
 
 
 def _check_plan(vocabulary: Vocabulary) -> None:
-    """ValueError unless each template has an atom per look, and a table that it shares with those of its name alone."""
+    """ValueError unless each template has an atom per look, and a table shared only with templates of its name."""
     keys = [template.name or number for number, template in enumerate(vocabulary.templates)]
     rows = vocabulary.plan.templates.tolist()
     sizes = [len(template.looks) for template in vocabulary.templates]
@@ -207,7 +207,7 @@ def _check_plan(vocabulary: Vocabulary) -> None:
 
 
 def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:
-    """ValueError unless a first pass reads what the second does beside its answers, and has the same labels."""
+    """ValueError unless both passes read the same input columns and have the same labels."""
     names = [{column.name for column in one.given} for one in (first.vocabulary, second)]
     bags = [one.bag and one.bag.column for one in (first.vocabulary, second)]
     if first.first is not None or first.labels != labels or not names[0]:
@@ -217,13 +217,13 @@ def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary)
 
 
 def _check_numbers(vocabulary: Vocabulary, n_attributes: int, n_edge_attributes: int) -> None:
-    """ValueError unless each attribute is once in a table or in the bag, and each edge attribute in a table."""
+    """ValueError unless each attribute occurs once in a table or in the bag, and each edge attribute in a table."""
     of_tables, n = vocabulary.plan.templates[:, 2].tolist(), vocabulary.n_emission
     _, ids, starts = vocabulary.tables
     bag = [] if vocabulary.bag is None else [vocabulary.bag.attributes]
     pairs = [] if vocabulary.bag is None or vocabulary.bag.pairs is None else [vocabulary.bag.pairs]
     for tables, more, n_numbers in ((of_tables[:n], bag, n_attributes), (of_tables[n:], pairs, n_edge_attributes)):
-        lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # those of one name share a table
+        lists = [ids[starts[table] : starts[table + 1]] for table in set(tables)]  # templates of one name share a table
         if not _core.each_once([*lists, *more], n_numbers):
             raise ValueError("an attribute with no name or with two")
 
@@ -232,7 +232,7 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
     template = parse_template(text)
     if all(look.column for look in template.looks):
         return template
-    # is_first and is_last look at the first input column, which is not in their text.
+    # is_first and is_last read the first input column, which their text does not name.
     looks = tuple(
         replace(look, column=str(columns[0]["name"])) if look.column == "" else look for look in template.looks
     )
@@ -240,7 +240,7 @@ def _template(text: str, columns: list[dict[str, Any]]) -> Template:
 
 
 def _dictionary(i: int, view: DictionaryView, columns: tuple[ColumnVocabulary, ...], tensors: Tensors) -> Dictionary:
-    """The entries over the strings of the view that the dictionary looks at."""
+    """The dictionary with entries over the strings of its view."""
     column = next((column for column in columns if column.name == view.column), None)
     if column is None:
         raise ValueError("a dictionary of a missing column")

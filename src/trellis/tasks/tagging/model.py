@@ -1,4 +1,4 @@
-"""The trained model as its user meets it."""
+"""`Tagger`: the trained model with its methods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Sentence = Sequence[str] | Sequence[Sequence[str]] | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[str]]
 Sentences = Sequence[Sentence] | Corpus
-Allowed = Constraints | None  # labels that are allowed in each sentence
+Allowed = Constraints | None  # allowed labels of each sentence
 Threads = int | None  # None: all cores
 SCORES = {"token": "token accuracy", "sentence": "sentence accuracy", "span": "span F1"}
 
@@ -76,7 +76,7 @@ class Tagger(Model):
         except (ValueError, TypeError, LookupError) as error:
             why = str(error).partition("\n")[0]
             raise ModelError(f"the parts of the model are inconsistent: {why}") from error
-        self.labels, self.columns = model.labels, model.columns  # the columns that it reads
+        self.labels, self.columns = model.labels, model.columns  # input columns
 
     @property
     def target(self) -> str:
@@ -337,7 +337,7 @@ class Tagger(Model):
         for chains in self._decoder.searched(sentences, allowed, threads := thread_count(n_threads)):
             paths, scores, counts = chains.kbest(k, threads)
             best += scores[:, 0].tolist()
-            names = [self.labels[z] for z in paths.tolist()]  # of no meaning where a sentence has fewer paths
+            names = [self.labels[z] for z in paths.tolist()]  # padding if a sentence has fewer paths
             rows = zip(pairwise(chains.starts.tolist()), scores.tolist(), counts.tolist(), strict=True)
             for (begin, end), row, count in rows:
                 n, first = end - begin, k * begin

@@ -15,11 +15,11 @@ from trellis.learning.learner import Constraint, Learner, Pairs, choice, flag, w
 from trellis.learning.options import Group, Option, TrainingOptions
 
 LEARNER = Constraint("", learner_of)
-LONGEST = 1_024  # tokens that a segment may have: every token has a site for each length
+LONGEST = 1_024  # maximum length of a segment: every token has a site for each length
 MOST_MEMBERS = 1000  # of bagging
-SURVIVAL = 0.997  # of gold labels, where labels are pruned and no share is given
+SURVIVAL = 0.997  # default recall of gold labels after pruning
 
-Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is a letter of labels
+Partial = bool | Literal["missing"]  # "missing": labels may be missing, and | is an ordinary character
 Costs = Mapping[str, float] | Mapping[tuple[str, str], float]
 
 
@@ -41,7 +41,7 @@ class Segments:
 
 
 def _instance(kind: type, convert: Callable[[Any], Any] | None = None) -> Callable[[Any], Any]:
-    """A value of a kind as it is, another one converted."""
+    """Return an instance unchanged; convert other values."""
 
     def check(value: Any) -> Any:
         if isinstance(value, kind):
@@ -54,7 +54,7 @@ def _instance(kind: type, convert: Callable[[Any], Any] | None = None) -> Callab
 
 
 def _shares(value: Any) -> tuple[float, ...] | str:
-    """The shares of gold labels that levels of pruning leave; none: no pruning."""
+    """The recall of gold labels per pruning level; empty: no pruning."""
     if isinstance(value, bool | np.bool_):
         return (SURVIVAL,) if value else ()
     if value == "auto":

@@ -18,7 +18,7 @@ from trellis.tasks.tagging.constraints import require_possible
 from trellis.tasks.tagging.decoding import ChainDecoder
 from trellis.tasks.tagging.segments.decoding import SegmentChains
 
-# A probability where the model is one of probabilities; else the softmax of scores at a temperature, a confidence.
+# Probability for probabilistic models; confidence for others: the softmax of scores at a temperature.
 ProbabilityKind = Literal["probability", "confidence"]
 
 
@@ -91,9 +91,9 @@ def best_paths(chains: Chains | SegmentChains | BeamChains, n_threads: int) -> I
 
 
 def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: int) -> Ints:
-    """The most probable label at every position, the lowest among equals: [n_tokens].
+    """The most probable label at every position, the lowest number if tied: [n_tokens].
 
-    Where transitions are forbidden: the sequence that keeps to them and has the most expected right labels.
+    If transitions are forbidden: the legal sequence with the largest expected number of correct labels.
     """
     log_z, node = chains.marginals(n_threads, temperature)
     require_possible(log_z)
@@ -103,7 +103,7 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
     if not any(table is not None and np.isneginf(table[..., :n]).any() for table in tables[1:4]):
         best: Ints = node.argmax(axis=1).astype(np.int32)
         return best
-    # The rules are 0 or minus infinity: nothing is added but the marginals themselves.
+    # The rules are 0 or minus infinity, so scores are sums of marginals only.
     p = tables.potentials
     rules: Any = (
         None if table is None else np.where(np.isneginf(table), -np.inf, 0.0) for table in (p.edge, p.tri, p.end)
@@ -118,9 +118,9 @@ def best_labels(chains: Chains | SegmentChains, temperature: float, n_threads: i
 def probabilities(
     decoder: ChainDecoder, chains: Chains | SegmentChains, spans: Sequence[Sequence[Span]], n_threads: int = 1
 ) -> list[list[float]]:
-    """The probability that each of these spans, sentence by sentence, is in the output: exactly that one.
+    """The probability of each of these spans, sentence by sentence: that exactly this span is in the output.
 
-    The sum over all label sequences that have a span of that type that begins there and ends there.
+    The sum over all label sequences with a span of that type, beginning and end.
     """
     reading, segments, temperature = SpanReading.of(decoder.labels), decoder.model.segments, decoder.model.temperature
     number = {kind: i if segments is None else segments.types.column_of(kind) for i, kind in enumerate(reading.types)}

@@ -1,4 +1,4 @@
-"""Running text with labels: words and spans with their places in it, as lines, as plain data, as a coloured page."""
+"""Running text with labels: words and spans with offsets, formatted as lines, plain data or HTML."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def tag_sentences(
     decode: Decode = "viterbi",
     n_threads: int | None = None,
 ) -> TaggedText:
-    """Label the sentences of a text whose words are known."""
+    """Label the sentences of a tokenized text."""
     if len(tagger.columns) > 1 or tagger.model.vocabulary.bag is not None:
         raise ArgumentError(
             f"the model reads {', '.join(tagger.columns)}, but running text has only words; tag a file or lists"
@@ -199,13 +199,13 @@ def tag_sentences(
 
 
 def text_span(span: Span, confidence: float | None, text: str, tokens: Sequence[Token]) -> TextSpan:
-    """A span of a sentence whose tokens are these of a text."""
+    """Convert a span of a sentence to a span of the text, given the sentence's tokens."""
     start, end = tokens[span.start_token].start, tokens[span.end_token - 1].end
     return TextSpan(*span, start, end, text[start:end], confidence)
 
 
 def span_dict(span: Span | TextSpan, confidence: float | None = None) -> dict[str, Any]:
-    """A span as plain data, the same everywhere: in JSON of commands, of the server and of ``to_dicts``."""
+    """A span as plain data; the same format in commands, in the server and in ``to_dicts``."""
     record = span._asdict()
     return record | _sure(record.pop("confidence", confidence))
 

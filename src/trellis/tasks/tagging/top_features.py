@@ -1,4 +1,4 @@
-"""The weights that matter most, by names that a person can read."""
+"""The features with the largest absolute weights, by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trellis.tasks.tagging.chain_model import ChainModel
 
 
 def top_features(model: ChainModel, n: int | None) -> list[Term]:
-    """The n weights that are farthest from zero, heaviest first; None: all."""
+    """The n largest absolute weights in descending order; None: all."""
     n = model.weights.n_nonzero if n is None else whole_number("n", n, 0)
     weights, n_labels = model.weights, len(model.labels)
     names = (*model.labels, START)
@@ -55,5 +55,5 @@ def _of_labels(weights: Floats, n: int, feature: str, names: Sequence[str]) -> l
 
 
 def _top(weights: Floats, n: int) -> list[int]:
-    """Where the n weights farthest from zero are, the first among equals."""
+    """Indices of the n largest absolute weights; ties by index."""
     return [int(place) for place in farthest(weights, n)[:n]]

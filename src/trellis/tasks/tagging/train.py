@@ -54,8 +54,8 @@ from trellis.tasks.tagging.training.encoding import (
 )
 from trellis.tasks.tagging.training.warm_start import check_start
 
-FREQUENT = 5  # occurrences from which on a tag dictionary knows a word, unless a number is given
-SURE = 300  # the same of a smoothed one: a rarer word may also have labels of words that end like it
+FREQUENT = 5  # default minimum count of words in a tag dictionary
+SURE = 300  # for a smoothed one: rarer words also get the labels of words with the same suffix
 
 
 def train(corpus: Any, y: Any = None, **options: Unpack[TaggingOptions]) -> Tagger:
@@ -190,7 +190,7 @@ def train_once(fit: Fit, corpus: Any) -> Tagger:
         return _fitted(fit, setup, encode(setup))
     from trellis.tasks.tagging.training.shards import encode_shards
 
-    if isinstance(workers, int):  # Ray's, which are above this layer
+    if isinstance(workers, int):  # Ray's workers, from a higher layer
         workers = importlib.import_module("trellis.interfaces.cluster.ray_workers").connect(None, workers)
     opening = workers if hasattr(workers, "__enter__") else nullcontext(workers)
     with opening as opened, encode_shards(fit, corpus, opened) as (setup, encoding):
@@ -212,7 +212,7 @@ def _fitted(fit: Fit, setup: Setup, encoding: Encoding) -> Tagger:
 
 
 def check(fit: Fit, source: Any) -> Setup:
-    """The options, checked and made definite, with the corpus and its labels."""
+    """Check the options and fill in all defaults, with the corpus and its labels."""
     settings, learner = fit.settings, fit.learner
     if settings.init is not None:
         check_start(settings.init, learner)
@@ -224,7 +224,7 @@ def check(fit: Fit, source: Any) -> Setup:
     if settings.segments:
         features = segment_features(features, corpus, learner, vars(settings))
     _check_templates(features, settings)
-    # A sentence is learned from twice where a dictionary is learned from all.
+    # With learned dictionaries every sentence is used twice.
     copies = 1 if features.learned is None or settings.init is not None else 2
     digest, weights = corpus_digest(corpus), fit.weights(len(corpus))
     if copies == 2:
@@ -252,7 +252,7 @@ def check(fit: Fit, source: Any) -> Setup:
     elif settings.prune and settings.init is not None:
         raise LearnerError("prune cannot be combined with init; omit prune")
     settings.dev = None if settings.dev is None else corpus_of(settings.dev, "compare epochs on", settings.target)
-    rules = None  # what the scheme forbids; segments keep to it anyway
+    rules = None  # forbidden transitions; segments are always legal
     if settings.scheme is not None and segmenting is None:
         begin = 0
         for chunk in corpus.chunks():
@@ -277,7 +277,7 @@ def check(fit: Fit, source: Any) -> Setup:
         facts={name: fact for name, fact in facts.items() if fact is not None},
     )
     check_memory(setup)
-    if settings.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # before time is spent
+    if settings.bagging > 1 and (setup.sparse or getattr(learner, "vote", False)):  # fail early
         raise LearnerError(NO_MEAN)
     return setup
 
@@ -329,7 +329,7 @@ def _check_templates(chosen: FeatureSet, settings: SimpleNamespace) -> None:
 
 
 def _pruning(settings: SimpleNamespace, n_labels: int, learner: Learner, frequent: int) -> tuple[float, ...]:
-    """What "auto" stands for: pruning where there are too many labels, if it is possible."""
+    """Resolve "auto": prune if there are too many labels and pruning is supported."""
     if frequent or settings.beam or not has_too_many_labels(n_labels, settings.order):
         return ()
     is_possible = "structures" in learner.abilities and not (settings.init or settings.segments)
@@ -342,7 +342,7 @@ def _pruning(settings: SimpleNamespace, n_labels: int, learner: Learner, frequen
 
 def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> int:
     init, order = settings.init, settings.order
-    if settings.segments:  # which are scored with the label before them, no more
+    if settings.segments:  # only the directly preceding label is available for them
         if chosen.history > 1:
             raise LearnerError(
                 f"segments require order 1, but the templates read {history_name(chosen.history)}; omit these "
@@ -372,7 +372,7 @@ def _order(settings: SimpleNamespace, chosen: FeatureSet, learner: Learner) -> i
 
 
 def _frequent(settings: SimpleNamespace) -> int:
-    """How often a word must be seen for the tag dictionary to know it; 0: there is none."""
+    """Minimum count of words in the tag dictionary; 0: no dictionary."""
     value = settings.tag_dictionary
     number = FREQUENT if value is True else SURE if value == "smoothed" else int(value)
     if number and settings.init is not None:
@@ -381,7 +381,7 @@ def _frequent(settings: SimpleNamespace) -> int:
 
 
 def _beam(settings: SimpleNamespace, learner: Learner) -> int:
-    """States per token; 0: exact search."""
+    """Beam width; 0: exact search."""
     if settings.beam is not None or settings.init is None:
         return settings.beam or 0
     beam: int = settings.init.model.weights.beam
@@ -394,7 +394,7 @@ def _beam(settings: SimpleNamespace, learner: Learner) -> int:
 
 
 def _scheme(settings: SimpleNamespace) -> str | None:
-    """The scheme by its full name; that of an older model holds on."""
+    """The full name of the scheme; an initial model determines it."""
     older = None if settings.init is None else settings.init.training.get("scheme")
     scheme = None if settings.scheme is None else scheme_named(settings.scheme)
     if older is not None and scheme not in (None, older):
@@ -403,7 +403,7 @@ def _scheme(settings: SimpleNamespace) -> str | None:
 
 
 def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner) -> LabelParts | None:
-    """The parts of the labels; an older model that has parts keeps them."""
+    """The parts of the labels; those of an initial model are retained."""
     init: Tagger | None = settings.init
     older = None if init is None or init.model.weights.parts is None else init.model.weights.parts.separator
     separator = older if settings.label_parts is None else check_separator(settings.label_parts)
@@ -432,7 +432,7 @@ def _parts(settings: SimpleNamespace, labels: tuple[str, ...], learner: Learner)
 
 
 def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
-    """The problem with what depends on its numbering: names, tagging, the checkpoint of this very training."""
+    """Complete the problem with names, the dev scorer and the checkpoint, which depend on its numbering."""
     problem, settings = encoding.problem, setup.settings
     frozen = functools.cache(lambda: freeze(encoding.extraction, encoding.rank, encoding.edge_rank))
     if setup.learner.reads_names:
@@ -463,7 +463,7 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
 
 
 def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, record: dict[str, Any]) -> Tagger:
-    """The tagger of these weights; attributes of which no weight is left are not kept."""
+    """Make the tagger of these weights; attributes without nonzero weights are dropped."""
     if not weights.is_finite():
         raise LearnerError("training diverged: weights are not finite; use smaller steps, costs or sample weights")
     label_filter = encoding.filter
@@ -489,7 +489,7 @@ def assemble(setup: Setup, encoding: Encoding, weights: ChainWeights, record: di
     edge_rank = chained(encoding.edge_rank, edge_renumbering) if edge_rows is not None else encoding.edge_rank
     vocabulary = freeze(encoding.extraction, chained(encoding.rank, renumbering), edge_rank)
     n_kept, slim = rows.n_attributes + (0 if edge_rows is None else edge_rows.n_attributes), None
-    if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # which know words by number
+    if encoding.dictionary is None and segments is None and not vocabulary.dictionaries:  # they have words as numbers
         slim = without_idle_strings(vocabulary) if 2 * n_kept <= vocabulary.n_strings else None
     record |= {} if slim is None else {"idle_strings": "left out"}
     return _tagger(setup, encoding, slim or vocabulary, weights, label_filter, record, segments)
@@ -505,7 +505,7 @@ def _tagger(
     segments: SegmentModel | None,
 ) -> Tagger:
     if setup.rules is not None:
-        weights = forbid(weights, *setup.rules)  # whatever the learner made of it
+        weights = forbid(weights, *setup.rules)  # restore minus infinity after training
     model = ChainModel(
         setup.labelling.labels,
         setup.settings.target,

@@ -1,4 +1,4 @@
-"""The model of a parser: grammar, lexicon and weights of templates, and the way from words to rules over spans."""
+"""The model of a constituency parser (grammar, lexicon, weights of templates), and decoding of sentences."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from trellis.tasks.explanation import Term
 from trellis.tasks.trees.grammar import Grammar
 from trellis.tasks.trees.lexicon import Lexicon
 
-LONGEST = 400  # words of a sentence, as in bind/phrases.hpp
+LONGEST = 400  # maximum number of words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
 Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
-GREATEST = 1e30  # of a weight, so that the score of a tree is finite
+GREATEST = 1e30  # maximum absolute weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
 EMPTY_TABLE = KeyTables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
 NO_ROWS = Rows(np.zeros(1, np.uint32), np.empty(0, np.uint32), np.empty(0, np.float32))
@@ -224,7 +224,7 @@ class PhraseModel:
         known = grammar, coarse, lexicon, vocabulary
         prune = real_number("prune", header["prune"], 0.0, 1.0)
         model = cls(*known, base, rows, **tables, prune=prune, family=str(header["family"]))
-        _ = model.native  # checks all that native code follows
+        _ = model.native  # checks all indices used by native code
         return model
 
     def attribute_names(self, wanted: Longs) -> dict[int, str]:
@@ -248,7 +248,7 @@ class PhraseModel:
         return names
 
     def _outlines(self) -> list[str]:
-        """What every outline says: a shorter one, and what one word more looks like."""
+        """The text of every outline: that of a shorter outline, and the view of one more word."""
         plan, slot = self.vocabulary.plan()
         if slot < 0:
             return []
@@ -260,7 +260,7 @@ class PhraseModel:
 
     @cached_property
     def native(self) -> _core.PhraseDecoder:
-        """Checked for native code; ValueError or LookupError if it makes no sense."""
+        """Checked native model; ValueError or LookupError if it is inconsistent."""
         return _core.PhraseDecoder(
             pruner_of(self.grammar, self.coarse, self.prune),
             {**rule_columns(self.grammar), "base": self.base},
@@ -273,7 +273,7 @@ class PhraseModel:
 
     @cached_property
     def fallback(self) -> PhraseModel:
-        """The coarse grammar as a PCFG: for tags, and for sentences that the other one cannot derive."""
+        """The coarse grammar as a PCFG: for tagging, and for sentences that the fine grammar cannot derive."""
         return pcfg(self.coarse, self.coarse, self.lexicon, self.prune)
 
     @cached_property
@@ -313,7 +313,7 @@ class PhraseModel:
         return Words(word, tags, starts, self._tagged(word, tags, starts), columns)
 
     def _tagged(self, word: Column, tags: Column | None, starts: Longs) -> TaggedWords:
-        """What words may be: the tag given, or where it is unknown or there is none what the lexicon says."""
+        """Possible tags of words: the given tag, or those of the lexicon if it is unknown or missing."""
         known = dict[tuple[int, int], tuple[list[int], list[float]]]()
         numbers, scores, sizes = list[int](), list[float](), list[int]()
         codes = np.zeros(len(word.codes), np.int32) if tags is None else tags.codes
@@ -425,7 +425,7 @@ class PhraseModel:
         return log_z, rules.reshape(-1, 4), scores, shares
 
     def _terms(self, words: Words, derivation: Sequence[Sequence[int]]) -> list[Term]:
-        """What the scores of rules over spans and of tags over words are made of, by name."""
+        """The named terms of the scores of rules over spans and of tags over words."""
         grammar, strings = self.grammar, words.strings(0)
         n_rules = grammar.n_rules - len(grammar.tags)
         steps = [step for step in derivation if step[0] < n_rules]
@@ -461,16 +461,16 @@ def pcfg(grammar: Grammar, coarse: Grammar, lexicon: Lexicon, prune: float) -> P
 
 
 def pruner_of(grammar: Grammar, coarse: Grammar, least: float) -> _core.PhrasePruner:
-    """A grammar that is looked at where the coarse one gives at least that probability."""
+    """A coarse grammar for pruning: phrases below that probability are skipped."""
     factors = exp(coarse.log_probabilities())
     return _core.PhrasePruner(grammar.native(), coarse.native(), factors, grammar.coarse_of(coarse), least)
 
 
 def rule_columns(grammar: Grammar) -> dict[str, Any]:
-    """[n_rules, 2] the columns of rows that a rule has, -1 for none, and how many columns there are.
+    """[n_rules, 2] columns of each rule in rows, -1 for none, and the number of columns.
 
-    First come the phrases: a rule has the column of its parent, or of the top of its chain; then the rules themselves.
-    A phrase that is its own top has no columns for that, and tags have none.
+    Columns of phrases come first: a rule has the column of its parent, or of the top of its chain. Columns of the rules
+    themselves follow. A phrase that is its own top has no columns for that, and tags have none.
     """
     n_phrases, n_binary, n_unary = len(grammar.phrases), len(grammar.binary), len(grammar.unary)
     columns = np.full((grammar.n_rules, 2), -1, np.int32)

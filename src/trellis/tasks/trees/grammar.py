@@ -1,4 +1,4 @@
-"""Grammars read off trees: binarised with horizontal and vertical markovisation, with counts of rules.
+"""Grammars read off trees: binarised with horizontal and vertical Markovization, with counts of rules.
 
 A phrase over a span has a *bottom*, a tag or what a binary rule makes, and a *top*, the bottom or a chain of unary
 labels over it (core/engine/phrase_grammar.hpp). Rules are numbered: binary ones, unary ones, then one per tag.
@@ -18,7 +18,7 @@ from trellis._support.arrays import Arrays, Doubles, Ints, Longs
 from trellis.corpus.tree import ROOT, PhraseTree
 from trellis.engine.elementary import log
 
-TAG, PART = "/", "@"  # what the symbols of tags, and of parts of phrases, begin with
+TAG, PART = "/", "@"  # prefixes of the symbols of tags, and of parts of phrases
 Chain = tuple[str, ...]
 Step = tuple[int, int, int, int]  # rule, first word, split point or 0, word after the last
 
@@ -75,7 +75,7 @@ class Markov:
 
 
 def coarse_symbol(symbol: str) -> str:
-    """What a symbol is without markovisation."""
+    """The symbol without Markovization."""
     return symbol if symbol[0] == TAG else symbol.split("|")[0].split("^")[0]
 
 
@@ -91,7 +91,7 @@ class Anchored:
 
 
 def derive(node: PhraseTree, markov: Markov, above: tuple[str, ...] = (), begin: int = 0) -> Iterator[Anchored]:
-    """The rules of a tree, or of a phrase below others, from the top down, a left child before the right one."""
+    """The rules of a tree, or of a phrase below ancestors, in pre-order."""
     chain, end = list[str](), begin + len(node.words)
     while not node.is_tag:
         chain.append(markov.symbol(node.label, above))
@@ -388,7 +388,7 @@ def build_tree(
 ) -> PhraseTree:
     """The tree of rules over spans, given from the top down; ``pos`` are tags to write instead of the grammar's."""
     n_binary, n_unary = len(grammar.binary), len(grammar.unary)
-    done = list[list[PhraseTree]]()  # what stands below, from right to left
+    done = list[list[PhraseTree]]()  # the children, from right to left
     for rule, begin, _, _ in reversed(steps):
         if rule < n_binary:
             left, right = done.pop(), done.pop()

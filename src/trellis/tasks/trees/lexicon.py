@@ -1,9 +1,10 @@
-"""Which tags a word may have where none are given: from how often training had it with them, and its spelling.
+"""Possible tags of words without given tags, from counts in training and from spelling.
 
     P(tag | word) = (c(word, tag) + K · P(tag | spelling)) / (c(word) + K)
     P(tag | spelling) = (c(spelling, tag) + K · P(tag | shorter spelling)) / (c(spelling) + K), counted over rare words
 
-What a parser adds to a tree is log P(tag | word) - log P(tag), which is log P(word | tag) but for what all tags share.
+A parser adds log P(tag | word) - log P(tag) to the score of a tree: log P(word | tag) without the term log P(word),
+which is the same for all tags.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from trellis.features.functions import shape
 from trellis.features.vocabulary_tensors import strings_of, strings_tensors
 
 K = 1.0
-RARE = 2  # times at most that a word was seen which says something of unknown words
-ENDING = 3  # letters at most
-LEAST = 1e-4  # tags less probable than this beside the most probable one are left out
+RARE = 2  # maximum count of words from which tags of unknown words are estimated
+ENDING = 3  # maximum number of letters
+LEAST = 1e-4  # tags with a lower probability relative to the best tag are dropped
 
-MOST_KNOWN = 10_000  # words whose scores are remembered
+MOST_KNOWN = 10_000  # size of the cache of word scores, in words
 
 Counts = Mapping[str, Mapping[str, int]]
 
 
 def spellings(word: str) -> Iterator[str]:
-    """What a word looks like, from the most definite to nothing at all."""
+    """Spelling classes of a word, from the most specific to the empty one."""
     kind = shape(word)
     for k in range(min(ENDING, len(word)), 0, -1):
         yield f"{kind} {word[-k:].lower()}"

@@ -1,4 +1,4 @@
-"""The parser as its user meets it: trees, k best, probabilities, explanations, one file."""
+"""`TreeParser`: constituency parsing, k best trees, probabilities, explanations, model files."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ class TreeParser(Model):
         return [self._built(words, i, found) for i, found in enumerate(self.model.parse(words, k, n_threads))]
 
     def _built(self, words: Words, i: int, found: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
-        """The trees of a sentence; one without phrases where no grammar derives it."""
+        """The trees of a sentence; a tree without phrases if no grammar derives it."""
         strings, pos = words.strings(i), words.given_tags(i)
         trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in found]
         flat = [PhraseTree(tag, (), word) for word, tag in zip(strings, pos or [FLAT] * len(strings), strict=True)]
@@ -361,7 +361,7 @@ class TreeParser(Model):
 
 
 def gold_trees(trees: Any, y: Any = None, *, lenient: bool = False) -> list[PhraseTree]:
-    """Trees, or those of a file, as parsers learn them (``PhraseTree.clean``); with ``y``, those of sentences."""
+    """Cleaned trees (``PhraseTree.clean``) of a list or a file, for training; with ``y``, the trees of sentences."""
     found: Iterable[PhraseTree]
     if y is not None:
         gold, corpus = gold_trees(y), sentence_corpus(trees)
@@ -387,7 +387,7 @@ def word_column(corpus: Corpus) -> str:
 
 
 def sentence_corpus(sentences: Any) -> Corpus:
-    """Sentences as a corpus of words, and tags where they have them."""
+    """Convert sentences to a corpus of words, with tags if present."""
     if isinstance(sentences, Corpus):
         return sentences
     if isinstance(sentences, str | os.PathLike) and extension(os.fspath(sentences)) in BRACKETS:

@@ -32,7 +32,7 @@ from trellis.tasks.trees.lexicon import Lexicon
 from trellis.tasks.trees.model import POS, WORD, TreeParser, gold_trees
 from trellis.tasks.trees.options import PCFG, TreeOptions
 
-# Options without effect where nothing but counts is learnt.
+# Options without effect if only counts are learnt.
 OF_LEARNERS = ("features", "dev", "metric", "patience", "checkpoint", "sample_weight", "init")
 
 
@@ -122,7 +122,7 @@ def train(trees: Any, y: Any = None, **options: Unpack[TreeOptions]) -> TreePars
     right = np.array([step for some in steps for step in some], np.int32).reshape(-1, 4)
     data = (corpus, right_starts, right, list(grammar.symbols))
     if settings.learner == PCFG:
-        event = Event(1, epochs=1, tokens=corpus.n_tokens)  # counting is one epoch
+        event = Event(1, epochs=1, tokens=corpus.n_tokens)  # counting takes one epoch
         if fit.observer is not None:
             with suppress(StopTrainingError):
                 fit.observer(event)
@@ -179,7 +179,7 @@ def _treebank(trees: list[PhraseTree], purpose: str) -> list[PhraseTree]:
 
 
 def _check_labels(trees: list[PhraseTree]) -> None:
-    """CorpusError for labels by which symbols of grammars could not be told apart."""
+    """CorpusError for labels that would make symbols of the grammar ambiguous."""
     for number, tree in enumerate(trees, 1):
         if (n := len(tree.words)) > LONGEST:
             raise CorpusError("", None, f"tree {number} has {n:,} words; at most {LONGEST} are supported: omit it")
@@ -194,7 +194,7 @@ def _check_labels(trees: list[PhraseTree]) -> None:
 
 
 def check_start(init: Any, templates: tuple[Template, ...], markov: Markov) -> PhraseModel:
-    """The older model; LearnerError if its attributes are not those of a new one."""
+    """The initial model; LearnerError if its attributes are incompatible with the new training."""
     model: PhraseModel = instance("init", init, TreeParser, "a TreeParser, as returned by trellis.load").model
     if model.vocabulary.templates != templates:
         raise LearnerError("init was trained with other features; use the same")
@@ -205,7 +205,7 @@ def check_start(init: Any, templates: tuple[Template, ...], markov: Markov) -> P
 
 @dataclass(frozen=True, slots=True)
 class PhraseStart:
-    """The weights of an older parser, of attributes and rules that the trees of a new training have."""
+    """The weights of an older parser for the attributes and rules of a new training."""
 
     model: PhraseModel
     vocabulary: PhraseVocabulary
@@ -221,7 +221,7 @@ class PhraseStart:
         return {**state, **rows, "rows.sums": np.zeros(n), "rows.variances": np.ones(n, np.float32)}
 
     def vector(self, learnt: Any) -> Doubles:
-        """The older weights as a vector; ``learnt`` is what a vector of ones stands for."""
+        """The older weights as a vector; ``learnt`` is the result of converting a vector of ones."""
         starts, columns = learnt["rows.starts"], learnt["rows.labels"]
         attributes, carried, weights = self._carried()
         n_columns = rule_columns(self.grammar)["n_columns"]
@@ -264,7 +264,7 @@ class PhraseStart:
         return out
 
     def _outline_map(self, outlines: Any) -> Longs:
-        """The number of every older outline, -1 for none: an outline is a shorter one and a word's id."""
+        """The new number of every older outline, -1 for none. An outline is a shorter outline and a word's id."""
         slot = self.model.vocabulary.plan().outline
         old = keys_in_order(self.model.outlines)[0][0].tolist()
         out = np.full(len(old) + 1, -1, np.int64)
@@ -282,7 +282,7 @@ class PhraseStart:
         return out
 
     def _column_map(self) -> Longs:
-        """The column of every older column: of phrases by their symbols, of rules by theirs."""
+        """The new column of every older column; phrases and rules are matched by their symbols."""
         old, new = self.model.grammar, self.grammar
         symbols = {symbol: i for i, symbol in enumerate(new.phrases)}
         rules = [new.number.get(rule, -1) for rule, _ in sorted(old.number.items(), key=lambda item: item[1])]

@@ -1,1 +1,1 @@
-"""Words of text that is written without blanks."""
+"""Word segmentation of text without spaces."""

@@ -1,4 +1,4 @@
-"""The segmenter as its user meets it: a tagger of characters, text in and words out."""
+"""`Segmenter`: word segmentation by a tagger of characters."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Segmenter(Model):
             raise ArgumentError(f"texts must be a list of strings, not {texts!r}")
         for text in given:
             _check(text)
-        # A line feed between two texts keeps their words apart; within them it is a blank as others are.
+        # Texts are joined by line feeds; within a text a line feed is whitespace like any other.
         lines = self._separated("\n".join(text.replace("\n", " ") for text in given), n_threads).split("\n")
         return [words_of(line) for line, _ in zip(lines, given, strict=False)]
 
@@ -129,7 +129,7 @@ class Segmenter(Model):
         for piece, found in zip(
             pieces, self.tagger.kbest_batch(list(map(_characters, pieces)), k, n_threads=1), strict=True
         ):
-            # Of two lists, the i-th with the j-th is among the k best only if i * j <= k, counted from 1.
+            # Combining items i and j (from 1) of two sorted lists can be among the k best only if i * j <= k.
             both = [
                 (words + _joined(piece, labels), score + own)
                 for i, (words, score) in enumerate(best, 1)
@@ -166,7 +166,7 @@ class Segmenter(Model):
             ]
             return Explanation(words, float(sum(part.score for part in parts)), terms, second)
 
-        # The next best text has the next best words of one piece.
+        # The second-best text has the second-best words of one piece.
         i = min(range(len(found)), key=lambda i: found[i].gap, default=None)
         other = None if i is None else found[i].second
         second = None if i is None or other is None else joined([*found[:i], other, *found[i + 1 :]], None)
@@ -274,7 +274,7 @@ class Segmenter(Model):
 
     @classmethod
     def _of_kind(cls, model: Model, source: str) -> Self:
-        """A segmenter is also made of a tagger of characters, as older files are."""
+        """Also accepts a tagger of characters: older files contain one."""
         if isinstance(model, Tagger) and model.columns == (CHARACTER,):
             return cls(model)
         return super()._of_kind(model, source)
@@ -287,18 +287,18 @@ class Segmenter(Model):
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """The words of training, letters and digits in half width; none if its features have no learned dictionary."""
+        """The words of training, with ASCII for full-width characters; empty if no feature has a learned dictionary."""
         vocabulary = self.tagger.model.vocabulary
         views = zip(dictionary_views(vocabulary.templates), vocabulary.dictionaries, strict=True)
         learned = next((entries for view, entries in views if view.path is None and len(view.calls) == 1), None)
         return frozenset() if learned is None else frozenset(learned.entries())
 
     def _separated(self, text: str, n_threads: int | None) -> str:
-        """The text with a blank where one is missing: where a word ends and another one follows at once."""
+        """Insert a space between words that are not separated by whitespace."""
         points = to_points(text)
         is_letter = ~is_blank(points)
         at = np.flatnonzero(is_letter)
-        # What stands between blanks is a sentence.
+        # Text between whitespace is a sentence.
         begins = np.flatnonzero(np.diff(at, prepend=-2) > 1)
         corpus = Corpus({CHARACTER: characters(points[at])}, np.append(begins, len(at)).astype(np.int64))
         labels = self.tagger.tag_column(corpus, n_threads=n_threads).codes
@@ -310,7 +310,7 @@ class Segmenter(Model):
 
 
 def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> SegmentedText:
-    """Lines of words; with ``y``, which are the words, their texts."""
+    """Lines of words; with ``y`` (the words), the first argument contains the texts."""
     if y is None:
         return read_segmented(text, lenient=lenient)
     texts, gold = items(text), read_segmented(y)
@@ -320,18 +320,18 @@ def gold_words(text: Source, y: Any = None, *, lenient: bool = False) -> Segment
 
 
 def _pieces(text: str) -> list[str]:
-    """What stands between blanks; each is a sentence for the tagger."""
+    """Split at whitespace; each piece is a sentence for the tagger."""
     _check(text)
     return words_of(text)
 
 
 def _characters(piece: str) -> list[str]:
-    """What the tagger reads of a piece."""
+    """The tagger's input for a piece."""
     return characters(to_points(piece)).tolist()
 
 
 def _joined(piece: str, labels: Sequence[str]) -> list[str]:
-    """The words that labels of characters make of a piece."""
+    """Join the characters of a piece to words by their labels."""
     words = [""]
     for letter, label in zip(piece, labels, strict=True):
         words[-1] += letter

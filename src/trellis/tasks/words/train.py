@@ -1,4 +1,4 @@
-"""From text with blanks between words to a segmenter."""
+"""Training of a word segmenter from segmented text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trellis.tasks.tagging.train import train as train_tagger
 from trellis.tasks.words.model import Segmenter, gold_words
 from trellis.tasks.words.options import WordsOptions
 
-UNIT = "characters"  # what is counted in the history of training
+UNIT = "characters"  # unit of counts in the training history
 
 
 def train(text: Source, y: Any = None, **options: Unpack[WordsOptions]) -> Segmenter:
@@ -116,7 +116,7 @@ def _trained(settings: SimpleNamespace, options: Mapping[str, Any], corpus: Corp
     if (observer := settings.observer) is not None:
         changed["observer"] = lambda event: observer(replace(event, unit=UNIT))
     if settings.metric == "f1":
-        changed["metric"] = "span"  # for the tagger words are spans
+        changed["metric"] = "span"  # words are spans of the tagger
     shared = {name: value for name, value in options.items() if name != "lenient"}
     tagger = train_tagger(corpus, target=LABEL, **{**shared, **changed})
     for epoch in tagger.training["history"]:

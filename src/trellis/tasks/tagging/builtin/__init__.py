@@ -1,6 +1,6 @@
-"""Models that come with trellis: ``trellis.load("builtin:truecase")``.
+"""Bundled models: ``trellis.load("builtin:truecase")``.
 
-They are small, and trained on text that every Python carries, so that something works before anyone has labelled data.
+They are small, and trained on text in Python's standard library, for trying out trellis without labelled data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MODELS = {"truecase": "capitalisation of words: lower, Title, UPPER or MiXed"}
 
 
 def builtin_file(name: str) -> Traversable:
-    """The file of the model that is called ``builtin:NAME``."""
+    """The file of the bundled model ``builtin:NAME``."""
     found = name.removeprefix(PREFIX)
     if found not in MODELS:
         raise ModelError(

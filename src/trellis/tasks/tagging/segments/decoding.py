@@ -1,4 +1,4 @@
-"""Semi-Markov chains and the decoder that makes them: the best segmentation, the k best, log Z and marginals.
+"""Decoder of semi-Markov chains: the best segmentation, the k best, log Z and marginals.
 
 core/engine/segments.hpp. A segmentation is given as the labels of its tokens. Ties: the lowest last label wins, then
 the shorter last segment, and so on towards the first token.
@@ -32,7 +32,7 @@ class SegmentChains(NamedTuple):
     starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None
     rules: _core.SegmentRules
-    weights: _core.Weights  # whose rows attributes of segments have
+    weights: _core.Weights  # with the rows of segment attributes
     lists: Lists  # attributes of segments: site token * longest + length - 1
 
     def best(self, n_threads: int) -> PathBatch:
@@ -53,7 +53,7 @@ class SegmentChains(NamedTuple):
         return _core.segment_marginals(self, temperature, 1, NO_SPANS, n_threads)[0][:2]
 
     def pair_marginals(self, n_threads: int, temperature: float) -> MarginalsBatch:
-        """The same with those of label pairs."""
+        """The same with marginals of label pairs."""
         return MarginalsBatch(*_core.segment_marginals(self, temperature, 2, NO_SPANS, n_threads)[0])
 
     def span_probabilities(self, spans: Longs, n_threads: int, temperature: float) -> Doubles:
@@ -61,11 +61,11 @@ class SegmentChains(NamedTuple):
         return _core.segment_marginals(self, temperature, 1, spans, n_threads)[1]
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
-        """The scores of given labels [n_tokens], minus infinity where they are no segmentation."""
+        """The scores of given labels [n_tokens]; minus infinity if they are not a segmentation."""
         return self._replace(allowed=self.tables.only(paths)).best(n_threads).scores
 
     def best_labels(self, node: Doubles, n_threads: int) -> Ints:
-        """The segmentation with the most expected right labels, by probabilities [n_tokens, L] of labels."""
+        """The segmentation with the largest expected number of correct labels, from marginals [n_tokens, L]."""
         n = node.shape[1]
         tables = Potentials(node.astype(np.float32), np.zeros((n + 1, n))).tables
         nothing = Lists(np.zeros_like(self.lists.starts), np.empty(0, np.int32), np.empty(0, np.float32))
@@ -99,7 +99,7 @@ class SegmentDecoder:
             raise ValueError(f"segments look at column {unknown!r}, which the model does not read")
 
     def lists(self, decoder: ChainDecoder, sentences: Any, starts: Any, n_threads: int) -> Lists:
-        """The attributes of all segments, by their numbers among the rows of weights."""
+        """The attributes of all segments, as row numbers of weights."""
         if isinstance(sentences, Corpus):
             given = {name: sentences.column(name) for name in self.names}
             columns: dict[str, Any] = {name: (column.values, column.codes) for name, column in given.items()}
@@ -110,6 +110,6 @@ class SegmentDecoder:
         return lists._replace(ids=(lists.ids + np.int32(self.first)).astype(np.int32))
 
     def chains(self, decoder: ChainDecoder, sentences: Any, chains: Chains, n_threads: int) -> SegmentChains:
-        """The potentials of labels with those of segments."""
+        """Potentials of labels and segments."""
         lists = self.lists(decoder, sentences, chains.starts, n_threads)
         return SegmentChains(*chains, self.rules, self.weights, lists)

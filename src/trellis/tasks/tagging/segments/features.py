@@ -29,7 +29,7 @@ class Nodes(NamedTuple):
 
 OUTSIDE = -2  # the symbol of a place outside the sentence
 
-SegmentView = tuple[str, View]  # a column, and what is asked of each of its words
+SegmentView = tuple[str, View]  # a column and the function of each word
 
 
 def _is_listed(look: Look) -> bool:
@@ -41,13 +41,13 @@ def _view(look: Look) -> SegmentView:
 
 
 def _in_order(template: Template) -> list[Look]:
-    """The looks as the tree has them: a text first."""
+    """The looks in the order of the tree: texts first."""
     return sorted(template.looks, key=lambda look: look.place != "segment")
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlan:
-    """Templates as native code takes them."""
+    """Templates as arrays for native code."""
 
     templates: tuple[Template, ...]
     views: tuple[SegmentView, ...] = field(init=False)
@@ -67,20 +67,20 @@ class SegmentPlan:
 
 @dataclass(frozen=True, slots=True)
 class SegmentVocabulary:
-    """What turns segments into attribute numbers, frozen."""
+    """Frozen mapping from segments to attribute numbers."""
 
     plan: SegmentPlan
     strings: tuple[Strings, ...]  # the symbols of each view
     nodes: Nodes
 
     def native(self) -> _core.SegmentVocabulary:
-        """Checked for native code; ValueError if it makes no sense."""
+        """Checked native vocabulary; ValueError if it is inconsistent."""
         n_symbols = np.array([len(some) for some in self.strings], np.int32)
         nodes = {**self.nodes._asdict(), "n_symbols": n_symbols}
         return _core.SegmentVocabulary(self.plan.looks, self.plan.starts, nodes)
 
     def names(self, wanted: Sequence[int]) -> dict[int, str]:
-        """Attributes as a person reads them: ``word[segment]=New York``, ``length=2``."""
+        """Readable names of attributes: ``word[segment]=New York``, ``length=2``."""
         parents, symbols, attributes = (array.tolist() for array in self.nodes)
         n_templates, some, found = len(self.plan.templates), set(wanted), dict[int, str]()
         for node, attribute in enumerate(attributes):
@@ -111,7 +111,7 @@ class SegmentVocabulary:
 
 
 class SegmentSymbols:
-    """What views say of words, as numbers."""
+    """Views of words, as numbers."""
 
     def __init__(self, plan: SegmentPlan, strings: Sequence[Strings]) -> None:
         self.views = plan.views
@@ -124,7 +124,7 @@ class SegmentSymbols:
         return -1 if said is None else self.numbers[view].get(said, -1)
 
     def of(self, columns: Mapping[str, tuple[Iterable[str], Ints]]) -> list[Ints]:
-        """[n_tokens] of each view, -1 where it says nothing that is known; columns are words and their numbers."""
+        """[n_tokens] symbols of each view, -1 if unknown or missing; columns are words and their numbers."""
         out = list[Ints]()
         for v, (name, _) in enumerate(self.views):
             words, codes = columns[name]
@@ -134,7 +134,7 @@ class SegmentSymbols:
 
 @dataclass(frozen=True, slots=True)
 class SegmentExtraction:
-    """The attributes of the segments of training, numbered, and those of them that other segments have."""
+    """Numbered attributes of the training segments, and their occurrences in all other segments."""
 
     plan: SegmentPlan
     strings: tuple[Strings, ...]
@@ -178,7 +178,7 @@ def extract_segments(
 
 
 def segment_templates(columns: Sequence[str]) -> list[Template]:
-    """The templates of segments that go with templates of tokens that read these columns."""
+    """Default templates of segments for these columns."""
     from trellis.features.presets import SEGMENTS
     from trellis.features.templates import parse_template
 

@@ -29,12 +29,12 @@ from trellis.tasks.tagging.segments.weights import SHAPE, SegmentModel, SegmentT
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling, Setup
 
-# Options that do not go with segments.
+# Options that cannot be combined with segments.
 REFUSED = ("init", "partial", "beam", "tag_dictionary", "prune", "label_parts")
 
 
 def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, settings: Mapping[str, Any]) -> FeatureSet:
-    """With the templates that segments have unless some are given; LearnerError for what does not go with them."""
+    """Add the default templates of segments if there are none; LearnerError for incompatible options."""
     if "segments" not in learner.abilities:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters does not support segments; use an online learner without "
@@ -51,10 +51,10 @@ def segment_features(chosen: FeatureSet, corpus: Corpus, learner: Learner, setti
 
 @dataclass(frozen=True, slots=True)
 class Segmenting:
-    """The segments of a training corpus, and which of its sentences are learnt from: those with no longer segment."""
+    """The segments of a training corpus, and the sentences used for training: those without longer segments."""
 
     types: SegmentTypes
-    begins: Longs  # [n] first tokens, in the sentences that are kept
+    begins: Longs  # [n] first tokens, in the used sentences
     lengths: Longs
     columns: Ints  # [n] of their types
     kept: Longs  # sentences
@@ -66,14 +66,14 @@ class Segmenting:
         return {"scheme": self.types.scheme, "segments": of_segments}
 
     def bytes_needed(self, starts: Longs) -> int:
-        """What training takes at least: attributes of all segments, and the lattice of the longest sentence."""
+        """Minimum memory of training: attributes of all segments, and the lattice of the longest sentence."""
         longest_sentence, stride = int(np.diff(starts).max()), padded(len(self.types.labels))
         in_lists = 16 * int(starts[-1]) * self.types.most
         per_token = 4 * stride * self.types.most + 28 * int(self.types.shapes()[:, SHAPE.index("longest")].sum())
         return in_lists + longest_sentence * per_token
 
     def weights(self, given: Doubles | None) -> Doubles | None:
-        """How much the sentences count that are kept."""
+        """Weights of the used sentences."""
         kept = None if given is None else given[self.kept]
         if kept is not None and not kept.any():
             raise LearnerError(
@@ -85,9 +85,9 @@ class Segmenting:
 def segmented(
     corpus: Corpus, target: str, labelling: Labelling, scheme: str | None, longest: int | None
 ) -> tuple[Corpus, Labelling, Segmenting]:
-    """The sentences to learn from, their labels, and the segments that these mark.
+    """The training sentences, their labels and segments.
 
-    CorpusError if labels mark none, or if they are not as the scheme allows.
+    CorpusError if labels encode no spans, or are illegal in the scheme.
     """
     labels, gold, guessed = labelling.labels, labelling.gold, scheme is None
     scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
@@ -126,16 +126,16 @@ class EncodedSegments:
 
     types: SegmentTypes
     extraction: SegmentExtraction
-    rank: Ints  # [n attributes of the extraction] their numbers after those of tokens, -1 where dropped
-    n_attributes: int  # that are left
+    rank: Ints  # [n attributes of the extraction] numbers after those of tokens, -1 if dropped
+    n_attributes: int  # number of remaining attributes
 
     def native(self, first: int) -> dict[str, Any]:
-        """As `Encoded` takes them, numbered from ``first`` on."""
+        """Arguments of `Encoded`, numbered from ``first`` on."""
         lists = self.extraction.lists.renumber(np.where(self.rank < 0, -1, self.rank + first).astype(np.int32))
         return {"rules": self.types.native(), "lists": lists.arrays, "first": first}
 
     def frozen(self, first: int, kept: Ints | None = None) -> SegmentModel:
-        """For a model; ``kept`` renumbers those that are left, -1 drops one."""
+        """Vocabulary for a model; ``kept`` renumbers attributes, -1 drops one."""
         rank = self.rank if kept is None else np.append(kept, np.int32(-1))[self.rank]
         found = self.extraction
         return SegmentModel(
@@ -144,7 +144,7 @@ class EncodedSegments:
 
 
 def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
-    """Number the attributes of segments; with pairs "seen" also the types that each was seen with."""
+    """Number the attributes of segments; with pairs "seen" also the types seen with each."""
     from trellis.tasks.tagging.training.edges import Seen
     from trellis.tasks.tagging.training.encoding import Counted, select
 
@@ -164,7 +164,7 @@ def encode_segments(setup: Setup) -> tuple[EncodedSegments, Rows | None]:
 
 
 def joined_rows(first: Rows, second: Rows) -> Rows:
-    """Rows of tokens, then rows of segments."""
+    """Concatenate rows of tokens and rows of segments."""
     starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]]).astype(np.uint32)
     labels = np.concatenate([first.labels.astype(np.uint32), second.labels.astype(np.uint32)])
     return Rows(starts, labels, np.concatenate([first.weights, second.weights]))

@@ -1,7 +1,7 @@
-"""Segments as a model sees them: types without a scheme's letters, how long each may be, and how labels write them.
+"""Segments of a model: types without scheme letters, maximum lengths, and their encoding as labels.
 
-A semi-Markov model is a chain of order 1 over the labels of a scheme. It gives no label sequence but legal ones, and
-its segments have attributes of their own: the last rows of its weights, where a type has the column of one label.
+A semi-Markov model is a chain of order 1 over the labels of a scheme. Its output is always legal, and its segments have
+attributes: the last rows of its weights, where a type has the column of one label.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class SegmentTypes:
         Ints
             [n, 6].
         """
-        # By letter and type, which `B-` and `B` write alike.
+        # By letter and type: `B-` and `B` are equal.
         number, columns = {label.partition("-")[::2]: z for z, label in enumerate(self.labels)}, self.columns()
         rows = list[list[int]]()
         if (outside := number.get((OUTSIDE, ""))) is not None:
@@ -206,7 +206,7 @@ class SegmentModel:
         if not all(_core.valid_strings(some) for some in strings):
             raise ValueError("a damaged table of strings")
         nodes = Nodes(*(tensors[f"segments.{name}"] for name in Nodes._fields))
-        if (nodes.parents[: len(plan.templates)] != -1).any():  # which native code knows without looking
+        if (nodes.parents[: len(plan.templates)] != -1).any():  # native code does not need a table for it
             raise ValueError("a tree of segments whose root has a parent")
         if header["scheme"] not in SCHEMES:
             raise ValueError("no such scheme")
@@ -216,14 +216,14 @@ class SegmentModel:
 
 
 def _shapes(scheme: str) -> list[Letters]:
-    """How a segment may be written: another way for one that touches its neighbour."""
+    """Label sequences of a segment; segments that touch a neighbour may have a different one."""
     letters = SCHEMES[scheme]
     touching = {"iob1": ("first", "single"), "ioe1": ("last", "single")}.get(scheme)
     return [letters, letters._replace(**dict.fromkeys(touching, MARKERS[scheme]))] if touching else [letters]
 
 
 def segments_of(types: SegmentTypes, gold: Ints, starts: Longs) -> tuple[Longs, Longs, Ints]:
-    """All segments of legal labels, tokens outside among them: first tokens, lengths, columns."""
+    """All segments of legal labels, including tokens outside: first tokens, lengths, columns."""
     begins = np.ones(len(gold), bool)
     begins[1:] = types.follows()[gold[:-1], gold[1:]]
     begins[starts[:-1][starts[:-1] < len(gold)]] = True

@@ -1,7 +1,7 @@
-"""Bagging: several trainings, each on a random part of the features, made into one model.
+"""Feature bagging: several trainings, each with a random subset of the features, averaged into one model.
 
-Every member leaves out a random tenth of the attributes and, if its learner shuffles, takes the sentences in another
-order. The model scores by the mean of what members score. For exponential models that is a product of experts,
+Every member omits a random tenth of the attributes and, if its learner shuffles, has its own order of sentences. The
+score of the model is the mean of the members' scores. For exponential models that is a product of experts,
 p(y | x) ~ prod_i p_i(y | x)^(1/k); and as scores are linear in weights, it is one chain with the mean of the weights,
 as large and as fast as any of them.
 """
@@ -22,7 +22,7 @@ from trellis.learning.chain_problem import ChainProblem
 from trellis.learning.learner import Learner
 from trellis.learning.run import Event, Observer, Watched
 
-# On the dev sentences of CoNLL-2000, more of the features cost F1, and fewer gained nothing.
+# On the dev sentences of CoNLL-2000, omitting more features lowered F1, and omitting fewer gained nothing.
 LEFT_OUT = 0.1
 NO_MEAN = (
     "bagging cannot be combined with vote, dual learners, orders above 2, templates of several preceding labels "
@@ -33,13 +33,13 @@ NO_MEAN = (
 def fit_members(
     problem: ChainProblem, learner: Learner, k: int, observer: Observer | None
 ) -> tuple[ChainWeights, list[Event], int]:
-    """Train ``k`` members, one after the other, unless stopped; the history is that of all, the number how many."""
+    """Train ``k`` members one after the other, unless stopped; return also the joint history and their number."""
     unfit: dict[str, Any] = {"checkpoint": problem.checkpoint}
     unfit |= {"segments": problem.corpus.segments, "templates such as label[-3]": problem.corpus.has_far or None}
     if what := next((what for what, there in unfit.items() if there is not None), None):
         raise LearnerError(f"bagging cannot be combined with {what}; omit one of them")
     members, history, watched = list[ChainWeights](), list[Event](), Watched(observer)
-    seed = learner.effective().get("seed")  # each member has another, where the learner has one
+    seed = learner.effective().get("seed")  # a different seed per member, if the learner has one
     for i in range(k):
         member = learner if seed is None else cast(Learner, replace(cast(Any, learner), seed=(seed + i) % 2**31))
         weights, events = member.fit(_part_of(problem, i), watched)
@@ -53,7 +53,7 @@ def fit_members(
 
 
 def _part_of(problem: ChainProblem, i: int) -> ChainProblem:
-    """The problem without the attributes that member i leaves out: no token has them."""
+    """The problem without the attributes omitted by member i."""
     corpus, random = problem.corpus, np.random.default_rng(i)
 
     def some(lists: tuple[Any, Any, Any], n: int) -> Any:
@@ -68,7 +68,7 @@ def _part_of(problem: ChainProblem, i: int) -> ChainProblem:
 
 
 def mean_of(members: Sequence[ChainWeights]) -> ChainWeights:
-    """One chain with the mean of the weights; a weight that a member lacks is zero there."""
+    """One chain with the mean of the weights; missing weights of a member count as zero."""
     first = members[0]
     return replace(
         first,

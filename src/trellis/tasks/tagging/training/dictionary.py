@@ -1,4 +1,4 @@
-"""Dictionaries made of a training corpus: the tag dictionary, and dictionaries of spans.
+"""Dictionaries learned from a training corpus: the tag dictionary, and dictionaries of spans.
 
 Smoothed, the tag dictionary knows that a word seen a few times may have labels it was not seen with: words have similar
 labels where they end alike. Of each ending that rare words have often enough, it keeps the labels that they were seen
@@ -27,10 +27,10 @@ from trellis.tasks.tagging.chain_model import Endings
 if TYPE_CHECKING:
     from trellis.tasks.tagging.training.encoding import Labelling
 
-RARE = 10  # occurrences of a word up to which it says something of words unseen
-LONGEST = 3  # characters of an ending
-ENOUGH = 400  # tokens of rare words that an ending needs
-FOLDS = 4  # on PKU's held-out lines, fewer cost F1 and more cost unknown words; both little
+RARE = 10  # maximum count of words from which labels of unseen words are estimated
+LONGEST = 3  # maximum length of a suffix in characters
+ENOUGH = 400  # minimum number of rare-word tokens with a suffix
+FOLDS = 4  # on PKU's held-out lines fewer lowered F1 and more lowered recall of unknown words, both slightly
 
 
 def tag_dictionary(
@@ -71,12 +71,12 @@ def tag_dictionary(
 
 
 def endings_of(word: str) -> list[str]:
-    """What a word may end in, the longest first."""
+    """Suffixes of a word, longest first."""
     return [word[-n:] for n in range(min(LONGEST, len(word)), 0, -1)]
 
 
 def _endings(words: dict[str, tuple[int, Ints]]) -> dict[str, list[int]]:
-    """The labels of rare words by what they end in; ``words`` have how often they were seen, and their labels."""
+    """The labels of rare words by suffix; ``words`` are counts and labels of words."""
     n_tokens, labels = Counter[str](), defaultdict[str, set[int]](set)
     for word, (n, its_labels) in words.items():
         if n <= RARE:
@@ -87,12 +87,12 @@ def _endings(words: dict[str, tuple[int, Ints]]) -> dict[str, list[int]]:
 
 
 def twice(corpus: Corpus, weights: Doubles | None) -> tuple[Corpus, Doubles | None]:
-    """Every sentence, and how much it counts, once more after all others."""
+    """Repeat all sentences, with their weights, after the last one."""
     return corpus.take(np.tile(np.arange(len(corpus)), 2)), None if weights is None else np.tile(weights, 2)
 
 
 def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> EntrySpans:
-    """The spans of a corpus that has every sentence twice."""
+    """The spans of a corpus in which every sentence occurs twice."""
     if guess_scheme(labelling.labels) is None:
         known = ", ".join(labelling.labels[:3])
         why = f"column {target!r} marks no spans ({known}...), so no dictionary can be learned; give a file"

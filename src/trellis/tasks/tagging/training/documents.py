@@ -1,8 +1,8 @@
-"""Training of two passes over documents: a first model, and a second one that reads what the first says elsewhere.
+"""Training of two-pass taggers: a first model, and a second model with features from the first model's labels.
 
-The first model labels its own training corpus better than any other text. So the second learns from labels that other
-models gave: the corpus is cut into parts, between documents where there are enough, and each part is labelled by a
-model of the others.
+The first model labels its training corpus better than new text. So the second model learns from cross-validated labels:
+the corpus is split into parts, at document boundaries if there are enough, and each part is labelled by a model trained
+on the others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTS = 5
 
 
 def train_twice(fit: Fit, source: Any) -> Tagger:
-    """Two passes, each trained with the same options."""
+    """Train both passes with the same options."""
     settings, corpus = fit.settings, source
     if not isinstance(source, CorpusStream):
         corpus = read_examples(source, target=settings.target or "label")
@@ -52,10 +52,10 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
     watched = Watched(fit.observer)
     fit = fit.changed(features=replace(chosen, templates=features), observer=watched, verbose=False)
     first = train_once(fit.changed(), corpus)
-    fit = fit.changed(target=first.target)  # the column that it took by default
+    fit = fit.changed(target=first.target)  # the default column
     words, dev, settings = word_column(first.model), settings.dev, fit.settings
     labels = Column(_labels_of_others(fit, watched, corpus, first), Strings.of(first.labels))
-    if watched.stopped:  # with what there is: one pass
+    if watched.stopped:  # training was stopped: return the first pass
         return first
     if dev is not None:
         dev = read_examples(dev, target=first.target)
@@ -74,7 +74,7 @@ def train_twice(fit: Fit, source: Any) -> Tagger:
 
 
 def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger) -> Ints:
-    """Each token's label by a model that did not learn from its sentence, as a number of the first model's labels."""
+    """Label each token with a model that was not trained on its sentence; labels are numbered as in the first model."""
     number = {label: i for i, label in enumerate(first.labels)}
     codes, weights = np.empty(corpus.n_tokens, np.int32), fit.settings.sample_weight
     for begin, end in pairwise(part_bounds(corpus.document_numbers()).tolist()):
@@ -91,7 +91,7 @@ def _labels_of_others(fit: Fit, watched: Watched, corpus: Corpus, first: Tagger)
 
 
 def _of_labels(options: Labels, labels: set[str]) -> Labels:
-    """Options of labels, by those alone that a part of the corpus has."""
+    """Options by label, restricted to the labels in a part of the corpus."""
 
     def known(numbers: Any) -> Any:
         if not isinstance(numbers, Mapping):
@@ -103,7 +103,7 @@ def _of_labels(options: Labels, labels: set[str]) -> Labels:
 
 
 def part_bounds(documents: Longs) -> Longs:
-    """Where parts begin and the last one ends, as numbers of sentences: where documents do, if there are enough."""
+    """Sentence offsets of the parts, including the end; at document boundaries if there are enough documents."""
     n = len(documents)
     if n < 2:
         raise LearnerError("documents=True needs at least two sentences")

@@ -1,4 +1,4 @@
-"""Edge attributes of a training corpus, about a token's label and those before it, and the runs of labels they have."""
+"""Edge attributes of a training corpus (attributes with label n-grams), and the label n-grams seen with them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from trellis.tasks.tagging.constraints import neighbours
 
 
 class Seen(NamedTuple):
-    """What attributes were seen with: some tokens, and the label of each or a column of edge rows."""
+    """Occurrences of attributes: tokens, and the label or the column of edge rows at each."""
 
-    lists: Ragged  # of all tokens of a chunk
+    lists: Ragged  # attributes of all tokens of a chunk
     tokens: Longs
     labels: Ints  # [n] of these tokens
 
@@ -27,19 +27,19 @@ class Seen(NamedTuple):
 class Edges:
     """The edge attributes that get weights."""
 
-    rank: Ints  # [n attributes of the extraction] their numbers, -1 where dropped
-    lists: Ragged | None = None  # those of every token; None: there are no such templates
-    seen: Rows | None = None  # the runs of labels that they were seen with
-    histories: Bytes | None = None  # [n] about how many labels before, or which further back; None: one, all of them
-    ngrams: Ngrams | None = None  # those that ``seen`` has columns for
-    same: Ints | None = None  # [n_tokens] the last token with the same word, where labels further back are seen
+    rank: Ints  # [n attributes of the extraction] new numbers, -1 if dropped
+    lists: Ragged | None = None  # attributes of every token; None without such templates
+    seen: Rows | None = None  # label n-grams seen with them
+    histories: Bytes | None = None  # [n] number of preceding labels, or code of labels further back; None: all have one
+    ngrams: Ngrams | None = None  # n-grams with columns in ``seen``
+    same: Ints | None = None  # [n_tokens] previous token with the same word, if labels further back are used
 
 
 def runs_seen(
     lists: Ragged, about: Bytes, gold: Ints, starts: Longs, n_labels: int, ngrams: Ngrams | None
 ) -> list[Seen]:
-    """The runs of labels that edge attributes were seen with: label pairs, or n-grams."""
-    if ngrams is None:  # all are about one label before
+    """Label pairs or n-grams seen with edge attributes."""
+    if ngrams is None:  # all have one preceding label
         before, _ = neighbours(gold, starts, n_labels)
         both = np.flatnonzero((before >= 0) & (gold >= 0))
         return [Seen(lists, both, (before[both] * padded(n_labels) + gold[both]).astype(np.int32))]
@@ -60,7 +60,7 @@ def ngrams_of(gold: Ints, starts: Longs, n_labels: int, order: int, first: Ngram
 
 def label_columns(ngrams: Ngrams, gold: Ints, starts: Longs, n: int, history: int) -> Ints:
     """For each token the column of the weights of its label and the ``history`` labels before it, or -1."""
-    keys = np.append(ngrams.parents.astype(np.int64) << 16 | ngrams.labels, 1 << 62)  # the last one is nowhere
+    keys = np.append(ngrams.parents.astype(np.int64) << 16 | ngrams.labels, 1 << 62)  # sentinel
     order, tokens, pairs = np.argsort(keys), np.arange(len(gold)), (n + 1) * padded(n)
     since = tokens - np.repeat(starts[:-1], np.diff(starts))
     node = np.where(since < history, n + 1, 0)  # START before the sentence, else no label
@@ -75,7 +75,7 @@ def label_columns(ngrams: Ngrams, gold: Ints, starts: Longs, n: int, history: in
 
 
 def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints | None, n_labels: int) -> list[Seen]:
-    """What attributes about labels further back were seen with: that label and the token's own, as a label pair."""
+    """Label pairs seen with attributes of labels further back: that label and the token's label."""
     tokens, seen = np.arange(len(gold)), list[Seen]()
     first = np.repeat(starts[:-1], np.diff(starts))
     for kind in np.unique(about[about >= FAR]).tolist():
@@ -101,12 +101,12 @@ def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints 
 
 
 def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary | None, rank: Ints | None = None) -> Bytes:
-    """Which labels before a token each edge attribute is about, by its first number or by its ``rank``."""
+    """Code of the preceding labels of each edge attribute, by its original number or by its ``rank``."""
     first, of_table = vocabulary.n_emission, np.ones(vocabulary.plan.n_tables, np.uint8)
     of_table[vocabulary.plan.templates[first:, 2]] = [template.about for template in vocabulary.templates[first:]]
     n_given = 0 if vocabulary.bag is None or vocabulary.bag.pairs is None else int((vocabulary.bag.pairs >= 0).sum())
     of_templates = np.empty(0, np.uint8) if growing is None else np.repeat(of_table, growing.table_sizes)
-    histories = np.concatenate([of_templates, np.ones(n_given, np.uint8)])  # given ones are about one label before
+    histories = np.concatenate([of_templates, np.ones(n_given, np.uint8)])  # free-form ones have one preceding label
     if rank is None:
         return histories
     out = np.empty(int(rank.max(initial=-1)) + 1, np.uint8)

@@ -1,4 +1,4 @@
-"""A training corpus as numbers: labels and their costs, how much sentences count, which attributes get weights."""
+"""Encode a training corpus: labels and their costs, weights of sentences, selection of attributes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from trellis.tasks.tagging.training.warm_start import carried_over
 
 # ------------------------------------------------------------ labels
 
-SEPARATOR = "|"  # between the labels a token may have
+SEPARATOR = "|"  # separator of alternative labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class Labelling:
     """Gold labels of a corpus."""
 
     labels: tuple[str, ...]
-    gold: Ints  # [n_tokens], -1 where a label is not fully known
-    # For every token the labels that are consistent with what is known; None where all are known.
+    gold: Ints  # [n_tokens], -1 if the label is not fully known
+    # The possible labels of every token; None if all labels are known.
     partial: LabelSets | None
 
     def slice(self, begin: int, end: int) -> Labelling:
-        """Those of the tokens begin..end."""
+        """The labels of the tokens begin..end."""
         partial = None if self.partial is None else self.partial.at(np.arange(begin, end))
         return Labelling(self.labels, self.gold[begin:end], partial)
 
     def pairs(self) -> tuple[Longs, Ints]:
-        """(token, label) for all that was seen: a token of which nothing is known was seen with no label."""
+        """Pairs (token, label) of all possible labels; tokens without any annotation are omitted."""
         known = np.flatnonzero(self.gold >= 0)
         if self.partial is None:
             return known, self.gold
@@ -100,15 +100,15 @@ def read_labels(corpus: Corpus, target: str, *, partial: Partial, known: tuple[s
 
 
 def _looked_up(corpus: Corpus, table: Ints, numbers: Ints) -> Ints:
-    """The entry of a table for the number of every token; on disk where the corpus is."""
+    """``table[number]`` for the number of every token; on disk if the corpus is."""
     return corpus.looked_up(table, numbers) if isinstance(corpus, DiskCorpus) else table[numbers]
 
 
-# ------------------------------------------------------------ what labels cost and sentences count
+# ------------------------------------------------------------ costs of labels, weights of sentences
 
 
 def cost_matrix(costs: Costs | None, labels: tuple[str, ...], learner: Learner) -> Floats | None:
-    """The cost of taking one label for another: by gold label, or by (gold, other); 1 where nothing is said."""
+    """Costs of confusing labels: by gold label, or by (gold, predicted); default 1."""
     if costs is None:
         return None
     if not learner.reads_costs:
@@ -133,10 +133,10 @@ def cost_matrix(costs: Costs | None, labels: tuple[str, ...], learner: Learner) 
 def weighted_by_labels(
     weights: Doubles | None, given: Mapping[str, float], labelling: Labelling, starts: Longs
 ) -> Doubles:
-    """Sentence weights times the mean weight of each sentence's gold labels; labels that are not known count 1."""
+    """Sentence weights times the mean weight of each sentence's gold labels; unknown labels count 1."""
     if not isinstance(given, Mapping):
         raise LearnerError(f"label_weights must be a dict from labels to numbers, not {type(given).__name__}")
-    of_label = np.ones(len(labelling.labels) + 1)  # the last: not known
+    of_label = np.ones(len(labelling.labels) + 1)  # the last one is for unknown labels
     for label, weight in given.items():
         if label not in labelling.labels:
             raise LearnerError(
@@ -146,7 +146,7 @@ def weighted_by_labels(
     sums = np.concatenate([[0.0], np.cumsum(of_label[labelling.gold])])
     means = (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(1, np.diff(starts))
     out = np.asarray(means if weights is None else weights * means)
-    # A worker's part of the corpus may have only labels of weight 0, so the labels of all decide.
+    # A worker's part of the corpus may have only labels of weight 0, so the labels of all workers are checked.
     counts = of_label[: len(labelling.labels) + (labelling.partial is not None)] if weights is None else out
     if not counts.any():
         raise LearnerError("label_weights give every sentence the weight 0: no training data remains")
@@ -157,7 +157,7 @@ def weighted_by_labels(
 
 
 class CountedPairs(NamedTuple):
-    """What another process has counted."""
+    """Counts from another process."""
 
     frequency: Longs  # [n attributes of it]
     attributes: Longs
@@ -166,19 +166,19 @@ class CountedPairs(NamedTuple):
 
 
 class Counted:
-    """How often attributes were seen, and with which labels, over all chunks of a corpus."""
+    """Counts of attributes and of (attribute, label) pairs over all chunks of a corpus."""
 
     def __init__(self, n_attributes: int, n_labels: int, parts: LabelParts | None = None) -> None:
-        """A label is seen with its ``parts``, which are counted as labels are."""
+        """The ``parts`` of a label are counted like labels."""
         self.n_attributes, self.parts = n_attributes, parts
         self.n_columns = n_labels if parts is None else parts.n_columns
         self.frequency = np.zeros(n_attributes, np.int64)
-        # Keys (attribute, label), ascending, and their counts; later chunks wait until they are as many.
+        # Keys (attribute, label), ascending, and their counts; later chunks are merged once they are as many.
         self._merged = np.empty(0, np.int64), np.empty(0, np.int64)
         self._waiting: list[tuple[Longs, Longs]] = []
 
     def add(self, lists: Ragged, seen: Sequence[Seen]) -> None:
-        """Count a chunk; no attribute is in the lists of two."""
+        """Count a chunk."""
         self.frequency += np.bincount(lists.ids, minlength=self.n_attributes)
         for some, tokens, labels_of_tokens in seen:
             kept = some if len(tokens) == len(some) else some.take(tokens)
@@ -194,30 +194,30 @@ class Counted:
             self._merge()
 
     def _merge(self) -> None:
-        """Join what waits with all that was counted before."""
+        """Merge pending counts."""
         if self._waiting:
             keys, counts = (np.concatenate(parts) for parts in zip(self._merged, *self._waiting, strict=True))
             self._merged, self._waiting = _summed(keys, counts), []
 
     def pairs(self) -> tuple[Longs, Longs, Longs]:
-        """Attributes, ascending, labels, and how often each pair was seen."""
+        """Attributes (ascending), labels, and the count of each pair."""
         self._merge()
         keys, counts = self._merged
         return keys // self.n_columns, keys % self.n_columns, counts
 
     def add_counted(self, other: CountedPairs, numbers: Ints) -> None:
-        """Add what was counted elsewhere, of attributes that have these numbers here."""
+        """Add counts of another process; ``numbers`` are its attributes in this numbering."""
         self.frequency += np.bincount(numbers, weights=other.frequency, minlength=self.n_attributes).astype(np.int64)
         keys = numbers[other.attributes].astype(np.int64) * self.n_columns + other.labels
         self._waiting.append((keys, other.counts))
 
     def parts_of(self) -> CountedPairs:
-        """All that was counted, to be sent elsewhere."""
+        """All counts, to be sent to another process."""
         return CountedPairs(self.frequency, *self.pairs())
 
 
 def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
-    """Keys once each, ascending, and the sums of their counts."""
+    """Distinct keys, ascending, with the sums of their counts."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -225,10 +225,10 @@ def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
 
 
 def select(counted: Counted, min_count: int, pairs: Pairs, known: Ints) -> tuple[Ints, Rows | None]:
-    """The new number of every attribute, most frequent first and -1 for those cut; with "seen", their labels.
+    """The new number of every attribute, most frequent first, -1 if dropped; with "seen" also their labels.
 
-    A feature is an attribute with a label. With pairs "seen" the cut-off is on how often the two were seen together,
-    with "all" it is on the attribute. Attributes that were ``known`` before are kept whatever they count.
+    A feature is a pair of attribute and label. With pairs "seen" the cut-off applies to the count of the pair, with
+    "all" to the count of the attribute. ``known`` attributes are never dropped.
     """
     n_attributes, frequency = counted.n_attributes, counted.frequency
     alive = np.zeros(n_attributes, bool)
@@ -248,7 +248,7 @@ def select(counted: Counted, min_count: int, pairs: Pairs, known: Ints) -> tuple
 
 
 def by_frequency(frequency: Longs, alive: Bools) -> Ints:
-    """The new number of every attribute that is alive, most frequent first; -1 for the others."""
+    """The new number of every attribute in the mask ``alive``, most frequent first; -1 for the others."""
     order = np.argsort(-np.where(alive, frequency, -1), kind="stable")[: int(alive.sum())]
     rank = np.full(len(frequency), -1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -256,45 +256,45 @@ def by_frequency(frequency: Longs, alive: Bools) -> Ints:
 
 
 def chained(first: Ints, second: Ints) -> Ints:
-    """One renumbering after another; -1 stays dropped."""
-    return np.append(second, np.int32(-1))[first]  # where -1 is the last
+    """Compose two renumberings; -1 stays -1."""
+    return np.append(second, np.int32(-1))[first]  # index -1 is the last entry
 
 
 # ------------------------------------------------------------ the problem
 
-# Labels above which all are too many to look at: at order 1 and above it. On 50,000 tokens an epoch of MIRA then takes
-# minutes, and with a filter seconds (docs/howto/many-labels.md).
+# Maximum numbers of labels without pruning: at order 1, and at higher orders. With more labels an epoch of MIRA on
+# 50,000 tokens takes minutes, with a filter seconds (docs/howto/many-labels.md).
 TOO_MANY = (2000, 200)
 
 
 def has_too_many_labels(n_labels: int, order: int) -> bool:
-    """Whether labels are pruned unless another option says otherwise."""
+    """Whether labels are pruned by default."""
     return order > 0 and n_labels > TOO_MANY[order > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A training: its options, checked and made definite, and what they are applied to."""
+    """A training: its checked options with all defaults, and the data."""
 
     fit: Fit
-    settings: SimpleNamespace  # the options, in which defaults that depend on others are filled in
+    settings: SimpleNamespace  # the options, with defaults that depend on other options
     learner: Learner
     corpus: Corpus
     labelling: Labelling
     features: FeatureSet
-    frequent: int  # of the tag dictionary; 0: there is none
+    frequent: int  # minimum count of words in the tag dictionary; 0: no dictionary
     rules: tuple[Floats, Floats] | None  # base tables of label pairs and last labels
     sentence_weights: Doubles | None
     label_costs: Floats | None
     parts: LabelParts | None
     segmenting: Segmenting | None  # of a semi-Markov model
-    spans: EntrySpans | None  # what dictionaries are learned from; then the corpus has every sentence twice
+    spans: EntrySpans | None  # spans for learned dictionaries; then the corpus has every sentence twice
     digest: str  # of the corpus
-    facts: dict[str, Any]  # for the record
+    facts: dict[str, Any]  # for the training record
 
     @property
     def sparse(self) -> bool:
-        """Whether label n-grams of three labels and more have weights only where training needs them."""
+        """Whether only label n-grams seen in training have weights (three labels and more)."""
         needed = self.features.longest.history > 1 or len(self.settings.prune) > 1
         return "orders" in self.learner.abilities and is_sparse(
             len(self.labelling.labels), self.settings.order, needed=needed
@@ -350,11 +350,11 @@ class Setup:
             )
 
 
-SMALL = 100_000_000  # bytes for which nobody asks
+SMALL = 100_000_000  # below this size memory is not checked
 
 
 def check_memory(setup: Setup) -> None:
-    """LearnerError if the dense tables of labels or all segments cannot fit, before any memory is taken for them."""
+    """LearnerError if the dense tables of labels or the segments do not fit into memory; called before allocation."""
     if setup.segmenting is not None:
         most, n_tokens = setup.segmenting.types.most, setup.corpus.n_tokens
         _check_free(
@@ -383,20 +383,20 @@ def _check_free(needed: int, why: str, advice: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The problem that a learner gets, and what its numbers stand for."""
+    """The problem of the learner, and the meaning of its numbers."""
 
     problem: ChainProblem
     extraction: Extraction
-    rank: Ints  # [n attributes of the extraction] their numbers in the problem, -1 where dropped
+    rank: Ints  # [n attributes of the extraction] numbers in the problem, -1 if dropped
     edge_rank: Ints
     dictionary: LabelSets | None  # by words
-    filter: LabelFilter | None = None  # of the attributes as the problem numbers them
+    filter: LabelFilter | None = None  # in the problem's numbering of attributes
     endings: Endings | None = None  # of a smoothed dictionary
     segments: EncodedSegments | None = None  # of a semi-Markov model
 
 
 def encode(setup: Setup) -> Encoding:
-    """Number attributes, choose those that get weights, and put the problem together."""
+    """Number attributes, select those with weights, and build the problem."""
     corpus, labelling, settings = setup.corpus, setup.labelling, setup.settings
     init: Tagger | None = settings.init
     older = None if init is None else init.model.vocabulary
@@ -449,7 +449,7 @@ def encode(setup: Setup) -> Encoding:
 
 
 def count_attributes(setup: Setup, extraction: Extraction) -> Counted:
-    """How often attributes were seen, and if that decides on weights, with which labels."""
+    """Count attributes, and if the selection needs it, their labels."""
     labelling, token = setup.labelling, 0
     counted = Counted(extraction.n_attributes, len(labelling.labels), setup.parts)
     for chunk in () if extraction.lists is None else extraction.lists.chunks():
@@ -463,7 +463,7 @@ def count_attributes(setup: Setup, extraction: Extraction) -> Counted:
 
 
 def _edges(setup: Setup, extraction: Extraction) -> Edges:
-    """The edge attributes that get weights, chosen by the runs of labels that they were seen with."""
+    """The edge attributes with weights, selected by counts with label n-grams."""
     lists, growing = extraction.edge_lists, extraction.growing_edges
     settings, n = setup.settings, len(setup.labelling.labels)
     init: Tagger | None = settings.init
@@ -484,7 +484,7 @@ def _edges(setup: Setup, extraction: Extraction) -> Edges:
 
 
 def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> tuple[Counted, Ints | None]:
-    """The runs of labels that edge attributes were seen with, and if asked the last token with the same word."""
+    """Count edge attributes with label n-grams; on request also the previous token with the same word."""
     vocabulary, far, n = extraction.vocabulary, setup.features.far, len(setup.labelling.labels)
     if far is not None and not vocabulary.columns and any(t.far == "same" for t in setup.features.templates):
         raise LearnerError("label[same] needs a template that reads a column of words, such as word[0]")
@@ -508,7 +508,7 @@ def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> 
 
 
 def _dictionary(setup: Setup, extraction: Extraction) -> tuple[LabelSets, LabelSets, Endings | None]:
-    """The tag dictionary: which labels words may have, those of the tokens of the corpus, those of other words."""
+    """The tag dictionary: allowed labels of words, of the corpus's tokens, and of other words."""
     if not extraction.vocabulary.columns:
         raise LearnerError("a tag dictionary needs a column of words")
     column = compact(setup.corpus.column(extraction.vocabulary.columns[0].name))

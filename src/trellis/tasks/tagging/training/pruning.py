@@ -1,12 +1,12 @@
-"""Pruning labels: a filter of order 0 is trained first and leaves each token few candidate labels.
+"""Label pruning: a filter of order 0 is trained first and selects a few candidate labels per token.
 
-Müller, Schmid and Schütze 2013. The filter is a log-linear model of single labels over the same attributes. Its margin,
-by how much a candidate may score less than the best label, is the smallest with which so many gold labels survive on
-sentences that the filter has not been trained on. Of more than MOST candidates the best are taken: the few tokens of
-which a filter knows little would else cost more than all others.
+Müller, Schmid and Schütze 2013. The filter is a log-linear model of single labels over the same attributes. Its margin
+is the maximum difference between the scores of the best label and of a candidate. It is the smallest margin with which
+the given share of gold labels survives on sentences that the filter was not trained on. A token has at most MOST
+candidates; otherwise the few tokens with an uncertain filter would take more time than all others.
 
-Levels above it prune runs of labels in the same way: level k is a chain of order k over what is left. It scores labels
-as the filter does and learns weights of runs of k + 1 labels beside.
+Levels above it prune label n-grams in the same way: level k is a chain of order k over the remaining candidates. It
+uses the filter's scores of labels and learns weights of (k + 1)-grams of labels.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from trellis.tasks.tagging.chain_model import FilterLevel, LabelFilter
 T = TypeVar("T")
 Rules = tuple[Floats, Floats]  # of label pairs [n_labels + 1, stride], of last labels [stride]
 
-FOLDS = 2  # what is held out of a filter is one of so many parts
-MOST = 16  # candidates of a token at most
+FOLDS = 2  # number of cross-validation folds
+MOST = 16  # maximum number of candidates of a token
 PASSES = 2
 RATE = 0.5
-LEAST = 0.01  # a residual below it makes no step
+LEAST = 0.01  # smaller residuals cause no update
 FREQUENT = 2  # attributes seen less often have no weights in the filter of a corpus of more tokens than LARGE
 LARGE = 100_000
 LEVEL_PASSES = 1  # of levels above order 0
@@ -42,10 +42,10 @@ LEVEL_RATE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Sentences in parts: what is learnt from all but one of them prunes that one.
+    """Cross-validation folds: each part is pruned by a filter trained on the other parts.
 
-    A filter that was trained on a sentence would leave little but its gold labels, and a learner would see no labels
-    that compete with them.
+    A filter that was trained on a sentence would keep little more than its gold labels, so that the learner would see
+    no competing labels.
     """
 
     starts: Longs  # [n_sentences + 1]
@@ -57,16 +57,16 @@ class Folds:
         return [np.arange(k, len(self.starts) - 1, FOLDS, dtype=np.int64) for k in range(FOLDS)]
 
     def trained(self, train: Callable[[int, Longs], T]) -> tuple[T, list[T]]:
-        """What ``train`` gives of its number and its sentences: for all of them, and for all but those of each part."""
+        """Call ``train(number, sentences)`` for all sentences, and for all but each part."""
         everything = np.arange(len(self.starts) - 1, dtype=np.int64)
         sentences = [everything, *(np.setdiff1d(everything, part) for part in self.parts)]
-        with ThreadPoolExecutor(self.n_threads) as pool:  # native code lets go of the GIL
+        with ThreadPoolExecutor(self.n_threads) as pool:  # native code releases the GIL
             tasks = [partial(train, number, some) for number, some in enumerate(sentences)]
             whole, *of_others = [future.result() for future in [submit(pool, task) for task in tasks]]
         return whole, of_others
 
     def sets(self, found: Sequence[LabelSets]) -> LabelSets:
-        """The sets of all tokens from those of each part."""
+        """Merge the label sets of all parts."""
         sets = LabelSets(np.empty(int(self.starts[-1]), np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
         for part, some in zip(self.parts, found, strict=True):
             sets = sets.replaced(runs_of(self.starts, part)[1], some)
@@ -76,9 +76,9 @@ class Folds:
 def learn_filter(
     corpus: _core.Encoded, gold: Ints, shares: Sequence[float], n_threads: int, rules: Rules | None = None
 ) -> tuple[LabelFilter, LabelSets]:
-    """The filter with which that share of gold labels survives, level by level, and what it leaves every token.
+    """Learn a filter that keeps the given shares of gold labels per level; return also the labels left for each token.
 
-    ``rules`` are minus infinity for pairs of labels and last labels that are forbidden.
+    ``rules`` are minus infinity for forbidden label pairs and last labels.
     """
     counts, folds = np.bincount(corpus.lists.ids, minlength=corpus.n_attributes), Folds(corpus.starts, n_threads)
     n_used = int((counts >= FREQUENT).sum()) if len(gold) > LARGE else corpus.n_attributes
@@ -99,7 +99,7 @@ def learn_filter(
         scores.append(scored)
         tokens = runs_of(corpus.starts, part)[1]
         known = gold[tokens] >= 0
-        beyond = np.diff(candidates[-1].starts)[known] > MOST  # the gold label is one too many
+        beyond = np.diff(candidates[-1].starts)[known] > MOST  # the gold label was added
         lost[tokens[known]] = beyond | (gaps > margin)
     sets = folds.sets(candidates)
     rows = Rows.native(whole.rows, np.uint16)
@@ -120,10 +120,10 @@ def _with_levels(
     n_labels: int,
     rules: Rules | None,
 ) -> tuple[LabelFilter, LabelSets]:
-    """The filter with levels above order 0, one per share, and what they leave of the candidates.
+    """Add levels above order 0 to the filter, one per share; return also the remaining candidates.
 
-    ``kept`` are the candidates, their scores, and where the gold label is none but for being gold. A share is of the
-    gold runs that the levels before have left.
+    ``kept`` are the candidates, their scores, and a mask of tokens whose gold label was added only because it is gold.
+    A share refers to the gold n-grams that survived the lower levels.
     """
     candidates, scores, lost = kept
     edge, end = rules or (None, None)
@@ -149,7 +149,7 @@ def _with_levels(
         gaps = np.zeros(len(gold), np.float32)
         for native, part in pairs:
             gaps[runs_of(folds.starts, part)[1]] = native.gold_margins(tokens, part, folds.n_threads)
-        lost[1:] |= lost[:-1] & ~is_first[1:]  # a run that ends here, or the one that ends at the token before
+        lost[1:] |= lost[:-1] & ~is_first[1:]  # n-gram that ends here, or at the previous token
         margin = _margin([gaps[~lost]], share)
         survival = float((gaps[~lost] <= margin).mean()) if not lost.all() else 1.0
         lost |= gaps > margin
@@ -162,6 +162,6 @@ def _with_levels(
 
 
 def _margin(margins: Sequence[Floats], share: float) -> float:
-    """The smallest with which that share survives, of what gold labels score less than the best."""
+    """The smallest margin with which that share survives; ``margins`` are best score minus gold score."""
     ascending = np.sort(np.concatenate(margins))
     return float(ascending[math.ceil(share * len(ascending)) - 1]) if len(ascending) else math.inf

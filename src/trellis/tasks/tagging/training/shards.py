@@ -1,8 +1,8 @@
-"""Training on workers: each reads its own files, numbers their attributes, and sums over its sentences.
+"""Distributed training: each worker reads its own files, numbers their attributes, and sums over its sentences.
 
-The numbers of words, attributes and labels are those of one machine: what workers find is joined in the order of their
-files. Sums go by the blocks of one machine too, so that a worker has the sentences of the blocks that begin in its
-files, which may be some sentences of the files after them.
+Words, attributes and labels get the same numbers as on one machine: the results of workers are joined in the order of
+their files. Sums use the same blocks as on one machine, so a worker has the sentences of all blocks that begin in its
+files; these may include sentences of the following files.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from trellis.tasks.tagging.training.encoding import (
 
 
 class Values(NamedTuple):
-    """The distinct values of a column, in order of first appearance, and how often each occurs."""
+    """The distinct values of a column, in order of first appearance, with their counts."""
 
     strings: Strings
     counts: Longs
 
 
 class Survey(NamedTuple):
-    """What a worker's files have."""
+    """Columns and sizes of a worker's files."""
 
     columns: dict[str, Values]
     n_sentences: int
@@ -59,9 +59,9 @@ class Survey(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a worker found in its sentences: all in its own numbers."""
+    """Attributes, labels and counts of a worker's sentences, in its own numbering."""
 
-    keys: list[tuple[list[Any], list[Any], list[int]]]  # of tables, of folds, and sizes of tables; of pairs the same
+    keys: list[tuple[list[Any], list[Any], list[int]]]  # of tables, of folds, sizes of tables; then for edge attributes
     counted: list[CountedPairs]  # attributes, then edge attributes
     triples: tuple[Longs, Longs, Longs]  # label triples
     digest: dict[tuple[str, str, int], int]
@@ -71,12 +71,12 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedColumn(Column):
-    """A column whose values, and how often they occur, are those of all workers."""
+    """A column with the values and counts of all workers."""
 
     totals: Longs
 
     def counts(self) -> Longs:
-        """How often each value occurs in the whole corpus."""
+        """Count of each value in the whole corpus."""
         return self.totals
 
     def slice(self, begin: int, end: int) -> SharedColumn:
@@ -86,7 +86,7 @@ class SharedColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which sentences are a worker's: those of the blocks that begin among the tokens of its files."""
+    """The sentences of a worker: those of the blocks that begin among the tokens of its files."""
 
     first_token: int  # of its files
     last_token: int
@@ -99,7 +99,7 @@ class Place:
 
     @property
     def end(self) -> int:
-        """And before this one."""
+        """Its sentences begin before this token."""
         return -(-self.last_token // self.block) * self.block
 
 
@@ -111,13 +111,13 @@ class Shard:
     problem: ChainProblem
 
     def __init__(self, files: Files, first: int, last: int, folder: str | None, most_tokens: int | None = None) -> None:
-        """The files first..last; of these only the first sentences, with ``most_tokens``."""
+        """The files first..last; with ``most_tokens`` only their first sentences."""
         self.files, self.last, self.folder = files, last, folder
         self.own, self.most_tokens = files.run(first, last), most_tokens
         self.parts = dict[int, Any]()
 
     def survey(self, target: str | None) -> Survey:
-        """Read the files. ``target`` may be two columns as one, ``upos+feats``."""
+        """Read the files. ``target`` may join two columns: ``upos+feats``."""
 
         def blocks() -> Iterator[Corpus]:
             left = self.most_tokens
@@ -142,7 +142,7 @@ class Shard:
         return Survey(columns, len(self.corpus), self.corpus.n_tokens)
 
     def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> Found:
-        """Take the sentences that are this worker's, and find what is in them."""
+        """Select the sentences of this worker; number their attributes and count them."""
         corpus, first_token = self._placed(columns, place)
         self.setup = setup = check(Fit(TaggingOptions, options), corpus)
         self.first_token, self.block = first_token, place.block
@@ -160,7 +160,7 @@ class Shard:
         return Found(keys, counted, triples, digest, len(corpus), corpus.n_tokens)
 
     def number(self, rank: Ints, edge_rank: Ints | None, n_attributes: int, n_edges: int) -> None:
-        """Take the numbers of attributes in the whole corpus."""
+        """Receive the numbers of attributes in the whole corpus."""
         setup, found = self.setup, self.extraction
         assert found.lists is not None
         on_edges = None
@@ -183,19 +183,19 @@ class Shard:
         )
 
     def build(self, part: Any) -> None:
-        """Be ready to do what a part of a training does, with the sentences here."""
+        """Build a part of a training with the sentences of this worker."""
         self.parts = {0: part.at(self.problem)}
 
     def restrict(self, number: int, kept: Bools) -> None:
-        """Another part with some of the weights; what was restricted before is no longer needed."""
+        """Make a part restricted to some of the weights; an earlier restricted part is dropped."""
         self.parts = {0: self.parts[0], number: self.parts[0].only(kept)}
 
     def of_part(self, number: int, method: str, *arguments: Any) -> Any:
-        """What a method of a part gives."""
+        """Call a method of a part."""
         return getattr(self.parts[number], method)(*arguments)
 
     def _placed(self, columns: Mapping[str, Values], place: Place) -> tuple[Corpus, int]:
-        """The sentences of a place with the values of all workers, and how many tokens come before them."""
+        """The sentences of a place with the values of all workers, and the number of tokens before them."""
         own, disk, pieces = self.corpus, Disk(self.folder), list[Corpus]()
         skipped = int(np.searchsorted(own.starts[:-1], place.begin - place.first_token))
         if place.begin < place.end:
@@ -242,11 +242,11 @@ def keys_of(growing: _core.GrowingVocabulary) -> tuple[list[Any], list[Any], lis
 
 
 def _none(n_tokens: int) -> Lists:
-    """Lists of no attributes."""
+    """Empty attribute lists."""
     return Lists(np.zeros(n_tokens + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 
 
-# ------------------------------------------------------------ in the process that trains
+# ------------------------------------------------------------ in the main process
 
 
 # Options that do not matter to workers.
@@ -255,7 +255,7 @@ KEPT_HERE = ("dev", "metric", "patience", "checkpoint", "checkpoint_every", "obs
 
 @contextmanager
 def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Setup, Encoding]]:
-    """As `check` and `encode`, with a problem whose sentences are with the workers, and the first of them here."""
+    """Like `check` and `encode`, for sentences on workers; only the first sentences are in this process."""
     if not isinstance(stream, CorpusStream) or stream.files is None:
         raise LearnerError("workers require a trellis.stream of files; train on one, or omit workers")
     _check_options(fit.settings, fit.learner)
@@ -271,7 +271,7 @@ def encode_shards(fit: Fit, stream: Any, workers: Workers) -> Iterator[tuple[Set
 
 
 def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tuple[Setup, Encoding]:
-    """The same, with the actors there."""
+    """The same, with actors already created."""
     target = fit.settings.target
     surveys: list[Survey] = actors.prepare("survey", [(target,)] * actors.n)
     columns, n_tokens = joined_columns(surveys), [one.n_tokens for one in surveys]
@@ -327,7 +327,7 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
         for key, number in one.digest.items():
             digests[key] = digests.get(key, 0) + number
     facts = head.setup.facts | {"sentences": sum(one.n_sentences for one in found), "tokens": sum(n_tokens)}
-    settings = head.setup.settings  # which are definite now
+    settings = head.setup.settings  # which are complete now
     for name in (*KEPT_HERE, "n_threads"):
         setattr(settings, name, getattr(fit.settings, name))
     vars(fit.settings).update(vars(settings))
@@ -357,7 +357,7 @@ def joined_columns(surveys: Sequence[Survey]) -> dict[str, Values]:
 
 
 def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Extraction, list[list[Ints]]]:
-    """A vocabulary with the attributes of all workers, and the numbers there of each one's, then of the head's."""
+    """A vocabulary of the attributes of all workers, and the new numbers of each worker's and the head's attributes."""
     vocabulary = head.vocabulary
     plans = [part_of_plan(vocabulary.plan, 0, vocabulary.n_emission)]
     plans.append(part_of_plan(vocabulary.plan, vocabulary.n_emission, len(vocabulary.templates)))
@@ -383,7 +383,7 @@ def joined_keys(head: Extraction, found: Sequence[Any], first: Any) -> tuple[Ext
 def _joined_counts(
     setup: Setup, extraction: Extraction, found: Sequence[Found], numbers: Sequence[Sequence[Ints]]
 ) -> list[Counted]:
-    """How often all workers saw attributes, and edge attributes."""
+    """Counts of attributes and edge attributes over all workers."""
     n_labels = len(setup.labelling.labels)
     counted = [Counted(extraction.n_attributes, n_labels, setup.parts)]
     if extraction.growing_edges is not None:
@@ -395,7 +395,7 @@ def _joined_counts(
 
 
 def _check_options(settings: SimpleNamespace, learner: Any) -> None:
-    """LearnerError for options and learners that workers cannot do."""
+    """LearnerError for options and learners that workers do not support."""
     if not learner.on_workers:
         raise LearnerError(
             f"{type(learner).__name__} with these parameters does not support workers; use CRF or MaxEnt with L-BFGS, "
@@ -409,7 +409,7 @@ def _check_options(settings: SimpleNamespace, learner: Any) -> None:
 
 
 def _check_setup(setup: Setup) -> None:
-    """LearnerError for what workers cannot do with this corpus."""
+    """LearnerError for settings that workers do not support with this corpus."""
     _reject(
         {
             "prune": setup.settings.prune,

@@ -1,4 +1,4 @@
-"""Warm starts: what may start where, and an older model's weights in the numbering of a new problem."""
+"""Warm starts: compatibility checks, and an older model's weights in the numbering of a new problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_start(init: Tagger, learner: Learner) -> None:
-    """LearnerError unless the learner can start where it scores as the older model does."""
+    """LearnerError unless the learner can start with the same scores as the older model."""
     if not isinstance(init, Tagger):
         raise LearnerError(f"init must be a tagger, as returned by trellis.load(path), not {init!r}")
     name, model = type(learner).__name__, init.model
@@ -41,10 +41,10 @@ def check_start(init: Tagger, learner: Learner) -> None:
 
 
 def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: int, n_edges: int) -> ChainWeights:
-    """``numbers[a]`` is what attribute a of the old model is called now; old labels keep their numbers."""
+    """``numbers[a]`` is the new number of attribute a of the old model; numbers of old labels are unchanged."""
     old: ChainWeights = setup.settings.init.model.weights
     rows, parts, n_labels = old.rows, setup.parts, len(setup.labelling.labels)
-    sparse = setup.sparse  # label n-grams of three labels and more in place of a table of triples
+    sparse = setup.sparse  # label n-grams of three or more labels replace the table of triples
     if old.parts is not None and parts is not None:
         place = {name: n_labels + i for i, name in enumerate(parts.names)}
         columns = np.array([*range(old.n_labels), *(place[name] for name in old.parts.names)], np.uint16)
@@ -55,7 +55,7 @@ def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: 
         columns, n_pairs = edge_rows.labels.astype(np.int64), (old.n_labels + 1) * padded(old.n_labels)
         previous, label = np.divmod(columns, padded(old.n_labels))
         previous[previous == old.n_labels] = n_labels
-        node = columns - n_pairs + (n_labels - old.n_labels)  # all have two labels or more
+        node = columns - n_pairs + (n_labels - old.n_labels)  # all n-grams have two labels or more
         pairs, runs = previous * padded(n_labels) + label, (n_labels + 1) * padded(n_labels) + node
         columns = np.where(columns < n_pairs, pairs, runs).astype(np.uint32)
         edge_rows = Rows(edge_rows.starts, columns, edge_rows.weights)
@@ -86,7 +86,7 @@ def carried_over(setup: Setup, numbers: Ints, edge_numbers: Ints, n_attributes: 
 
 
 def _rows(rows: Rows, numbers: Ints, n_attributes: int, kind: type[np.unsignedinteger]) -> Rows:
-    """The rows in the order of their new numbers; attributes that are new have empty ones."""
+    """Rows in order of their new numbers; new attributes have empty rows."""
     sizes, lengths = np.zeros(n_attributes, np.int64), np.diff(rows.starts).astype(np.int64)
     sizes[numbers] = lengths
     starts = starts_of(sizes)
