@@ -34,7 +34,7 @@ struct SegmentRules {
   std::size_t longest = 0;  // tokens, of any segment
   std::vector<SegmentShape> shapes;
   std::vector<std::int32_t> columns;  // [L] type of each label
-  std::vector<std::uint8_t> follows;  // [L+1, L+1] whether a segment may begin with z after one that ends in y; y = L: first segment
+  std::vector<std::uint8_t> follows;  // [L+1, L+1] whether z may begin a segment after one that ends in y; y = L: none
 
   bool may_follow(std::size_t y, std::size_t z) const { return follows[y * (n_labels + 1) + z]; }
 };

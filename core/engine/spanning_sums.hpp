@@ -11,11 +11,11 @@
 //
 //   root[k] = (A(0, k) + sum over j that remained of A(j, k) · root[j]) / out[k]
 //
-// and trees with the arc from h to m have the weight A(h, m) · W(m) · root[h], those with m below the root A(0, m) · W(m). These
+// and trees with the arc from h to m have the weight A(h, m) · W(m) · root[h], those with m attached to the root A(0, m) · W(m). These
 // sum to Z, for every m: the arcs of each word are normalised by their own sum.
 //
-// If out[k] = 0, no word that reaches k reaches m, so one of these is below the root: out[k] becomes A(0, k), the previous
-// other arcs of the root are dropped, and from then on the root is a state like others ("closed").
+// If out[k] = 0, no word that reaches k reaches m, so one of these is attached to the root: out[k] becomes A(0, k), all
+// other arcs of the root so far are dropped, and from then on the root is a state like others ("closed").
 //
 // By products of factors unless one is tiny, else in log space: scores of any size are safe. One half of the words
 // is eliminated for all words of the other half, recursively: O(n^3) in all.
@@ -58,7 +58,7 @@ class SpanningSums {
   bool by_logs_ = false;
   std::vector<double> factors_, logs_;  // [n + 1, n + 1] of arcs, minus the score of the word's best head; factors or logarithms
   std::vector<Level> levels_;           // by depth
-  std::vector<double> root_;            // [n + 1] by word; of the root itself: whether m may be below it
+  std::vector<double> root_;            // [n + 1] by word; of the root itself: whether m may be attached to it
   std::vector<double> values_;          // [n + 1, padded] root[k] by place
   double* arcs_ = nullptr;              // [n + 1, n + 1]
   double log_z_ = 0;

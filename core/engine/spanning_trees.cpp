@@ -38,7 +38,7 @@ void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::
     const Arc entry = entries[N + c];
     for (const Member& member : of(c)) entries[member.name] = member.arc;
     std::uint32_t name = entry.word;
-    if (name == 0) continue;  // no arc into the node is possible
+    if (name == 0) continue;  // no arc into the cycle is possible
     while (above[name] != N + c) name = above[name];
     entries[name] = entry;
   }
@@ -100,7 +100,7 @@ void SpanningTrees::Edmonds<Score>::contract() {
   for (std::uint32_t v : cycle) in_cycle[v] = 0;
 }
 
-// The best tree with any number of words below the root.
+// The best tree with any number of words attached to the root.
 double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, std::int32_t* heads) {
   edmonds_.scores = arcs;
   edmonds_.solve(n + 1, parent_);
@@ -112,7 +112,7 @@ double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, 
   return score;
 }
 
-// If the best tree has several words below the root, the best tree with the fewest (Stanojević & Cohen 2021) selects the one word;
+// If several words are attached to the root of the best tree, the best tree with the fewest (Stanojević & Cohen 2021) selects one;
 // ties: the first. Ties among trees with this word are decided as if it were the only candidate.
 double SpanningTrees::one_root(std::size_t n, std::vector<double>& arcs, std::int32_t* heads) {
   double score = any_roots(n, arcs, heads);

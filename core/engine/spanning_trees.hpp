@@ -23,7 +23,7 @@ class SpanningTrees {
   };
   static constexpr Arc kNoArc = {0, 0};
 
-  // The score of a tree, if it needs one word below the root: fewer arcs of the root first, then the score, then the lowest word.
+  // The score of a tree, if one word must be attached to the root: fewer arcs of the root first, then the score, then the lowest word.
   struct OneRoot {
     double score;
     std::int32_t n_root_arcs, root_word;
@@ -35,7 +35,7 @@ class SpanningTrees {
   static double forbidden(double) { return kForbidden<double>; }
   static OneRoot forbidden(const OneRoot&) { return {kForbidden<double>, 0, 0}; }
 
-  // Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of best arcs is contracted
+  // Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of these is contracted
   // to one node; arcs into it are scored relative to the arc they replace. In place: O(n^2) numbers in all.
   template <class Score>
   struct Edmonds {

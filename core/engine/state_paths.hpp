@@ -1,7 +1,7 @@
 // Best paths over states with known prefix scores (alpha): states of label n-grams (history_states.hpp), also on a lattice
 // (lattice.hpp). Ties: the lowest label wins, decided from the last label backwards. Forbidden paths are skipped.
 //
-// `States` has a chain, a table, and each_into(t, states, visit), which calls visit(step) for the steps into states of token t with
+// `States` has a chain, a table, and each_into(t, states, visit): calls visit(step) for the steps into states of token t with
 // the same last label.
 #pragma once
 #include <array>

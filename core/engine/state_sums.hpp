@@ -3,7 +3,7 @@
 //   alpha[to] = log sum over steps into it of exp(alpha[from] + score),   share = exp(alpha[from] + score - alpha[to])
 //   P(step) = P(state that it leads to) · its share
 //
-// `States` is as in state_paths.hpp, with steps_at(t), all steps into the states of a token, and kListed: whether the steps of all
+// `States` is as in state_paths.hpp, with steps_at(t), all steps into the states of a token, and kListed: whether those of all
 // tokens are stored in table.steps from table.step_starts[t] on. If not, they are recomputed in the backward pass.
 #pragma once
 #include "engine/state_paths.hpp"

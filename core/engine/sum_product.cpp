@@ -5,7 +5,7 @@
 namespace trellis {
 namespace {
 
-// A path lost by underflow of alpha matters only if all other paths become as improbable: then some c_t in a row have a product
+// A path lost by underflow of alpha matters only if the remaining paths fall as low: then some c_t in a row have a product
 // near the smallest number, as no factor is above 1. Beta, at most one over that product, could overflow
 // in the same case. kTiny and kDeep together stay above the smallest number, so the remaining paths are exact.
 template <class Real>

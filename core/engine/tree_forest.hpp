@@ -1,5 +1,5 @@
-// The packed forest of all projective trees of a sentence that are not forbidden: nodes are the items of trees.hpp, edges the ways to
-// build them. k best trees, sums over trees and marginals are those of derivations of a hypergraph.
+// The packed forest of all projective trees of a sentence that are not forbidden: nodes are the items of trees.hpp, edges the
+// ways to build them. k best trees, sums over trees and marginals are those of derivations of a hypergraph.
 #pragma once
 #include "engine/hypergraph_passes.hpp"
 #include "engine/trees.hpp"

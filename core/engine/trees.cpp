@@ -84,7 +84,7 @@ bool is_tree(std::span<const std::int32_t> heads) {
 
 namespace {
 
-// Whether the head of `at` is an ancestor of it, by the path to the root.
+// Whether `at` is in the subtree of `head`; all words are in the subtree of the root.
 bool is_below(std::span<const std::int32_t> heads, std::int32_t at, std::int32_t head) {
   for (; at != 0; at = heads[static_cast<std::size_t>(at - 1)])
     if (at == head) return true;
