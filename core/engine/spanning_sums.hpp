@@ -11,7 +11,7 @@
 //
 //   root[k] = (A(0, k) + sum over j that remained of A(j, k) · root[j]) / out[k]
 //
-// and trees with the arc from h to m have the weight A(h, m) · W(m) · root[h], those with m attached to the root A(0, m) · W(m). These
+// and trees with the arc from h to m weigh A(h, m) · W(m) · root[h], those with m attached to the root A(0, m) · W(m). These
 // sum to Z, for every m: the arcs of each word are normalised by their own sum.
 //
 // If out[k] = 0, no word that reaches k reaches m, so one of these is attached to the root: out[k] becomes A(0, k), all

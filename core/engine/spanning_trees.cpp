@@ -112,7 +112,7 @@ double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, 
   return score;
 }
 
-// If several words are attached to the root of the best tree, the best tree with the fewest (Stanojević & Cohen 2021) selects one;
+// If the best tree has several words at the root, the best tree with the fewest (Stanojević & Cohen 2021) selects one word;
 // ties: the first. Ties among trees with this word are decided as if it were the only candidate.
 double SpanningTrees::one_root(std::size_t n, std::vector<double>& arcs, std::int32_t* heads) {
   double score = any_roots(n, arcs, heads);

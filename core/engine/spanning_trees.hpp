@@ -23,7 +23,7 @@ class SpanningTrees {
   };
   static constexpr Arc kNoArc = {0, 0};
 
-  // The score of a tree, if one word must be attached to the root: fewer arcs of the root first, then the score, then the lowest word.
+  // The score of a tree that must have one word at the root: fewer arcs of the root first, then the score, then the lowest word.
   struct OneRoot {
     double score;
     std::int32_t n_root_arcs, root_word;

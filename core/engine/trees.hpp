@@ -126,7 +126,7 @@ inline void each_item(std::size_t n_words, Visit visit) {
 // Scratch of one thread.
 class TreeChart {
  public:
-  // Writes the heads [n] of the best tree; returns its score, minus infinity if all trees are forbidden. Ties: the first way wins.
+  // Writes the heads [n] of the best tree; returns its score, minus infinity if all trees are forbidden. Ties: the first way.
   double best(const TreeScores& scores, std::int32_t* heads);
 
  private:

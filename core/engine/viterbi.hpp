@@ -29,7 +29,7 @@ template <class Real>
 std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>& work, std::int32_t* paths, Real* scores);
 
 // Viterbi over dense tables, for a nonempty chain without n-grams: delta, the best score of a prefix ending in each history, at
-// order 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only allowed labels' entries are written. With a
+// order 1 [T, stride], at order 2 [T, L, stride] with the one row of t = 0 first. Only entries of allowed labels are set. With a
 // path, also the best one and its score.
 float search_dense(const ChainView<float>& chain, float* delta, std::int32_t* path);
 double search_dense(const ChainView<double>& chain, double* delta, std::int32_t* path);
