@@ -55,7 +55,7 @@ class Steps {
   UpdateLog log;
 
   void clear() { costs_.clear(); }
-  // Whether steps use merged vectors: only the plain perceptron adds entries unmerged, unless it logs or merge_all() was called (then a
+  // Whether steps use merged vectors: only the plain perceptron adds entries unmerged, without a log and merge_all() (merged, a
   // weight whose changes cancel in an example does not change at all); several outputs are merged together.
   bool merges() const { return merges_ && rule_.k == 1; }
   void merge_all() { merges_ = true; }
