@@ -151,7 +151,7 @@ bool each_number(nb::handle vector, Visit& visit) {
 // Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value
 // 1, name with a number or truth value, "name:" before each attribute of a dict or list below it; of a list or set each name
 // with value 1; of a vector its numbers. A number's own conversion may run arbitrary Python code: the caller
-// holds no lock and keeps the token alive, and name and value are kept alive here. before_code() is called before such code may run.
+// holds no lock and keeps the token alive; name and value are kept alive here. before_code() is called before such code runs.
 template <class Visit, class BeforeCode>
 void each_attribute(nb::handle token, Visit visit, BeforeCode before_code) {
   if (is_dict(token.ptr())) return each_of_dict(token, {}, 0, visit, before_code);

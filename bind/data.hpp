@@ -69,7 +69,7 @@ struct PyChainExamples {
     out.weights = weights;
     return out;
   }
-  // Requires that every label is known.
+  // The examples, if every label is known.
   trellis::Examples known(const std::optional<Doubles>& weights) const {
     check_weights(weights, size());
     check_gold(gold, corpus->n_tokens(), corpus->n_labels);

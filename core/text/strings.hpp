@@ -104,7 +104,7 @@ class Interner {
   std::vector<std::int64_t> starts_{0};
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t mask_ = slots_.size() - 1;
-  std::size_t plain_search_ = kLongSearch;  // slots searched by the plain hash; none once the dictionary is keyed
+  std::size_t plain_search_ = kLongSearch;  // slots searched by the plain hash; 0 once the dictionary is keyed
 };
 
 // A dictionary over external arrays, perhaps mapped from a file. Look-ups check every index they follow, so
