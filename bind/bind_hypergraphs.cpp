@@ -1,4 +1,4 @@
-// Hypergraphs: best derivations, k best, sums, marginals and counts, in parallel batches; and training,
+// Hypergraphs: best derivations, k best, sums, marginals and counts, in parallel batches; and learning over
 // them, with features on edges.
 #include "engine/hypergraph.hpp"
 #include "engine/hypergraph_passes.hpp"

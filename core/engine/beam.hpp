@@ -1,6 +1,6 @@
 // Beam search from left to right for chains with features of labels further back than the previous one.
 //
-//  score(path) = score of the chain + sum_t sum over kinds and over the labels y that a kind selects at t of far_t[kind][y][z]
+//   score(path) = score of the chain + sum_t sum over kinds and over the labels y that a kind selects at t of far_t[kind][y][z]
 //
 // A state is all that later scores depend on in the labels so far. Hypotheses with the same state are merged, and the k best of
 // each state survive, so a beam as wide as the number of states is exact. Forbidden labels never enter the beam, nor do dead

@@ -4,10 +4,10 @@
 // only when a node above needs it, so k derivations cost little more than the best one. A graph has
 //
 //   Real, kOneTail, kStates    the type of scores; whether every way has one tail; whether ties are decided by labels
-//  n_nodes(), goal()
-//  each_way(v, visit)         calls visit(way, score of its best derivation); a node without ways is a leaf
+//   n_nodes(), goal()
+//   each_way(v, visit)         calls visit(way, score of its best derivation); a node without ways is a leaf
 //   tails(v, way)              nodes
-//  score(v, way, of)          score of a derivation whose tail i has the score of(i)
+//   score(v, way, of)          score of a derivation whose tail i has the score of(i)
 //   best(v)                    the score of the best derivation of a tail
 //
 // Ties: the lowest way comes first, then the lowest ranks from the first tail on. With kStates, where a node is a state of a

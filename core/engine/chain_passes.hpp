@@ -115,7 +115,7 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
 //
 // over all labels, from the last beta ([rows of the last token, stride], overwritten) back. Transposed tables: edges
 // [L, stride] of z and previous y, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and previous x.
-// `after` has the shape of alpha; `turned` is [stride, stride], used at order 2. visit(t, beta, n_rows) is called for each token
+// `after` has the shape of alpha; `turned` is [stride, stride], used at order 2. visit(t, beta, n_rows) is called for a token before
 // its beta is overwritten.
 template <class S, class Real, class Visit>
 TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Real* edges, const Real* triples, Real* beta, Real* turned,

@@ -1,7 +1,7 @@
 // The rule against underflow in sum-product with scaling: alpha is scaled by 1 / c to sum to one at every token. Underflow
 // cannot be undone, so what vanishes must be negligible. With
 //
-//  lost_t = (lost_{t-1} · most + vanished_t) / c_t,   most the largest possible gain of a path at one token,
+//   lost_t = (lost_{t-1} · most + vanished_t) / c_t,   most the largest possible gain of a path at one token,
 //
 // lost_t bounds the lost share of the sum, assuming that lost paths gain as much as possible at all later tokens. While
 // it is negligible, sums are correct to the last digits; otherwise they are recomputed in log space. If no product can have

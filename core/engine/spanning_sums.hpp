@@ -4,7 +4,7 @@
 // Words that move to their heads, m to h at the rate A(h, m) = exp(score), are a Markov chain. Eliminating word k redirects
 // the transitions into it to its own targets (Grassmann, Taksar & Heyman 1985):
 //
-//  out[k] = sum over remaining j of A(j, k),   A(j, i) += A(k, i) · A(j, k) / out[k],   A(0, i) += A(k, i) · A(0, k) / out[k]
+//   out[k] = sum over remaining j of A(j, k),   A(j, i) += A(k, i) · A(j, k) / out[k],   A(0, i) += A(k, i) · A(0, k) / out[k]
 //
 // After all words but m are eliminated, the product of all out[k] is W(m), the sum over trees of the words alone with m on top
 // (the Markov chain tree theorem). In the backward pass, with root[m] = 0,

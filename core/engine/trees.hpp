@@ -5,8 +5,8 @@
 // the same side, between h and m; none if m is the first on its side. The recursion is Eisner's (1996), with siblings as in
 // McDonald & Pereira (2006). Its items:
 //
-//  complete(h, e)   h with all of its words on one side and their subtrees, up to e
-//  open(h, m)       h with words on one side up to m, which still lacks its words on the other side
+//   complete(h, e)   h with all of its words on one side and their subtrees, up to e
+//   open(h, m)       h with words on one side up to m, which still lacks its words on the other side
 //   pair(i, j)       complete(i, k) and complete(j, k + 1), side by side
 //
 // Every tree has exactly one derivation, so that the same recursion finds best trees, lists the k best and sums (tree_forest.hpp).

@@ -77,7 +77,7 @@ Occurrences::Run Occurrences::run_of(std::size_t k) const {
   return {{before, z}, 2};
 }
 
-// L and U of a run of labels, with NULL only before the sentence: the maximum number of non-overlapping occurrences.
+// L and U of a run of labels, with NULL only before the sentence: extreme sums over occurrences that can coexist.
 //   most[i] = max(most[i - 1], value + most[the places `period` before]),    least[i] likewise
 std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std::vector<Reach>& reached) const {
   const std::size_t* end = run.labels + run.length;
