@@ -1,4 +1,4 @@
-// Arrays of NumPy: an argument is read where it is, a result is a vector handed over without a copy.
+// Arrays of NumPy: arguments are read in place, results are vectors handed over without a copy.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -11,20 +11,20 @@
 
 namespace nb = nanobind;
 
-// A C-contiguous array as it comes from Python.
+// A C-contiguous array from Python.
 struct AnyArray {
   nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> kept;
   void* at = nullptr;
   std::size_t n = 0, extents[3] = {};
 
-  // Whether it is one of this element type and rank. Nothing is converted: a copy should be seen where it is made, and what
-  // is to be changed in place must be the caller's.
+  // Whether it has this element type and rank. Nothing is converted: copies should be visible to the caller, and an array
+  // changed in place must be the caller's own.
   bool read(nb::handle source, nb::dlpack::dtype type, std::size_t rank, bool writable);
   nb::object object() const { return nb::cast(kept, nb::rv_policy::reference); }
-  // Python cannot change it any more, nor the array that it is a view of. A bytearray can be changed always.
+  // Makes it read-only for Python, and the array it is a view of. A bytearray remains writable.
   void make_read_only() const;
 };
-// T is const, unless the array is changed in place.
+// T is const, except for arrays changed in place.
 template <class T, int Rank>
 struct ArrayOf : private AnyArray {
   using Element = std::remove_const_t<T>;
@@ -50,7 +50,7 @@ template <class T, int Rank>
 using Array = ArrayOf<const T, Rank>;
 template <class T, int Rank>
 using MutableArray = ArrayOf<T, Rank>;
-// What is there, or null.
+// The data, or null.
 template <class T, int Rank>
 T* data_of(const std::optional<ArrayOf<T, Rank>>& array) {
   return array ? array->data() : nullptr;
@@ -66,7 +66,7 @@ using Doubles = Array<double, 1>;
 template <class T>
 constexpr auto kArrayName =
     nb::detail::const_name("numpy.typing.NDArray[numpy.") + nb::detail::dtype_traits<T>::name + nb::detail::const_name("]");
-// An array for Python.
+// A vector as an array for Python.
 template <class T>
 struct Numpy : nb::object {
   using nb::object::object;
@@ -74,7 +74,7 @@ struct Numpy : nb::object {
 };
 nb::object new_array(void* values, const std::vector<std::size_t>& shape, nb::dlpack::dtype type, nb::handle owner);
 
-// Hand a vector over to NumPy without copying, by its length or a shape.
+// Hands a vector over to NumPy without copying, by its length or a shape.
 template <class T>
 Numpy<T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   auto kept = std::make_unique<std::vector<T>>(std::move(values));
@@ -95,7 +95,7 @@ struct type_caster<ArrayOf<T, Rank>> {
   bool from_python(handle source, Flags, cleanup_list*) { return value.read(source); }
   static handle from_cpp(const Read& array, rv_policy, cleanup_list*) { return array.object().release(); }
 };
-// A vector of numbers is an array that is copied on the way in.
+// A vector of numbers is an array that is copied on input.
 template <class T>
   requires std::is_arithmetic_v<T>
 struct type_caster<std::vector<T>> {

@@ -11,7 +11,7 @@
 
 __attribute__((always_inline)) inline std::string_view utf8(nb::handle text) {
 #ifndef Py_LIMITED_API
-  if (PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // nearly always: without a call
+  if (PyUnicode_IS_COMPACT_ASCII(text.ptr()))  // the common case: without a call
     return {static_cast<const char*>(PyUnicode_DATA(text.ptr())), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr()))};
 #endif
   Py_ssize_t size;
@@ -26,7 +26,7 @@ inline std::string kind_of(nb::handle thing) {
   return std::string(utf8(name));
 }
 
-// A string, or bytes that are UTF-8; what the view looks at is kept.
+// A string, or bytes in UTF-8; keeps the viewed object alive.
 struct AttributeText {
   nb::object kept;
   std::string_view view;
@@ -58,7 +58,7 @@ template <class Visit>
 void each_name(nb::handle names, std::string_view before, Visit& visit) {
   const nb::object all = nb::steal(PyAnySet_Check(names.ptr()) ? PySequence_List(names.ptr()) : names.inc_ref().ptr());
   if (!all.is_valid()) throw nb::python_error();
-  if (PyAnySet_Check(names.ptr()) && PyList_Sort(all.ptr()) != 0) {  // else attributes would be numbered by chance
+  if (PyAnySet_Check(names.ptr()) && PyList_Sort(all.ptr()) != 0) {  // otherwise the numbering of attributes would be random
     PyErr_Clear();
     throw nb::type_error("a set of attributes has strings and something else");
   }
@@ -71,7 +71,7 @@ void each_name(nb::handle names, std::string_view before, Visit& visit) {
   }
 }
 
-// What a dict says with a number, as a float; the error of anything else.
+// A number from a dict as a float; the error of any other type.
 inline float number_of(nb::handle value) {
   const double number = in_python([&] { return PyFloat_AsDouble(value.ptr()); });
   if (number == -1 && PyErr_Occurred()) {
@@ -88,12 +88,12 @@ inline float number_of(nb::handle value) {
   return static_cast<float>(number);
 }
 
-// A number of Python itself: reading it runs no code of Python.
+// A number of Python's own types: reading it runs no Python code.
 inline bool is_plain_number(PyObject* thing) {
   return PyFloat_CheckExact(thing) || PyBool_Check(thing) || PyLong_CheckExact(thing);
 }
 
-constexpr int kDeepest = 50;  // dicts within dicts; a dict within itself has no end
+constexpr int kDeepest = 50;  // nested dicts; a dict that contains itself would not end
 
 template <class Visit, class BeforeCode>
 void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& visit, BeforeCode& before_code) {
@@ -102,11 +102,11 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(dict.ptr(), &at, &key, &value);) {
     const bool named = is_string(key);
-    if (named && is_string(value)) {  // nearly always, and no code of Python runs
+    if (named && is_string(value)) {  // the common case, without running Python code
       visit(AttributeName{before, utf8(key), utf8(value), true}, 1.0f);
       continue;
     }
-    if (named && is_plain_number(value)) {  // nor here
+    if (named && is_plain_number(value)) {  // the same
       if (value != Py_False) visit(AttributeName{before, {}, utf8(key)}, value == Py_True ? 1.0f : number_of(value));
       continue;
     }
@@ -127,7 +127,7 @@ void each_of_dict(nb::handle dict, std::string_view before, int depth, Visit& vi
   }
 }
 
-// visit("[i]", value) for each number of a vector that is not 0; whether it is one: float32 or float64, one dimension.
+// visit("[i]", value) for each nonzero number of a vector; returns whether it is one: float32 or float64, one dimension.
 template <class Visit>
 bool each_number(nb::handle vector, Visit& visit) {
   nb::ndarray<nb::ro, nb::device::cpu> numbers;
@@ -150,8 +150,8 @@ bool each_number(nb::handle vector, Visit& visit) {
 
 // Calls visit(name, value) for each attribute of a token, by the rules of python-crfsuite: of a dict "name:string" with value
 // 1, name with a number or truth value, "name:" before each attribute of a dict or list below it; of a list or set each name
-// with value 1; of a vector its numbers. A number's own conversion is Python code, which may do anything: whoever calls this
-// holds no lock and keeps the token, and name and value are kept here. before_code() is called before such code may run.
+// with value 1; of a vector its numbers. A number's own conversion may run arbitrary Python code: the caller
+// holds no lock and keeps the token alive; name and value are kept alive here. before_code() is called before such code runs.
 template <class Visit, class BeforeCode>
 void each_attribute(nb::handle token, Visit visit, BeforeCode before_code) {
   if (is_dict(token.ptr())) return each_of_dict(token, {}, 0, visit, before_code);

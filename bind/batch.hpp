@@ -1,5 +1,5 @@
-// The potentials of many sentences as they come from Python, checked, and a loop over them on threads. Tokens of all sentences
-// stand in one run; sentence i is tokens starts[i]..starts[i + 1].
+// The potentials of a batch of sentences from Python, validated, and a parallel loop over them. Tokens of all sentences
+// are concatenated; sentence i is tokens starts[i]..starts[i + 1].
 #pragma once
 #include <atomic>
 
@@ -9,7 +9,7 @@ namespace {
 using namespace trellis;
 
 constexpr std::size_t kSentencesPerBlock = 16;
-constexpr std::size_t kMostPaths = 1'000'000;  // of a list of best ones
+constexpr std::size_t kMostPaths = 1'000'000;  // limit on k best paths
 
 // Rows over labels are padded to the kernels' stride.
 template <class Real>
@@ -25,7 +25,7 @@ struct PotentialArrays {
 using CountedPaths = std::tuple<std::vector<std::int32_t>, Numpy<double>, std::vector<std::int64_t>>;
 using SpanRows = Array<std::int64_t, 2>;
 
-// The potentials of a batch, checked once: afterwards nothing but the scores of tokens can be out of range.
+// The potentials of a batch, validated once: afterwards only the scores of tokens can be out of range.
 template <class Real>
 struct ChainBatch {
   PotentialArrays<Real> tables;
@@ -34,7 +34,7 @@ struct ChainBatch {
   FIELDS(tables, starts, allowed)
 
   std::size_t n_tokens, n_labels, n_sentences;
-  const Real* token_edge = nullptr;  // [n_tokens, L+1, stride] where label pairs differ by token
+  const Real* token_edge = nullptr;  // [n_tokens, L+1, stride] if label pairs differ by token
   LabelTables<Real> labels;
   LabelSets sets{};
 
@@ -78,14 +78,14 @@ struct ChainBatch {
   }
 };
 
-// log Z [n_sentences], P(z at t) [n_tokens, L] and P(y, z at t) [n_tokens, L+1, L], each of the last two for all tokens or none.
+// log Z [n_sentences], P(z at t) [n_tokens, L] and P(y, z at t) [n_tokens, L+1, L]; the last two for all tokens or not at all.
 using Sums = std::tuple<std::vector<double>, Numpy<double>, Numpy<double>>;
 inline Sums sums_out(std::size_t L, std::vector<double> log_z, std::vector<double> node, std::vector<double> edge) {
   const std::size_t n = node.size() / L, n_edge = edge.size() / ((L + 1) * L);
   return {std::move(log_z), to_numpy(std::move(node), {n, L}), to_numpy(std::move(edge), {n_edge, L + 1, L})};
 }
 
-// Up to k paths of every sentence: those of sentence i, [k, T_i], stand from k * starts[i] on; what is not filled holds -1
+// Up to k paths of every sentence: those of sentence i, [k, T_i], begin at k * starts[i]; missing paths are -1
 // and minus infinity.
 struct PathLists {
   std::size_t k, n_sentences;
@@ -106,7 +106,7 @@ struct PathLists {
   }
 };
 
-// Where the spans of each sentence begin, [n_sentences + 1], of spans [n, 4]: sentence, begin, end, type; sentences ascend.
+// Offsets of the spans of each sentence, [n_sentences + 1], for spans [n, 4]: sentence, begin, end, type; sentences ascend.
 template <class Real>
 std::vector<std::size_t> first_spans(const ChainBatch<Real>& batch, const SpanRows& spans) {
   require(spans.shape(1) == 4, "spans: must be rows of sentence, begin, end, type");

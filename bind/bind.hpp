@@ -1,4 +1,4 @@
-// What every binding file shares: the GIL, objects in use, and the list of parts of the module.
+// Shared by all binding files: the GIL, objects in use, and the list of parts of the module.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -13,9 +13,9 @@
 
 using namespace nb::literals;
 
-// What work() gives, which waits for the GIL or runs code of Python. Where the interpreter ends meanwhile, Python before 3.14
-// ends a thread that is not its main one by unwinding its stack (pthread_exit), through destructors that need the GIL and
-// functions that must not throw. Such a thread sleeps here until the process is gone, as it does in Python 3.14.
+// The result of work(), which waits for the GIL or runs Python code. If the interpreter ends meanwhile, Python before 3.14
+// ends every thread but the main one by unwinding its stack (pthread_exit), through destructors that need the GIL and
+// functions that must not throw. Such a thread sleeps here until the process exits, as in Python 3.14.
 template <class Work>
 auto in_python(Work work) {
   try {
@@ -27,7 +27,7 @@ auto in_python(Work work) {
   }
 }
 
-// The GIL let go, and taken again at the end.
+// Releases the GIL, and acquires it again at the end.
 class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
@@ -41,7 +41,7 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-// What work() gives, called with the GIL, which this thread has let go.
+// The result of work(), called with the GIL, which this thread has released.
 template <class Work>
 auto with_gil(Work work) {
   const PyGILState_STATE state = in_python([] { return PyGILState_Ensure(); });
@@ -50,14 +50,14 @@ auto with_gil(Work work) {
   return in_python(work);
 }
 
-// What work() gives, called without the GIL.
+// The result of work(), called without the GIL.
 template <class Work>
 auto without_gil(Work work) {
   const WithoutGil released;
   return work();
 }
 
-// Calls work(state, i) for the items 0 .. n - 1 by blocks on threads, without the GIL; make_state() gives a thread its state.
+// Calls work(state, i) for the items 0 .. n - 1 in blocks on threads, without the GIL; make_state() returns a thread's state.
 template <class MakeState, class Work>
 void each_item(std::size_t n, std::size_t block, std::size_t n_threads, MakeState make_state, Work work) {
   const WithoutGil released;
@@ -66,7 +66,7 @@ void each_item(std::size_t n, std::size_t block, std::size_t n_threads, MakeStat
   });
 }
 
-// Calls work(go_on) without the GIL; Ctrl-C is heard whenever it asks go_on().
+// Calls work(go_on) without the GIL; go_on() handles Ctrl-C.
 template <class Work>
 auto interruptible(Work work) {
   bool interrupted = false;
@@ -79,9 +79,9 @@ auto interruptible(Work work) {
   return result;
 }
 
-// The use of an object by one call, which may let go of the GIL: by any number of calls that read it, or by one that changes
-// it. Whoever comes between gets an error. Made and destroyed under the GIL, which keeps the list.
-inline std::vector<std::pair<const void*, bool>>& uses() {  // objects, and whether they are changed
+// Use of an object by one call, which may release the GIL: either any number of readers, or one writer.
+// A conflicting call raises an error. Created and destroyed under the GIL, which protects the list.
+inline std::vector<std::pair<const void*, bool>>& uses() {  // objects, and whether they are written
   static auto* const all = new std::vector<std::pair<const void*, bool>>;  // outlives all threads
   return *all;
 }
@@ -103,7 +103,7 @@ class Use {
   const void* object_;
 };
 
-// A method of an object that some method changes without the GIL: a second thread gets an error instead of a race.
+// For methods of objects that are changed without the GIL: a second thread gets an error instead of a race.
 template <class Result, class Self, class... Args>
 auto guarded(Result (*function)(Self&, Args...)) {
   return [function](Self& self, Args... args) -> Result {

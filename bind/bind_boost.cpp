@@ -6,7 +6,7 @@ using namespace trellis;
 
 namespace {
 
-// Keeps what the booster points into.
+// Keeps the objects alive that the booster refers to.
 struct PyBooster {
   std::shared_ptr<PyLayout> layout;
   std::shared_ptr<PyChainExamples> examples;

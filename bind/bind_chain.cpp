@@ -1,5 +1,5 @@
-// Chains of order 1 and 2 over batches of sentences. Tokens of all sentences stand in one run; sentence i is tokens
-// starts[i]..starts[i + 1]. Every result has its fixed place, so the number of threads never changes a bit.
+// Chains of order 1 and 2 over batches of sentences. Tokens of all sentences are concatenated; sentence i is tokens
+// starts[i]..starts[i + 1]. Every result has a fixed place, so results do not depend on the number of threads.
 #include "batch.hpp"
 #include "engine/forward_backward.hpp"
 #include "engine/viterbi.hpp"
@@ -46,7 +46,7 @@ Sums all_marginals(const ChainBatch<double>& batch, double temperature, int reac
   return sums_out(L, std::move(log_z), std::move(node), std::move(edge));
 }
 
-// Spans [n, 4]: sentence, begin, end, type; in the order of their sentences.
+// Spans [n, 4]: sentence, begin, end, type; sorted by sentence.
 std::vector<double> span_probabilities(const ChainBatch<double>& batch, double temperature, const Ints& type_of,
                                        const Array<std::uint8_t, 2>& cut, const SpanRows& spans, std::size_t n_threads) {
   const std::size_t L = batch.n_labels, n = spans.shape(0);
@@ -63,7 +63,7 @@ std::vector<double> span_probabilities(const ChainBatch<double>& batch, double t
   return probabilities;
 }
 
-// With edge attributes of all tokens, their weights, and the last tokens with the same words.
+// With edge attributes of all tokens, their weights, and the last earlier token with the same word.
 struct BeamBatch : ChainBatch<float> {
   std::size_t width;
   ListArrays lists;
@@ -80,7 +80,7 @@ struct BeamBatch : ChainBatch<float> {
   }
 };
 
-// As best_paths, by a beam.
+// As best_paths, with a beam.
 CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists lists(batch, k);
   const Weights& weights = *batch.weights;
@@ -105,7 +105,7 @@ CountedPaths beam_paths(const BeamBatch& batch, std::size_t k, std::size_t n_thr
   return std::move(lists).out();
 }
 
-// Of potentials of either precision, of which emit has one.
+// For potentials of either precision, that of emit.
 CountedPaths best_of_either(const nb::object& chains, std::size_t k, std::size_t n_threads) {
   const Source source{chains};
   const auto best = [&](auto batch) {

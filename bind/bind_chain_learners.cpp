@@ -8,7 +8,7 @@ using namespace trellis;
 
 namespace {
 
-// How many attributes, edge attributes and labels a chain has, its order, whether n-grams are sparse, parts of labels.
+// Sizes of a chain: attributes, edge attributes, labels; its order, sparse n-grams, parts of labels.
 struct ChainShape {
   std::size_t n_attributes, n_edge_attributes, n_labels;
   int order;
@@ -65,7 +65,7 @@ struct ChainOnline : Online {
     set_weights(other);
   }
 
-  // Every weight that is not zero becomes the first update, for voting after a warm start.
+  // Every nonzero weight becomes part of the first update, for voting after a warm start.
   void log_initial() {
     each_weight([&](std::uint32_t row, std::uint32_t place) {
       const float weight = *find(row, place).weight;
@@ -108,7 +108,7 @@ struct ChainFrankWolfe : FrankWolfe {
   ChainOut learnt(bool average) const { return weights_of(*this, {average, steps.moments()}); }
   void fields(Archive& archive, const Examples* examples) {
     chain_fields(archive, *this);
-    // A part is a token and three labels; with sparse n-grams the first of them is one, of segments it is a length.
+    // A part is a token and three labels; with sparse n-grams the first is an n-gram, for segments it is a length.
     const auto to_numbers = [](const ChainPart& part) { return std::array<std::uint32_t, 4>{part.site, part.x, part.y, part.z}; };
     mixture_fields(archive, steps, to_numbers, [&](std::size_t s, const std::uint32_t* numbers) {
       const Encoded& corpus = *examples->corpus;
@@ -125,7 +125,7 @@ struct ChainFrankWolfe : FrankWolfe {
   }
 };
 
-// The weights that a chain begins with: rows, and weights of label pairs, of triples and of last labels.
+// The initial weights of a chain: rows, and weights of label pairs, of triples and of last labels.
 template <class Class>
 auto bind_first_weights(Class bound) {
   using Self = typename Class::Type;

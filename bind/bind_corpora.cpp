@@ -11,7 +11,7 @@ using namespace trellis;
 
 namespace {
 
-// The updates of a voted perceptron, checked; keeps the arrays it points into.
+// The updates of a voted perceptron, validated; keeps its arrays alive.
 struct VoteArrays {
   Longs counts, starts;
   UInts rows, places;
@@ -51,7 +51,7 @@ struct PyVotes {
   }
 };
 
-// The numbers 0 .. n-1 in an order that depends on the seed alone: Fisher and Yates with SplitMix64.
+// A permutation of 0 .. n-1 that depends on the seed alone: Fisher-Yates shuffle with SplitMix64.
 std::vector<std::int64_t> shuffled(std::size_t n, std::uint64_t seed) {
   std::vector<std::int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
@@ -98,7 +98,7 @@ void Encoded::begin() {
 
 namespace {
 
-// And the counts of all n-grams, those of no label and of one first.
+// Also the counts of all n-grams, starting with those of no label and of one.
 std::pair<NgramState, std::vector<double>> seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& gold,
                                                        const Longs& starts, bool null, const std::optional<Doubles>& weights,
                                                        const std::optional<NgramArrays>& first) {

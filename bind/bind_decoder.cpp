@@ -1,4 +1,4 @@
-// The tagger's runtime: walks Python sentences, meets word types, decodes batches.
+// The tagger's runtime: converts Python sentences, registers word types, decodes batches.
 #include "attributes.hpp"
 #include "tagger_model.hpp"
 
@@ -20,7 +20,7 @@ struct PyDecoder {
   Features features;
   std::shared_ptr<Weights> weights;
   std::optional<FilterArrays> filter;
-  std::vector<nb::object> labels;  // Python strings handed out again and again
+  std::vector<nb::object> labels;  // Python strings, reused for all results
   std::string wanted;
   std::size_t cache_bytes;
   ARGUMENTS(features, weights, filter, labels, wanted, cache_bytes)
@@ -34,7 +34,7 @@ struct PyDecoder {
 
   bool has_bag() const { return features.bag.has_value(); }
 
-  // Whoever waits for the lock lets go of the GIL: its holder may need it.
+  // Waiting for the lock releases the GIL: the holder of the lock may need it.
   std::unique_lock<std::mutex> locked() {
     std::unique_lock<std::mutex> lock = core->try_lock();
     if (!lock.owns_lock()) {
@@ -50,7 +50,7 @@ struct PyDecoder {
     if (pair >= 0 && value != 0) batch.pair_bag.add(pair, value);
   }
 
-  // The fields of a token; a model that reads one column takes the string itself.
+  // The fields of a token; with a single input column, the string itself.
   TRELLIS_INLINE Items fields_of(PyObject* const& token) const {
     if (!has_bag() && core->n_given() == 1 && is_string(token)) return Items::only(token);
     if (!is_list(token) && !is_tuple(token)) refuse(token, wanted);
@@ -61,9 +61,9 @@ struct PyDecoder {
     return fields;
   }
 
-  // Sentences as a batch. Attributes are read before the lock is taken, for reading them may run Python code; strings
-  // under it, where none runs. Before code of Python may run, and of a model that reads both, sentences are copied: they must
-  // not change between.
+  // Sentences as a batch. Attributes are read before taking the lock, as reading them may run Python code; strings
+  // under the lock, which runs none. A model with both copies sentences before Python code may run: they must
+  // not change in between.
   Batch encode_all(std::span<nb::object> sentences, std::size_t n_threads) {
     Batch bags;
     TokenAttributes attributes(core->bag(), recent);
@@ -106,7 +106,7 @@ struct PyDecoder {
     return batch;
   }
 
-  // Under the lock. Many new words are worth letting other Python threads run meanwhile.
+  // Under the lock. With many new words, other Python threads may run meanwhile.
   void finish(Batch& batch, std::size_t n_threads) {
     constexpr std::size_t kMany = 256;
     if (core->n_new(batch) < kMany) return core->finish(batch, 1);
@@ -120,7 +120,7 @@ struct PyDecoder {
     return encode_all(all, n_threads);
   }
 
-  // Labels of one sentence; its batch if views of a word must be defined first, or if it has no path.
+  // Labels of one sentence; its batch if views of a word must be computed first, or if it has no path.
   std::variant<nb::list, Batch> tag_one(nb::handle sentence) {
     nb::object one = nb::borrow(sentence);
     Batch batch = encode_all({&one, 1}, 1);
@@ -157,7 +157,7 @@ struct PyDecoder {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const auto& [codes, values] = columns[c];
       require(codes.size() == n_tokens, "a column of another length than the corpus");
-      std::vector<std::int32_t> type_of(values.size(), -1);  // each distinct value is looked up once
+      std::vector<std::int32_t> type_of(values.size(), -1);  // looks up each distinct value once
       for (std::int32_t code : codes) {
         std::int32_t& type = type_of[static_cast<std::size_t>(code)];
         if (type < 0) type = core->type_of(batch, c, values[static_cast<std::size_t>(code)]);
@@ -166,7 +166,7 @@ struct PyDecoder {
     }
     if (bag) {
       require(n_tokens_of(*bag) == n_tokens, "attributes that do not fit the corpus");
-      std::vector<std::int32_t> id_of;  // each distinct name is looked up once
+      std::vector<std::int32_t> id_of;  // looks up each distinct name once
       for (std::size_t i = 0; i < bag->names.size(); ++i) id_of.push_back(core->bag().lookup(bag->names[i]));
       for (std::size_t t = 0; t < n_tokens; ++t) {
         for (std::int64_t i = bag->starts(t); i < bag->starts(t + 1); ++i)
@@ -178,7 +178,7 @@ struct PyDecoder {
     return batch;
   }
 
-  // What the views say of the undefined words of a batch, in their order.
+  // The views of the undefined words of a batch, in order.
   void define(Batch& batch, const std::vector<std::vector<std::optional<std::string>>>& said) {
     check_batch(batch);
     require(said.size() == batch.undefined.size(), "one list of strings per undefined word");

@@ -145,7 +145,7 @@ std::vector<std::int32_t> table_sizes(const GrowingVocabulary& vocabulary) {
   return sizes;
 }
 
-// Keys of each table by their numbers.
+// Keys of each table, sorted by number.
 using KeyLists = std::vector<Array<std::uint64_t, 1>>;
 
 std::vector<std::vector<std::int32_t>> merged(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const KeyLists& tables,
@@ -173,7 +173,7 @@ TokenLists renumbered(const ListArrays& lists, const Ints& rank) {
   return without_gil([&] { return renumber(lists.starts, lists.ids, lists.values, rank); });
 }
 
-// ---- dictionaries of entries over several tokens
+// ---- dictionaries of multi-token entries
 
 Numpy<std::int32_t> match(const PyDictionary& dictionary, const Ints& symbols, const Longs& starts,
                           const std::optional<Ints>& asks, std::size_t n_threads) {

@@ -1,4 +1,4 @@
-// The filter that prunes labels, in training, and its levels above order 0.
+// Training of the pruning filter and its levels above order 0.
 #include "data.hpp"
 #include "growing.hpp"
 #include "learn/filter.hpp"
@@ -8,7 +8,7 @@ using namespace trellis;
 
 namespace {
 
-// Keeps what it points into: the corpus, its gold labels.
+// Keeps its arrays alive: the corpus, its gold labels.
 struct PyFilter {
   std::shared_ptr<Encoded> corpus;
   Ints gold;
@@ -41,7 +41,7 @@ struct PyFilter {
   }
 };
 
-// What levels learn from, checked; keeps the arrays it points into.
+// The training data of levels, validated; keeps its arrays alive.
 struct PyLevelTokens {
   SetArrays candidates;
   Floats scores;

@@ -1,4 +1,4 @@
-// Hypergraphs: best derivations, k best, sums, marginals and counts, many at a time on threads; and learning over
+// Hypergraphs: best derivations, k best, sums, marginals and counts, in parallel batches; and learning over
 // them, with features on edges.
 #include "engine/hypergraph.hpp"
 #include "engine/hypergraph_passes.hpp"
@@ -42,8 +42,8 @@ struct PyHypergraphs {
     });
   }
 
-  // Up to k derivations of each, best first: those of hypergraph g are starts[g] .. starts[g + 1]; their scores; where the
-  // edges of each begin; edges by their numbers within their hypergraph.
+  // Up to k derivations of each, best first: those of hypergraph g are starts[g] .. starts[g + 1]; their scores; the offsets of
+  // their edges; edges, numbered within their hypergraph.
   std::tuple<Out<std::int64_t>, Out<double>, Out<std::int64_t>, Out<std::int64_t>> best(const Doubles& scores, std::size_t k,
                                                                                         std::size_t n_threads) const {
     std::vector<std::vector<std::pair<double, std::vector<std::int64_t>>>> found(core->size());
@@ -71,7 +71,7 @@ struct PyHypergraphs {
     return {std::move(starts), std::move(all_scores), std::move(edge_starts), std::move(all_edges)};
   }
 
-  // log Z [n], and how often edges and nodes are in a derivation; 0 where all derivations are forbidden.
+  // log Z [n], and expected counts of edges and nodes; 0 if all derivations are forbidden.
   std::tuple<Out<double>, Out<double>, Out<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(core->size()), edges(core->n_edges()), nodes(core->n_nodes());
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
@@ -82,7 +82,7 @@ struct PyHypergraphs {
     return {std::move(log_z), std::move(edges), std::move(nodes)};
   }
 
-  // log Z [n], and log sums of all nodes.
+  // log Z [n], and log inside sums of all nodes.
   std::tuple<std::vector<double>, std::vector<double>> inside(const Doubles& scores, std::size_t n_threads) const {
     std::vector<double> log_z(core->size()), nodes(core->n_nodes());
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
@@ -103,7 +103,7 @@ struct PyHypergraphs {
 
 // ------------------------------------------------------------ learning
 
-// Examples, checked; keeps the arrays they point into.
+// Examples, validated; keeps their arrays alive.
 struct PyDerivationExamples {
   std::shared_ptr<PyHypergraphs> graphs;
   ListArrays features;
@@ -137,8 +137,8 @@ struct PyDerivationExamples {
   }
 };
 
-// An online learner over any structure: by whole epochs over hypergraphs, or by single steps away from outputs that were
-// found elsewhere.
+// An online learner for any structure: whole epochs over hypergraphs, or single updates on outputs that were
+// computed elsewhere.
 struct FeatureOnline : OnlineSteps<FeatureWeights> {
   using Examples = PyDerivationExamples;
 
@@ -171,7 +171,7 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
     check_numbers(ids, n_features(), "no such feature");
     check_finite(amounts, "amounts must be finite numbers");
   }
-  // A step away from outputs, each given by its cost and by Phi(right) - Phi(output) as feature numbers and amounts.
+  // An update on outputs, each given by its cost and by Phi(gold) - Phi(output) as feature numbers and amounts.
   bool take(const std::vector<std::tuple<double, Ints, Doubles>>& outputs, double scale) {
     steps.clear();
     for (const auto& [cost, ids, amounts] : outputs) {

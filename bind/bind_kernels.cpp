@@ -1,4 +1,4 @@
-// Kernels: products of observations, chains learnt in the dual, and what they become.
+// Kernels: inner products of observations, chains learnt in the dual, and kernel models.
 #include "data.hpp"
 #include "papers/dual_chain.hpp"
 
@@ -33,7 +33,7 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
   return to_numpy(std::move(out), {n, n_columns});
 }
 
-// ------------------------------------------------------------ a kernel model at work
+// ------------------------------------------------------------ kernel models
 
 // The coefficients of each support observation.
 struct CoefArrays {
@@ -91,14 +91,14 @@ struct PyExpansion {
 
 // ------------------------------------------------------------ training
 
-constexpr double kMostAlpha = 1e30;  // scores are kernels, of up to 1e100, times this
+constexpr double kMostAlpha = 1e30;  // scores are kernel values, up to 1e100, times this
 
-// Keeps the arrays it points into.
+// Keeps its arrays alive.
 struct PyDual {
   std::shared_ptr<PyChainExamples> examples;
   KernelFields kernel;
   int order;
-  std::optional<Array<double, 2>> matrix;  // [n_tokens, n_tokens] of a kernel that is given
+  std::optional<Array<double, 2>> matrix;  // [n_tokens, n_tokens] of a precomputed kernel
   std::size_t memory;
   std::optional<Doubles> weights;
   std::optional<Array<float, 2>> edge;
@@ -140,7 +140,7 @@ struct PyDual {
     });
   }
 
-  // Label sequences of the working sets: of which sentence, how much they count, and their labels one after another.
+  // Label sequences of the working sets: their sentences, coefficients, and concatenated labels.
   struct Sequences {
     std::vector<std::int64_t> sentence;
     std::vector<double> alpha, past;

@@ -1,4 +1,4 @@
-// Losses and gradients over an encoded corpus, for learners that go by gradients.
+// Losses and gradients over an encoded corpus, for batch learners.
 #include "engine/elementary.hpp"
 #include "layout.hpp"
 #include "learn/lbfgs.hpp"
@@ -46,7 +46,7 @@ std::vector<double> PyObjective::pass(const MutableArray<double, 1>& parameters,
 
 namespace {
 
-// Of a chain; keeps what the objective points into.
+// Of a chain; keeps the arrays of the objective alive.
 struct ChainObjective : PyObjective {
   std::shared_ptr<PyLayout> layout;
   std::shared_ptr<PyChainExamples> examples;
@@ -59,7 +59,7 @@ struct ChainObjective : PyObjective {
     require(block > 0, "block must be positive");
     require(!examples->partial || !local, "local decisions need every label");
     require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
-    // It reads the whole corpus, pages of which a thread gives back that needs the GIL.
+    // Reads the whole corpus; a thread releases its pages, which needs the GIL.
     const auto make = [&] { return make_objective(layout->core, *examples->core, local, single, first_token, block); };
     set(without_gil(make), examples->size(), layout->core.n_parameters());
   }

@@ -1,4 +1,4 @@
-// Trees of grammars: examples pruned, online learners, losses and gradients, a parser's runtime.
+// Phrase structure trees: pruned examples, online learners, losses and gradients, the parser's runtime.
 #include "growing.hpp"
 #include "learn/phrases.hpp"
 #include "objective.hpp"
@@ -95,13 +95,13 @@ struct PyPhraseObjective : PyObjective {
           parameters->columns.size());
     });
   }
-  // Rows of attributes whose weights are the parameters, all zero.
+  // Rows of attributes whose weights are the parameters, initially zero.
   RowsOut rows() const { return {parameters->starts, parameters->columns, std::vector<float>(n_parameters)}; }
 };
 
 // ------------------------------------------------------------ the runtime
 
-// A parser's grammar and weights, checked; keeps the arrays they point into.
+// A parser's grammar and weights, validated; keeps its arrays alive.
 struct PyPhraseDecoder {
   std::shared_ptr<PyPhrasePruner> pruner;
   RuleArrays rules;
@@ -130,7 +130,7 @@ struct PyPhraseDecoder {
     tables.folds.push_back(tables_from(outlines, 1, {std::numeric_limits<std::int32_t>::max()})[0]);
   }
 
-  // What is parsed, checked.
+  // The parser's input, validated.
   struct Input {
     TaggedSentences sentences;
     std::vector<ColumnCodes> columns;
@@ -154,7 +154,7 @@ struct PyPhraseDecoder {
     explicit Scratch(const PyPhraseDecoder& self)
         : pruning(*self.pruner->core), forest(self.pruner->grammar(), self.pruner->coarse_of), scores_of(self.columns) {}
   };
-  // The forest of a sentence, with scores; false if it has none.
+  // The forest of a sentence, with scores; false if there is none.
   bool load(Scratch& work, const Input& in, std::size_t s) const {
     const WordTags words = in.sentences.of(s);
     if (!work.pruning.run(words) || !work.forest.build(words, &work.pruning.remaining)) return false;
@@ -170,7 +170,7 @@ struct PyPhraseDecoder {
 
   // Trees as scores and rules over spans.
   using Trees = std::vector<std::pair<double, std::vector<std::int32_t>>>;
-  // Of each sentence up to k trees, best first.
+  // Up to k trees of each sentence, best first.
   std::vector<Trees> parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
     const Input in = input(words, coded);
     std::vector<Trees> found(in.sentences.size());
@@ -189,7 +189,7 @@ struct PyPhraseDecoder {
     rules.insert(rules.end(), {edge.rule, edge.begin, edge.split, edge.end});
   }
 
-  // Of one sentence: log Z over what remains, its rules over spans, their scores and probabilities.
+  // For one sentence: log Z over the pruned forest, its rules over spans, their scores and probabilities.
   std::tuple<double, Out<std::int32_t>, Out<double>, Out<double>> marginals(const WordArrays& words,
                                                                             const CodedColumns& coded) const {
     const Input in = input(words, coded);
@@ -209,8 +209,8 @@ struct PyPhraseDecoder {
     return {log_z, std::move(rules), std::move(work.scores), std::move(shares)};
   }
 
-  // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: where those of each
-  // begin, templates, numbers.
+  // Attributes of spans (first word, word after the last) and split points (point, 0) of one sentence: offsets,
+  // templates, numbers.
   std::tuple<std::vector<std::int64_t>, std::vector<std::int32_t>, std::vector<std::int32_t>> attributes(
       const WordArrays& words, const CodedColumns& coded, const Array<std::int32_t, 2>& sites) const {
     const Input in = input(words, coded);

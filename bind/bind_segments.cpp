@@ -1,4 +1,4 @@
-// Semi-Markov chains: what segments may be, their attributes, and the best, the k best and the sums over all segmentations.
+// Semi-Markov chains: segment types, their attributes, and the best, the k best and the sums over all segmentations.
 #include "batch.hpp"
 #include "segments.hpp"
 #include "text/segment_attributes.hpp"
@@ -31,7 +31,7 @@ RECORD(trellis::SegmentVocabulary::Nodes, parents, symbols, attributes)
 
 namespace {
 
-// With what segments give by their attributes.
+// With scores of segments by their attributes.
 struct SegmentBatch : ChainBatch<float> {
   std::shared_ptr<PySegmentRules> rules;
   std::shared_ptr<Weights> weights;
@@ -59,7 +59,7 @@ struct SegmentBatch : ChainBatch<float> {
   }
 };
 
-// Sentence i's paths, [k, T_i], stand from k * starts[i] on; what is not filled holds -1 and minus infinity.
+// Sentence i's paths, [k, T_i], begin at k * starts[i]; missing paths are -1 and minus infinity.
 CountedPaths segment_paths(const SegmentBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists found(batch, k);
   batch.each(1, n_threads, [&](SegmentLattice& lattice, std::size_t i) {
@@ -74,7 +74,7 @@ CountedPaths segment_paths(const SegmentBatch& batch, std::size_t k, std::size_t
   return std::move(found).out();
 }
 
-// As marginals of chains; and P of the segments that `spans` [n, 4] asks for: sentence, begin, end, column of its type,
+// As marginals of chains; and P of the segments in `spans` [n, 4]: sentence, begin, end, column of its type,
 // sentences ascending.
 std::pair<Sums, std::vector<double>> segment_marginals(const SegmentBatch& batch, double temperature, int reach,
                                                        const SpanRows& spans, std::size_t n_threads) {
@@ -102,7 +102,7 @@ std::pair<Sums, std::vector<double>> segment_marginals(const SegmentBatch& batch
   return {sums_out(L, std::move(log_z), std::move(node), std::move(edge)), std::move(found)};
 }
 
-// Templates of segments with the attributes that were met, as Python holds them.
+// Templates of segments with the known attributes, as in Python.
 struct PySegmentVocabulary {
   struct NodeArrays {
     Ints parents, symbols, attributes;

@@ -1,4 +1,4 @@
-// Text: Python's strings and files of columns to dictionary-encoded columns, and look-ups in frozen dictionaries.
+// Text: Python strings and column files to dictionary-encoded columns, and look-ups in frozen dictionaries.
 #include <unistd.h>
 
 #include <atomic>
@@ -111,7 +111,7 @@ std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments
           Refusal{kinds[static_cast<int>(parsed.trouble)], parsed.line, parsed.found, parsed.expected}};
 }
 
-// The text with a field more per token, or another one in place of `column`.
+// The text with an appended field per token, or with `column` replaced.
 nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const ColumnOfStrings& fields, bool tabs,
                       bool comments, bool ids, std::int64_t first_line) {
   std::vector<char> out;
@@ -123,7 +123,7 @@ nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, 
   return nb::bytes(out.data(), out.size());
 }
 
-// What a view says of each string, in order of first appearance. `others` is what it says of those that are not ASCII.
+// A view of each string, in order of first appearance. `others` has the values for strings that are not ASCII.
 std::optional<Coded> view_table(const Calls& calls, const PackedStrings& values,
                                 const std::vector<std::optional<std::string>>& others) {
   ViewTree tree;
@@ -145,7 +145,7 @@ std::optional<Coded> view_table(const Calls& calls, const PackedStrings& values,
   return coded(std::move(ids), strings);
 }
 
-// Fills an array with the bytes of a file, a large one on two threads; how many there were.
+// Fills an array with the bytes of a file, a large one on two threads; returns their number.
 std::size_t read_into(int file, const MutableArray<std::uint8_t, 1>& to) {
   constexpr std::size_t kPiece = std::size_t{1} << 20, kWorthThread = 4 * kPiece;
   std::uint8_t* const data = to.data();
@@ -165,7 +165,7 @@ std::size_t read_into(int file, const MutableArray<std::uint8_t, 1>& to) {
   return size;
 }
 
-// A digest of all arrays: that of their digests.
+// A digest of all arrays: the digest of their digests.
 std::uint64_t digest(const std::vector<Bytes>& arrays) {
   std::vector<std::uint64_t> digests;
   without_gil([&] {

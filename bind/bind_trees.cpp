@@ -12,7 +12,7 @@ using namespace trellis;
 
 namespace {
 
-// Sentences with their trees, checked; keeps the arrays it points into.
+// Sentences with their trees, validated; keeps its arrays alive.
 struct PyTreeExamples {
   std::shared_ptr<PyArcData> data;
   Ints heads, labels;
@@ -33,7 +33,7 @@ struct PyTreeExamples {
   std::size_t size() const { return data->size(); }
 };
 
-// Tables of keys, tables of folds, and the weights of attributes that have one; those of a template follow one another.
+// Tables of keys, tables of folds, and the weights of attributes with a nonzero weight, concatenated by template.
 // value_of(t, cell) is the weight of a cell of template t.
 struct LearntOut {
   FrozenArrays tables, folds;
@@ -62,7 +62,7 @@ NamedArrays learnt_out(const GrowingPlaces& weights, ValueOf value_of) {
   return flat(LearntOut{freeze_tables(weights.tables, of), freeze_tables(weights.folds), std::move(values)});
 }
 
-// Keys in the order of their numbers; make(key) must give them these.
+// Keys in the order of their numbers; make(key) must assign the same numbers.
 template <class Make>
 void key_fields(Archive& archive, const std::string& name, const GrowingTable& table, Make make) {
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(table.size()));
@@ -110,7 +110,7 @@ struct TreeOnline : OnlineSteps<GrowingPlaces> {
   }
 };
 
-// Log losses; the weights of the attributes of right trees are one vector.
+// Log losses; the weights of the attributes of gold trees are one vector.
 struct PyTreeObjective : PyObjective {
   std::shared_ptr<PyTreeExamples> examples;
   ARGUMENTS(examples)
@@ -140,7 +140,7 @@ struct TreeArrays {
   Floats values;
   FIELDS(tables, folds, values)
 };
-// A parser's weights, checked; keeps the arrays they point into.
+// A parser's weights, validated; keeps its arrays alive.
 struct PyTreeModel {
   std::shared_ptr<PyArcPlan> plan;
   bool projective;
@@ -187,7 +187,7 @@ struct PyTreeModel {
     return projective ? work.chart.best(work.scorer.scores, work.heads.data())
                       : work.spanning.best(work.scorer.scores, work.heads.data());
   }
-  // The best tree; where the filter leaves none, of all arcs.
+  // The best tree; if the filter leaves none, the best tree over all arcs.
   double find(Scratch& work, const PyArcData& data, std::size_t i) const {
     load(work, data, i);
     double score = best_of(work);
@@ -230,7 +230,7 @@ struct PyTreeModel {
     return {std::move(all.heads), std::move(all.labels), std::move(all.scores)};
   }
 
-  // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of given arcs [n, n_labels].
+  // Probabilities of all arcs [n + 1, n + 1] of head and word, and of all labels of the given arcs [n, n_labels].
   std::tuple<double, Numpy<double>, Numpy<double>> marginals(const PyArcData& data, const Ints& heads) const {
     const std::size_t n = length_of(data);
     require(heads.size() == n, "one head per word");
@@ -261,7 +261,7 @@ struct PyTreeModel {
     return forest.build(work.scorer.scores) ? forest.sum(work.scorer.scores, arcs, nullptr) : kForbidden<double>;
   }
 
-  // What an arc's score is made of: templates, places between (-1: none) and weights.
+  // The terms of an arc's score: templates, places between (-1: none) and weights.
   std::tuple<std::vector<std::int32_t>, std::vector<std::int32_t>, std::vector<double>> explain(
       const PyArcData& data, std::size_t head, std::size_t sibling, std::size_t word, std::size_t label) const {
     const std::size_t n = length_of(data);

@@ -1,6 +1,6 @@
-// nanobind's casters of the standard library, for every binding file in place of <nanobind/stl/...>. They take memory, yet
-// nanobind declares them noexcept: where memory is refused, std::terminate would end the process. Read without that word an
-// exception passes through them, and what calls them makes it a MemoryError.
+// nanobind's casters of the standard library, for every binding file in place of <nanobind/stl/...>. They allocate memory, but
+// nanobind declares them noexcept: out of memory, std::terminate would end the process. Included without noexcept, they let
+// exceptions through, and the caller raises MemoryError.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -23,7 +23,7 @@
 
 namespace nanobind::detail {
 
-// A Python object as a shared pointer to what it holds, which keeps the object. It is let go where the GIL is held.
+// A Python object as a shared pointer to its C++ object, which keeps it alive. It is released under the GIL.
 template <class T>
 struct type_caster<std::shared_ptr<T>> {
   static constexpr bool IsClass = true;

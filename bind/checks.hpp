@@ -1,5 +1,5 @@
-// What comes from Python, checked: each kind of thing in one place. Kernels rely on it, for what has passed leads none of
-// them out of bounds; what is kept beyond a call is frozen too, so that it stays what was checked.
+// Validation of Python arguments, one place for each kind. Kernels rely on it: validated data never leads
+// them out of bounds; data kept beyond a call is made read-only too, so that it stays valid.
 #pragma once
 #include <cmath>
 #include <functional>
@@ -11,8 +11,8 @@
 #include "text/lists.hpp"
 #include "weights/potentials.hpp"
 
-// Of a lattice over the sets of tokens: where the nodes of each set begin, their labels, where their arcs begin, from which
-// node of the token before each arc comes.
+// A lattice over the label sets of tokens: offsets of each set's nodes, their labels, offsets of their arcs, and the
+// node of the previous token that each arc comes from.
 template <template <class> class Hold>
 struct LatticeOf {
   Hold<std::int64_t> starts, in_starts;
@@ -51,7 +51,7 @@ inline void require(bool ok, const char* why) {
 
 using std::span;
 
-// The value of a name.
+// Looks up a value by name.
 template <class Value>
 Value named(const std::string& name, std::initializer_list<std::pair<const char*, Value>> values, const char* why) {
   for (const auto& [known, value] : values)
@@ -67,7 +67,7 @@ void check_starts(const Starts& starts, std::size_t n_items) {
           "starts must begin with 0, never fall and end with the number of items");
 }
 
-// Where sentences begin; gives the number of tokens.
+// Offsets of sentences; returns the number of tokens.
 inline std::size_t check_sentences(const Longs& starts) {
   const auto n_tokens = starts.size() ? static_cast<std::size_t>(starts(starts.size() - 1)) : 0;
   check_starts(starts, n_tokens);
@@ -91,7 +91,7 @@ void check_finite(const Array<T, 1>& values, const char* why) {
   check_finite(span<const T>(values.data(), values.size()), why);
 }
 
-// Whether n rows of L scores, `step` apart, are finite or minus infinity, which forbids.
+// Whether n rows of L scores, `step` apart, are finite or minus infinity (forbidden).
 template <class Real>
 bool are_scores(const Real* rows, std::size_t n, std::size_t L, std::size_t step) {
   bool ok = true;
@@ -104,7 +104,7 @@ inline void check_order(span<const std::int64_t> order, std::size_t n_sentences)
   for (std::int64_t s : order) require(s >= 0 && static_cast<std::size_t>(s) < n_sentences, "order: no such sentence");
 }
 
-// One label per token, -1 only where partial labels say what it may be.
+// One label per token, -1 only if partial labels list its possible labels.
 inline void check_gold(const Ints& gold, std::size_t n_tokens, std::size_t n_labels, bool partial = false) {
   require(gold.size() == n_tokens, "gold needs one label per token");
   check_numbers(gold, n_labels, "gold: no such label", partial ? -1 : 0);
@@ -113,7 +113,7 @@ inline void check_weights(const std::optional<Doubles>& weights, std::size_t n_s
   require(!weights || weights->size() == n_sentences, "weights: one per sentence");
 }
 
-// Sets of labels, none of them empty, each ascending.
+// Nonempty sets of labels, each ascending.
 inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_labels) {
   check_starts(starts, labels.size());
   check_numbers(labels, n_labels, "allowed: no such label");
@@ -123,7 +123,7 @@ inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_la
       require(labels(i - 1) < labels(i), "allowed: the labels of a set must ascend");
   }
 }
-// Its arcs come from nodes of the token before, wherever that has some; the first token of a sentence has NULL before it.
+// Arcs come from nodes of the previous token, if it has any; the first token of a sentence has NULL before it.
 inline trellis::Lattice lattice_from(const LatticeOf<In>& arrays, const Ints& set_of, std::size_t n_sets,
                                      std::size_t n_labels, const Longs& sentences) {
   const auto& [starts, in_starts, labels, from] = arrays;
@@ -142,7 +142,7 @@ inline trellis::Lattice lattice_from(const LatticeOf<In>& arrays, const Ints& se
   }
   return {starts.data(), labels.data(), in_starts.data(), from.data()};
 }
-// `sentences` where lattices are understood.
+// `sentences` if lattices are supported.
 inline trellis::LabelSets sets_from(const SetArrays& arrays, std::size_t n_labels, std::size_t n_tokens,
                                     const Longs* sentences = nullptr) {
   const auto& [set_of, labels, starts, lattice] = arrays;
@@ -172,7 +172,7 @@ trellis::Sites lists_from(const ListArrays& arrays, std::size_t n_attributes, st
   return {starts.data(), ids.data(), values.size() ? values.data() : nullptr};
 }
 
-// Rows whose columns are n_columns labels, or cells of label pairs, and after those n-grams of three labels and more.
+// Rows whose columns are n_columns labels, or cells of label pairs followed by n-grams of three labels and more.
 template <class Label>
 void check_rows(span<const std::uint32_t> starts, span<const Label> columns, std::size_t n_columns,
                 const trellis::Ngrams* ngrams = nullptr) {
@@ -190,7 +190,7 @@ trellis::Rows<Label> rows_from(const RowArrays<Label>& arrays, std::size_t n_col
   return {starts.data(), labels.data(), weights.data()};
 }
 
-// Updates of weights in turn: update u changes places[i] of rows[i], i from starts[u] to starts[u + 1], rows ascending.
+// Updates of weights in order: update u changes places[i] of rows[i], i from starts[u] to starts[u + 1], rows ascending.
 template <class HasWeight>
 void check_updates(span<const std::int64_t> starts, span<const std::uint32_t> rows,
                    span<const std::uint32_t> places, std::size_t n_changes, HasWeight has_weight) {
@@ -203,7 +203,7 @@ void check_updates(span<const std::int64_t> starts, span<const std::uint32_t> ro
       require(rows[i] >= rows[i - 1], "an update whose rows do not rise");
 }
 
-// Parts of labels: the columns of a label ascend, and follow the columns of labels.
+// Parts of labels: the columns of a label ascend, and come after the columns of labels.
 struct PartArrays {
   Longs starts;  // [n_labels + 1]
   Ints columns;
@@ -232,7 +232,7 @@ inline void check_cells(const Ints& cells, std::size_t n_cells, std::size_t n_la
 }
 
 // Weights of label pairs [L + 1, stride] and triples [L + 1, L + 1, stride], padded to the kernels' stride.
-// What a last label gives is [stride].
+// End scores of labels are [stride].
 template <class Real>
 void check_end(const std::optional<Array<Real, 1>>& end, std::size_t n_labels) {
   require(!end || end->size() == trellis::padded(n_labels), "end must be [stride]");
@@ -249,7 +249,7 @@ trellis::LabelTables<Real> label_tables_from(const Array<Real, Rank>& edge, cons
   return {n - 1, stride, edge.data(), data_of(tri), data_of(end)};
 }
 
-// How many labels a model may have; places of labels are 16 bits wide.
+// Maximum number of labels of a model; indices of labels have 16 bits.
 inline void check_labels(std::size_t n_labels) { require(n_labels > 0 && n_labels <= 0xffff, "from 1 to 65535 labels"); }
 
 // Packed strings: string i is data[starts[i] .. starts[i + 1]).
@@ -268,7 +268,7 @@ struct PackedStrings {
   }
   std::size_t size() const { return starts.size() - 1; }
 };
-// A column of a corpus, a string per token.
+// A column of a corpus, one string per token.
 struct ColumnOfStrings {
   Ints codes;
   PackedStrings values;
@@ -276,7 +276,7 @@ struct ColumnOfStrings {
 
   void begin() const { check_numbers(codes, values.size(), "a code without a value"); }
 };
-// With the slots of their hash table; whoever looks strings up checks them.
+// With the slots of their hash table, which are checked during look-ups.
 struct StringArrays {
   Bytes data;
   Longs starts;

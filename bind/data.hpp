@@ -1,11 +1,11 @@
-// Encoded corpora as they come from Python, checked.
+// Encoded corpora from Python, validated.
 #pragma once
 #include "learn/examples.hpp"
 #include "segments.hpp"
 #include "weights.hpp"
 #include "weights/label_filter.hpp"
 
-// What segments may be, their attributes, and the first number of these.
+// Segment types, their attributes, and the first number of these.
 struct SegmentArrays {
   std::shared_ptr<PySegmentRules> rules;
   ListArrays lists;
@@ -20,7 +20,7 @@ inline SetsOf<Out> sets_out(trellis::TokenSets sets) {
   return out;
 }
 
-// An encoded corpus; keeps the arrays it points into.
+// An encoded corpus; keeps its arrays alive.
 struct Encoded {
   Longs starts;
   Kept<ListArrays> lists;
@@ -30,14 +30,14 @@ struct Encoded {
   std::optional<Bytes> histories;
   std::optional<Kept<SegmentArrays>> segments;
   std::optional<Ints> same;
-  std::optional<nb::object> disk;  // trellis._support.disk.Disk, where the corpus is not in memory
+  std::optional<nb::object> disk;  // trellis._support.disk.Disk, if the corpus is not in memory
   ARGUMENTS(starts, lists, edge_lists, sets, n_attributes, n_edge_attributes, n_labels, histories, segments, same, disk)
 
   std::unique_ptr<trellis::Spill> spill;
 
   trellis::SegmentSites segment_sites;
-  trellis::TokenLists near_lists, far_lists;  // of edge_lists, where some are about labels further back
-  std::vector<std::uint8_t> kinds;   // of those
+  trellis::TokenLists near_lists, far_lists;  // of edge_lists, if some are about labels further back
+  std::vector<std::uint8_t> kinds;   // of these
   trellis::ChainData data;
 
   void begin();
@@ -46,7 +46,7 @@ struct Encoded {
   std::size_t n_tokens() const { return starts(starts.size() - 1); }
 };
 
-// Sentences with their labels, checked; keeps the arrays it points into.
+// Sentences with their labels, validated; keeps its arrays alive.
 struct PyChainExamples {
   std::shared_ptr<Encoded> corpus;
   Ints gold;
@@ -69,7 +69,7 @@ struct PyChainExamples {
     out.weights = weights;
     return out;
   }
-  // Where every label is known.
+  // The examples, if every label is known.
   trellis::Examples known(const std::optional<Doubles>& weights) const {
     check_weights(weights, size());
     check_gold(gold, corpus->n_tokens(), corpus->n_labels);

@@ -1,4 +1,4 @@
-// Edge attributes about labels further back than those directly before a token, as they come from Python, checked.
+// Edge attributes about labels further back than those directly before a token, from Python, validated.
 #pragma once
 #include <set>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 #include "text/lists.hpp"
 #include "weights/far_labels.hpp"
 
-// Those attributes of lists that are about labels further back, or the others.
+// The attributes of lists that are about labels further back, or the others.
 inline trellis::TokenLists some_of(const ListArrays& lists, span<const std::uint8_t> about, bool far) {
   std::vector<std::int32_t> rank(about.size());
   for (std::size_t a = 0; a < rank.size(); ++a)
@@ -18,14 +18,14 @@ inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
   return {lists.starts.data(), lists.ids.data(), lists.values.empty() ? nullptr : lists.values.data()};
 }
 
-// What attributes are about, each once, of those further back.
+// The kinds of attributes about labels further back, without duplicates.
 inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
   const std::set<std::uint8_t> all(about.begin(), about.end());
   require(!all.contains(trellis::kFar), "an attribute about no label");
   return {all.upper_bound(trellis::kFar), all.end()};
 }
 
-// The last token before each with the same word, counted from the beginning of its sentence, or -1: none.
+// For each token the last earlier token with the same word, relative to its sentence, or -1: none.
 inline std::vector<std::int32_t> same_words(span<const std::int32_t> words, span<const std::int64_t> starts) {
   std::vector<std::int32_t> same(words.size(), -1);
   std::unordered_map<std::int32_t, std::int32_t> last;

@@ -1,11 +1,11 @@
-// Plans and tables as they come from Python, checked; shared by extraction and decoding.
+// Plans and tables from Python, validated; shared by extraction and decoding.
 #pragma once
 #include "checks.hpp"
 #include "text/dictionary.hpp"
 #include "text/extract.hpp"
 #include "text/views.hpp"
 
-// A template looks at tokens, or where there are slots at places.
+// Atoms of a template refer to tokens, or, with slots, to places.
 struct PlanArrays {
   Array<std::int32_t, 2> atoms;      // [n, 5]: column, view, offset, bits, fold or -1; at places slot, place, offset, bits, fold
   Array<std::int32_t, 2> templates;  // [n, 3]: first and last atom, table
@@ -31,23 +31,23 @@ struct CodedColumn {
   Array<std::int32_t, 2> view_ids;  // [n_values, n_views]
   FIELDS(codes, view_ids)
 };
-// Columns that have the views which a plan asks for, with ids that fit into the bits that atoms have for them.
+// Columns with all views of a plan, whose ids fit into the bits of the atoms.
 std::vector<trellis::ColumnCodes> columns_from(const trellis::Plan& plan, const std::vector<CodedColumn>& arrays,
                                                std::size_t n_tokens);
-// A plan over tokens, or one over places from kMeasure or kBetween to last_place. Its views are checked apart, with columns.
+// A plan over tokens, or one over places from kMeasure or kBetween to last_place. Its views are checked separately, with columns.
 trellis::Plan plan_from(const PlanArrays& arrays, std::int32_t first_place = 0, std::int32_t last_place = 0);
-// The calls of a view with their numbers, the innermost first.
+// The calls of a view with their numbers, innermost first.
 using Calls = std::vector<std::pair<std::string, std::int64_t>>;
 inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
   std::vector<trellis::ViewTree::Call> named;
   for (const auto& [name, number] : calls) named.push_back({name, number});
   return tree.add(named);
 }
-// Tables of ids from -1, which marks an empty slot, to below their limits; without limits of any ids.
+// Tables of ids from -1, an empty slot, to below their limits; without limits, ids are not checked.
 std::vector<trellis::FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_tables,
                                               const std::vector<std::int64_t>& limits = {});
 
-// A dictionary: entry i is symbols[starts[i]:starts[i + 1]], once or more often; folds[i] is a fold of training that has it.
+// A dictionary: entry i is symbols[starts[i]:starts[i + 1]], with duplicates; folds[i] is a training fold that contains it.
 struct PyDictionary {
   std::size_t n_symbols;
   Longs starts;

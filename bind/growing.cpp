@@ -76,7 +76,7 @@ void table_fields(Archive& archive, const std::string& name, LearntTable& table)
           "weights of another training");
 }
 
-// Rows, and beside each weight its sum for averaging and its variance.
+// Rows, with the sum for averaging and the variance of each weight.
 struct RowState {
   std::vector<std::uint32_t> starts, labels;
   std::vector<float> weights;

@@ -1,5 +1,5 @@
-// Learners, and weights that grow while they are learnt, on their way from and to Python. A learner lists what later epochs
-// depend on in fields(archive); the functions here do that for what learners have in common, with the checks of what is read.
+// Conversion of learners and growing weights from and to Python. A learner lists the state that later epochs
+// depend on in fields(archive); the functions here do this for state shared by learners, and validate it on input.
 #pragma once
 #include "learn/mixing.hpp"
 #include "learn/mixture_steps.hpp"
@@ -9,13 +9,13 @@
 // The rule of an online learner by its name.
 trellis::Rule rule_from(const std::string& name, std::size_t k, double c);
 
-// With n-grams for rows of edge attributes.
+// Also n-grams, for rows of edge attributes.
 void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows,
               const trellis::Ngrams* ngrams = nullptr);
 
-// ------------------------------------------------------------ what is learnt
+// ------------------------------------------------------------ weights
 
-// The weight itself, or its average over all moments of training.
+// The weight, or its average over training.
 struct Mean {
   bool average;
   double n;
@@ -32,12 +32,12 @@ struct NgramsOut {
   std::vector<float> weights;
   FIELDS(parents, labels, weights)
 };
-// Those with a weight, of their own or with an attribute (`columns` of rows, from n_pairs on), all that are part of one,
-// and no others; or `all`. Columns get their new numbers.
+// The n-grams with a weight, their own or with an attribute (`columns` of rows, from n_pairs on), and all their parts,
+// and no others; or `all`. Columns are renumbered.
 NgramsOut ngrams_out(const trellis::Ngrams& ngrams, const std::vector<float>& weights, std::size_t n_pairs,
                      span<std::uint32_t> columns, bool all = false);
 
-// Weights of a chain; those of zero are left out of rows.
+// Weights of a chain; zeros are dropped from rows.
 struct ChainOut {
   RowsOut rows, edge_rows;
   Numpy<float> edge, tri;  // [L + 1, stride], [L + 1, L + 1, stride] or empty
@@ -46,19 +46,19 @@ struct ChainOut {
 };
 ChainOut weights_of(const trellis::GrowingChain& chain, const Mean& mean, bool all_ngrams = false);
 
-// ------------------------------------------------------------ what later epochs depend on
+// ------------------------------------------------------------ state for later epochs
 
-// A table of the same size as when it was written; without variances, these are 1.
+// A table of the same size as when it was written; missing variances are 1.
 void table_fields(Archive& archive, const std::string& name, trellis::LearntTable& table);
-// Rows of weights; those that training has not changed are left out.
+// Rows of weights; unchanged rows are skipped.
 void row_fields(Archive& archive, trellis::GrowingRows& rows, const std::string& name = "rows",
                 const trellis::Ngrams* ngrams = nullptr);
-// All weights of a chain; one that reads them is as it was made.
+// All weights of a chain; when read, the chain must be newly created.
 void chain_fields(Archive& archive, trellis::GrowingChain& chain);
 
 RECORD(trellis::WeightChanges, keys, ends, means, precisions)
 RECORD(trellis::UpdateLog, clocks, starts, rows, places, changes)
-// Updates in turn. has_weight(row, place) says whether there is such a weight.
+// Updates in order. has_weight(row, place) returns whether that weight exists.
 template <class HasWeight>
 void log_fields(Archive& archive, trellis::UpdateLog& log, HasWeight has_weight) {
   archive("log", log);
@@ -66,8 +66,8 @@ void log_fields(Archive& archive, trellis::UpdateLog& log, HasWeight has_weight)
   if (archive.reads) check_updates(log.starts, log.rows, log.places, log.changes.size(), has_weight);
 }
 
-// Mixtures of Frank-Wolfe: the numbers of parts, `width` of each, by to_numbers(part), an array that begins with its site, and
-// part_from(example, numbers), which checks them.
+// Mixtures of Frank-Wolfe: parts as numbers, `width` each, by to_numbers(part), an array that begins with its site, and
+// part_from(example, numbers), which validates them.
 struct MixtureState {
   std::vector<std::int64_t> starts;  // [n_examples + 1]
   std::vector<std::uint32_t> parts;  // [n_parts, width]
@@ -106,7 +106,7 @@ void mixture_fields(Archive& archive, trellis::MixtureSteps<Part>& steps, ToNumb
 
 // ------------------------------------------------------------ learners
 
-// A learner of a structure. Beside its constructor it brings
+// A learner of a structure. In addition to its constructor it has
 //   Examples                  what it goes over, checked; size()
 //   check(examples)           that they are of the kind of its weights
 //   pass(examples, pass)      one pass over them
@@ -152,7 +152,7 @@ auto bind_learner(nb::module_& module, const char* name, const char* doc) {
       .def("restore", guarded(restore), "state"_a, "examples"_a.none() = nb::none(),
            "Go on from that state; self must be as it was made. Mixtures are checked against the examples.");
 }
-// An online learner: with the number of examples seen, and the updates in turn.
+// An online learner, with the number of examples seen and the updates in order.
 template <class Learner>
 auto bind_online(nb::module_& module, const char* name, const char* doc) {
   return bind_learner<Learner>(module, name, doc)
@@ -160,14 +160,14 @@ auto bind_online(nb::module_& module, const char* name, const char* doc) {
       .def("log", guarded(+[](const Learner& self) { return self.steps.log; }),
            "Updates in turn: examples seen before each, starts, rows, places and changes.");
 }
-// One whose weights have the same names in all trainings, so that several can be mixed. It brings mixed(), its weights;
-// has_weight(row, place); and take_weights(other), with those of a learner of the same kind.
+// A learner whose weights have the same keys in all trainings, so that several can be mixed. It has mixed(), its weights;
+// has_weight(row, place); and take_weights(other), for a learner of the same kind.
 template <class Learner>
 auto bind_mixed(nb::module_& module, const char* name, const char* doc) {
   const auto begin_at = +[](Learner& self, const Learner& other) {
     self.take_weights(other);
     self.clock = other.clock;
-    self.steps.merge_all();  // what an example adds and takes away is no change
+    self.steps.merge_all();  // changes that cancel in an example are no change
   };
   const auto changes_since = +[](Learner& self, Learner& start) {
     require(self.clock > start.clock, "no example was seen since");
@@ -187,7 +187,7 @@ auto bind_mixed(nb::module_& module, const char* name, const char* doc) {
       .def("add_round", guarded(add), "changes"_a,
            "Add mixed changes to the weights and to their averages over rounds, which the clock counts.");
 }
-// One by Frank-Wolfe.
+// A learner by Frank-Wolfe.
 template <class Learner>
 auto bind_frank_wolfe(nb::module_& module, const char* name, const char* doc) {
   using Examples = typename Learner::Examples;
@@ -201,7 +201,7 @@ auto bind_frank_wolfe(nb::module_& module, const char* name, const char* doc) {
       .def("renew", guarded(renew), "examples"_a, "weights"_a.none(), "Weights and dual anew from all mixtures.");
 }
 
-// What online learners of other structures than chains are made of.
+// Members of online learners of structures other than chains.
 template <class Weights>
 struct OnlineSteps {
   trellis::Steps steps;
@@ -210,7 +210,7 @@ struct OnlineSteps {
   Pinned pinned = {};
 
   Mean mean(bool average) const { return {average, static_cast<double>(clock)}; }
-  // One pass, where make() gives a structure by the weights of now.
+  // One pass, where make() returns a structure with the current weights.
   template <class Make>
   trellis::EpochResult pass_over(Make make, const Pass& pass) {
     const auto [order, scales, batch, n_threads, go_on] = pass;

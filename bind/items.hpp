@@ -1,5 +1,5 @@
-// Items of lists and tuples, and whether a thing is a string: what is asked for every token. A module for the stable ABI
-// (Py_LIMITED_API) may not look into Python's objects and calls Python instead.
+// Items of lists and tuples, and tests for strings, executed for every token. A module for the stable ABI
+// (Py_LIMITED_API) cannot access Python's object layouts and calls Python instead.
 #pragma once
 #include "bind.hpp"
 
@@ -9,7 +9,7 @@ constexpr bool kStableAbi = true;
 constexpr bool kStableAbi = false;
 #endif
 
-// With the stable ABI, exact types are asked for first: they are nearly always met, and told without a call.
+// With the stable ABI, exact types are tested first: they are the common case and need no call.
 inline bool is_string(PyObject* thing) { return (kStableAbi && PyUnicode_CheckExact(thing)) || PyUnicode_Check(thing); }
 inline bool is_dict(PyObject* thing) { return (kStableAbi && PyDict_CheckExact(thing)) || PyDict_Check(thing); }
 inline bool is_tuple(PyObject* thing) { return (kStableAbi && PyTuple_CheckExact(thing)) || PyTuple_Check(thing); }
@@ -18,7 +18,7 @@ inline bool is_list(PyObject* thing) {
   return PyList_Check(thing);
 }
 
-// The items of a list or tuple without a copy: good while it is kept and no code of Python runs.
+// The items of a list or tuple without a copy: valid while it is alive and no Python code runs.
 class Items {
  public:
 #ifdef Py_LIMITED_API
@@ -27,7 +27,7 @@ class Items {
     get_ = list ? PyList_GetItem : PyTuple_GetItem;
     size_ = static_cast<std::size_t>(list ? PyList_Size(sequence) : PyTuple_Size(sequence));
   }
-  // A thing as its own only item.
+  // An object as its own only item.
   static Items only(PyObject* const& thing) {
     return Items(thing, [](PyObject* same, Py_ssize_t) { return same; });
   }
@@ -53,7 +53,7 @@ class Items {
   std::size_t size_;
 };
 
-// Fills a place of a new list; the item becomes the list's own.
+// Sets an item of a new list, which takes ownership.
 inline void set_item(PyObject* list, std::size_t i, PyObject* item) {
 #ifdef Py_LIMITED_API
   PyList_SetItem(list, static_cast<Py_ssize_t>(i), item);

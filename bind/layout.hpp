@@ -1,10 +1,10 @@
-// Which weights a learner that goes by gradients has, checked against the corpus that it learns from.
+// The parameters of a batch learner, validated against its corpus.
 #pragma once
 #include "data.hpp"
 #include "ngrams.hpp"
 #include "weights/layout.hpp"
 
-// Keeps the arrays it points into.
+// Keeps its arrays alive.
 struct PyLayout {
   template <class Label>
   struct Columns {

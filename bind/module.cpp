@@ -7,8 +7,8 @@
 
 namespace {
 
-// in_python() in bind.hpp holds the threads that an ending interpreter unwinds in our code. In nanobind's own code, as where
-// it converts an argument, unwinding meets functions that must not throw, and they call std::terminate.
+// in_python() in bind.hpp blocks threads in our code that an ending interpreter unwinds. In nanobind's own code, as in
+// argument conversion, unwinding meets functions that must not throw, and they call std::terminate.
 std::atomic<bool> ending = false;
 std::thread::id ending_thread;
 std::terminate_handler usual_handler;
@@ -30,7 +30,7 @@ void notice_end_of_interpreter() {
 
 }  // namespace
 
-// What the system refuses becomes an OSError with its number.
+// System errors become an OSError with their number.
 void translate_system_error(const std::exception_ptr& error, void*) {
   try {
     std::rethrow_exception(error);
@@ -43,7 +43,7 @@ void translate_system_error(const std::exception_ptr& error, void*) {
 NB_MODULE(_core, module) {
   nb::register_exception_translator(translate_system_error);
   notice_end_of_interpreter();
-  // A tagger still alive when the interpreter ends is nobody's mistake.
+  // A tagger still alive when the interpreter ends is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of trellis: arrays in, arrays out.";
   bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2

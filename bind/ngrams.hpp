@@ -1,20 +1,20 @@
-// Label n-grams with their weights as they come from Python, checked.
+// Label n-grams with their weights from Python, validated.
 #pragma once
 #include "checks.hpp"
 #include "engine/ngram_scores.hpp"
 
-// N-grams of two labels and more, each after its parent (the same without its last label) and its shorter ones (without
-// the first): the first of the arrays has number n_labels + 2.
+// N-grams of two labels and more, each after its parent (without the last label) and its suffixes (without
+// the first): the first n-gram in the arrays has number n_labels + 2.
 template <template <class> class Hold>
 struct NgramsOf {
   Hold<std::uint32_t> parents;
-  Hold<std::uint16_t> labels;  // the last of each
+  Hold<std::uint16_t> labels;  // the last label of each
   FIELDS(parents, labels)
 };
 using NgramArrays = NgramsOf<In>;
 using NgramState = NgramsOf<Out>;
 
-// What n-grams have at single tokens.
+// Scores of n-grams at single tokens.
 template <template <class> class Hold, class Real>
 struct TokenNgramsOf {
   Hold<std::int64_t> starts;    // [n_tokens + 1]
@@ -69,7 +69,7 @@ struct PyNgrams {
     bounds.set(ngrams, scores.data());
     bounds.stop_growing();
     floats.beam = beam;
-    floats.relaxed = bounds.relaxed();  // says which states are promising
+    floats.relaxed = bounds.relaxed();  // bounds for pruning states
   }
   template <class Real>
   const trellis::NgramScores<Real>* view() const {

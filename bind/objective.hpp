@@ -1,4 +1,4 @@
-// Losses and gradients of any structure, as Python calls them.
+// Losses and gradients of any structure, for Python.
 #pragma once
 #include "checks.hpp"
 #include "learn/objective.hpp"

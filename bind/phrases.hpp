@@ -1,4 +1,4 @@
-// Grammars, sentences and plans of constituency parsing as they come from Python, checked.
+// Grammars, sentences and plans of constituency parsing from Python, validated.
 #pragma once
 #include "checks.hpp"
 #include "features.hpp"
@@ -11,7 +11,7 @@ struct WordArrays {
   Floats scores;
   FIELDS(starts, tag_starts, tags, scores)
 };
-// Templates of spans and split points, and the slot whose ids make an outline, or -1.
+// Templates of spans and split points, and the slot whose ids form an outline, or -1.
 struct SpanPlanArrays {
   PlanArrays plan;
   std::int32_t outline;
@@ -81,7 +81,7 @@ inline trellis::TaggedSentences sentences_from(const WordArrays& words, const tr
   return out;
 }
 
-// Which columns of rows a rule has, [n_rules, 2], and what it scores without them, [n_rules].
+// The columns of each rule, [n_rules, 2], and its fixed score, [n_rules].
 struct RuleArrays {
   Array<std::int32_t, 2> columns;
   std::size_t n_columns;
@@ -104,7 +104,7 @@ inline trellis::SpanPlan span_plan_from(const SpanPlanArrays& arrays) {
   trellis::SpanPlan plan;
   plan.plan = plan_from(arrays.plan, trellis::kMeasure, trellis::SpanPlan::kSplit), plan.outline = arrays.outline;
   require(plan.outline >= -1 && plan.outline < static_cast<std::int32_t>(plan.plan.slots.size()), "a plan out of range");
-  ++plan.plan.n_folds;  // outlines
+  ++plan.plan.n_folds;  // for outlines
   for (const trellis::Template& shape : plan.plan.templates) {
     bool of_split = false;
     for (std::int32_t a = shape.first_atom; a < shape.last_atom; ++a)

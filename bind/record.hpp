@@ -1,14 +1,14 @@
-// Groups of arguments and results that cross the border by name. A record is a struct that lists its fields once:
+// Groups of arguments and results passed by name. A record is a struct that lists its fields once:
 //
 //   struct RowArrays {
 //     UInts starts, labels;
 //     FIELDS(starts, labels)
 //   };
 //
-// Python passes any object with attributes of these names (a dataclass, a named tuple), or a dict, and gets a dict. What a
-// field is not, an error names. RECORD(Type, ...) does it for a struct of the core.
+// Python passes any object with attributes of these names (a dataclass, a named tuple), or a dict, and gets a dict. Errors
+// name the invalid field. RECORD(Type, ...) does the same for a struct of the core.
 //
-// A class of Python lists the arguments of its constructor so, by ARGUMENTS, and checks them in begin():
+// A bound class lists the arguments of its constructor in the same way, by ARGUMENTS, and validates them in begin():
 //
 //   struct PyExamples {
 //     std::shared_ptr<Encoded> corpus;
@@ -18,7 +18,7 @@
 //   };
 //   nb::class_<PyExamples>(module, "Examples").def(by_name());
 //
-// An argument that may be None may also be missing. Arrays that a class keeps are read-only from then on.
+// An argument that may be None may also be missing. Arrays kept by a class are read-only from then on.
 #pragma once
 #include <string>
 #include <string_view>
@@ -26,24 +26,24 @@
 
 #include "bind.hpp"
 
-// What fields are read from: the attributes of an object, or the entries of a dict whose keys begin with a prefix.
+// Source of fields: the attributes of an object, or the entries of a dict whose keys begin with a prefix.
 struct Source {
   nb::object object;
   bool keeps = false;  // arrays are kept beyond the call, and so made read-only
   std::string prefix = {};
 
   nb::object operator[](const std::string& name) const;
-  Source under(const std::string& name) const;  // of a record that is a field
+  Source under(const std::string& name) const;  // for a nested record
   std::vector<Source> items(const std::string& name) const;  // of a list or tuple, each a dict with `name` alone
   [[noreturn]] void refuse(const std::string& name, const std::string& wanted) const;
 };
 
 struct Field;
 using FieldList = std::vector<Field>;
-// What is done with fields of one type.
+// Operations on fields of one type.
 struct FieldType {
   void (*read)(const Source& source, const std::string& name, void* to);
-  nb::object (*write)(void* from);    // which it moves out of
+  nb::object (*write)(void* from);    // moves from it
   std::string (*name)();              // for type checkers
   bool optional;
 };
@@ -65,7 +65,7 @@ FieldList list_fields(const char* names, const T&... field) {
 #define ARGUMENTS(...) \
   FieldList arguments() const { return list_fields(#__VA_ARGS__, __VA_ARGS__); } \
   Pinned pinned;
-// A member of what is neither copied nor moved, for it points into itself.
+// A member that is neither copied nor moved, as it points into itself.
 struct Pinned {
   Pinned() = default;
   Pinned(const Pinned&) = delete;
@@ -90,14 +90,14 @@ template <class T>
 concept Record = requires(const T& record) { record.fields(); } || requires(const T& record) { CoreRecord<T>::fields(record); };
 
 void read_fields(const Source& source, const FieldList& fields);
-// A record, which checks itself in begin() if it has one.
+// A record, validated in begin() if it has one.
 template <class T>
 void read_record(const Source& source, T& record) {
   read_fields(source, fields_of(record));
   if constexpr (requires { record.begin(); }) record.begin();
 }
 nb::dict write_fields(const FieldList& fields);
-// Records that go both ways hold arrays of Python on the way in, vectors on the way out.
+// Records that are read and written hold arrays of Python on input, vectors on output.
 template <class T>
 using In = Array<T, 1>;
 template <class T>
@@ -106,7 +106,7 @@ using Out = std::vector<T>;
 // An object of Python, or null for None.
 template <class T>
 struct OrNone : std::shared_ptr<T> {};
-// A record with the object of Python that it was read from, which is what Python gets back.
+// A record with the Python object it was read from, which is returned to Python.
 template <class T>
 struct Kept : T {
   nb::object source;
@@ -140,7 +140,7 @@ std::string type_name() {
   else if constexpr (std::is_same_v<T, std::string>) return "str";
   else return std::is_same_v<T, bool> ? "bool" : std::is_integral_v<T> ? "int" : std::is_floating_point_v<T> ? "float" : "object";
 }
-// Whether the object is a T. Unlike nb::try_cast it may throw, where memory is refused.
+// Whether the object is a T. Unlike nb::try_cast it may throw, if out of memory.
 template <class T>
 bool cast_to(nb::handle object, T& to) {
   try {
@@ -238,7 +238,7 @@ struct by_name : nb::def_visitor<by_name> {
 
 // ------------------------------------------------------------ states of learners
 
-// The arrays of a learner as a dict of Python, by "name" or "name.field". A learner lists them once, in fields(archive),
+// The arrays of a learner as a Python dict, by "name" or "name.field". A learner lists them once, in fields(archive),
 // which copies them into the dict or reads them from it.
 using NamedArrays = nb::typed<nb::dict, nb::str, nb::any>;
 class Archive {
@@ -263,9 +263,9 @@ class Archive {
       put(name, write_field(copy));
     }
   }
-  void put(const std::string& name, const nb::object& value);  // of a dict its entries, by "name.key"
+  void put(const std::string& name, const nb::object& value);  // for a dict, its entries by "name.key"
 };
-// All arrays of a record so.
+// The same for all arrays of a record.
 template <Record T>
 NamedArrays flat(T record, const std::string& name = {}) {
   Archive archive;

@@ -1,4 +1,4 @@
-// What segments may be, as Python holds it, checked.
+// Segment types, as in Python, validated.
 #pragma once
 #include "checks.hpp"
 #include "engine/segments.hpp"

@@ -12,7 +12,7 @@ FrozenStrings strings_from(const StringArrays& arrays) {
   return strings;
 }
 
-// With what the model itself forbids.
+// With the transitions forbidden by the model itself.
 std::shared_ptr<const FilterLevels> levels_from(const LevelArrays& arrays, const LabelWeights& labels) {
   const auto& [edge, ngrams, margins] = arrays;
   const std::size_t L = labels.n_labels, stride = labels.stride;
@@ -105,7 +105,7 @@ void Features::add_templates(TaggerModel& model, const Weights& weights) const {
   model.vocabulary = {tables_from(tables, model.plan.n_tables, limits), tables_from(folds, model.plan.n_folds)};
 }
 
-// The tag dictionary and the endings of words that it lacks; gives the number of its sets.
+// The tag dictionary and the endings for unknown words; returns the number of its sets.
 std::size_t Features::add_sets(TaggerModel& model, std::size_t n_labels) const {
   std::size_t n_sets = 0;
   if (dictionary) {
@@ -125,7 +125,7 @@ std::size_t Features::add_sets(TaggerModel& model, std::size_t n_labels) const {
   return n_sets;
 }
 
-// That templates look at views that columns have, and at vectors alone.
+// Checks that templates refer to existing views, and to vectors alone.
 void Features::check_looks(const TaggerModel& model) const {
   for (const auto& [column, view] : model.plan.slots)
     require(column >= 0 && static_cast<std::size_t>(column) < model.columns.size() && view >= 0 &&

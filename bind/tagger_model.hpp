@@ -1,22 +1,22 @@
-// What turns strings into scores of labels, as it comes from Python, checked.
+// The data that map strings to scores of labels, from Python, validated.
 #pragma once
 #include "data.hpp"
 #include "features.hpp"
 #include "tag/decoder.hpp"
 
-// What is known of the values of a column.
+// The known values of a column.
 struct ColumnArrays {
   StringArrays values;
   Array<std::int32_t, 2> view_ids;                      // [n_values, n_views]
   std::vector<std::optional<StringArrays>> strings;     // [n_views] of each view; none: the values themselves
   std::optional<Ints> set_of;                           // [n_values] the label set of each
-  std::vector<std::optional<Calls>> calls;              // [n_views] what each calls; none: native code cannot
-  std::vector<std::optional<Array<float, 2>>> vectors;  // [n_views] what each gives; none: it gives strings
+  std::vector<std::optional<Calls>> calls;              // [n_views] calls of each; none: not native
+  std::vector<std::optional<Array<float, 2>>> vectors;  // [n_views] vectors of each; none: a view of strings
   FIELDS(values, view_ids, strings, set_of, calls, vectors)
 };
-// A dictionary, and the column and the view that it looks at.
+// A dictionary, and the column and view that it is matched against.
 using MatcherArguments = std::tuple<std::shared_ptr<PyDictionary>, std::int32_t, std::int32_t>;
-// Of a derived column its matcher, and which of the answers it is.
+// The matcher of a derived column, and the index of its value.
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
 // Free-form attributes.
 struct BagArrays {
@@ -32,7 +32,7 @@ struct DictionaryArrays {
   FIELDS(starts, labels)
 };
 struct EndingArrays {
-  StringArrays strings;  // what unknown words end in
+  StringArrays strings;  // endings of unknown words
   Ints set_of;           // [n_strings]
   FIELDS(strings, set_of)
 };
@@ -44,7 +44,7 @@ struct LevelArrays {
   Doubles margins;                   // of each level
   FIELDS(edge, ngrams, margins)
 };
-// The filter that prunes labels: it leaves those within a margin of the best, at most so many.
+// The pruning filter: candidates are the labels within a margin of the best, up to a maximum number.
 struct FilterArrays {
   RowArrays<std::uint16_t> rows;
   float margin;
@@ -53,7 +53,7 @@ struct FilterArrays {
   FIELDS(rows, margin, most, levels)
 };
 
-// What turns strings into attributes, and the tag dictionary: checked when a decoder is made of it.
+// The map from strings to attributes, and the tag dictionary: validated when a decoder is created.
 struct Features {
   PlanArrays plan;
   std::size_t n_emission, n_pair, n_far;
@@ -66,7 +66,7 @@ struct Features {
   std::vector<DerivedColumn> derived;
   FIELDS(plan, n_emission, n_pair, n_far, tables, folds, columns, bag, dictionary, endings, matchers, derived)
 
-  // All of it with the weights, checked; points into the arrays here.
+  // All data with the weights, validated; points into the arrays here.
   trellis::TaggerModel model(const Weights& weights, const std::optional<FilterArrays>& filter) const;
 
  private:

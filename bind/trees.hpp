@@ -1,10 +1,10 @@
-// Plans of arcs and sentences as parsers take them, on their way from Python.
+// Plans of arcs and the input of parsers, from Python.
 #pragma once
 #include "checks.hpp"
 #include "features.hpp"
 #include "weights/arcs.hpp"
 
-// Templates of arcs, checked.
+// Templates of arcs, validated.
 struct PyArcPlan {
   PlanArrays plan;
   std::tuple<std::size_t, std::size_t, std::size_t, std::size_t> counts;  // of templates: of arcs, labels, siblings, the filter
@@ -23,7 +23,7 @@ struct PyArcPlan {
     core.n_labels = n_labels;
   }
 
-  // How many weights an attribute of each template has.
+  // Number of weights per attribute of each template.
   std::vector<std::uint32_t> columns() const {
     std::vector<std::uint32_t> out(core.places.templates.size(), 1);
     std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(core.n_arcs), core.n_labelled, static_cast<std::uint32_t>(n_labels));
@@ -31,7 +31,7 @@ struct PyArcPlan {
   }
 };
 
-// Sentences as codes of columns with the views of their values; keeps the arrays it points into.
+// Sentences as codes of columns with the views of their values; keeps its arrays alive.
 struct PyArcData {
   std::shared_ptr<PyArcPlan> plan;
   std::vector<CodedColumn> columns;

@@ -1,9 +1,9 @@
-// The weights of a chain as they come from Python, checked.
+// The weights of a chain from Python, validated.
 #pragma once
 #include "far.hpp"
 #include "ngrams.hpp"
 
-// Keeps the arrays it points into.
+// Keeps its arrays alive.
 struct Weights {
   RowArrays<std::uint16_t> rows;
   std::optional<RowArrays<std::uint32_t>> edge_rows;
@@ -12,8 +12,8 @@ struct Weights {
   std::optional<Floats> end;
   std::optional<PartArrays> parts;
   OrNone<PyNgrams> ngrams;
-  std::optional<bool> local;   // labels are normalised one by one
-  std::optional<Bytes> about;  // of edge attributes, where some are about labels further back
+  std::optional<bool> local;   // labels are normalised locally
+  std::optional<Bytes> about;  // of edge attributes, if some are about labels further back
   ARGUMENTS(rows, edge_rows, edge, tri, end, parts, ngrams, local, about)
 
   trellis::LinearChain core;

@@ -1,4 +1,4 @@
-// Memory for large tables that are looked up at random places.
+// Memory for large tables with random access.
 #pragma once
 #include <sys/mman.h>
 
@@ -8,7 +8,7 @@
 
 namespace trellis {
 
-// Memory in large pages where it is large: look-ups at random places then rarely wait for the address of their page.
+// Large tables are allocated in large pages: random look-ups then rarely miss the TLB.
 template <class T>
 struct LargePages {
   using value_type = T;

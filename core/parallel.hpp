@@ -1,7 +1,7 @@
-// Threads over independent items (sentences): items are handed out in blocks, results land at fixed places, so the
-// answer does not depend on who computed what, nor on how many threads there were. There are never more threads than
-// work for them, and where the system gives no more the work is done by those that started. An exception of any thread
-// reaches the caller once all threads have left the work.
+// Threads over independent items (sentences): items are assigned in blocks, results have fixed places, so the
+// result depends neither on the assignment nor on the number of threads. There are at most as many threads as
+// work items, and if the system cannot start more, the running ones do the work. An exception in any thread
+// is rethrown to the caller after all threads have finished.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -19,14 +19,14 @@
 
 namespace trellis {
 
-// The first exception that any thread met.
+// The first exception in any thread.
 class FirstError {
  public:
   bool seen() const { return seen_.load(std::memory_order_relaxed); }
   void keep() noexcept {
     if (!seen_.exchange(true)) error_ = std::current_exception();
   }
-  void rethrow() const {  // after all threads have left
+  void rethrow() const {  // after all threads have finished
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -35,8 +35,8 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-// Lets threads into a piece of work until it is closed. A thread that the system starts late finds it closed and ends:
-// nobody waits for it.
+// Admits threads to a piece of work until it is closed. A thread that starts late finds it closed and exits:
+// the caller does not wait for it.
 class Gate {
  public:
   bool enter() {
@@ -49,7 +49,7 @@ class Gate {
     const std::lock_guard lock(mutex_);
     if (--inside_ == 0) empty_.notify_one();
   }
-  // Returns when all that are inside have left.
+  // Returns when all admitted threads have left.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
@@ -63,19 +63,19 @@ class Gate {
   bool closed_ = false;
 };
 
-// Calls run(), which must not throw and ends when no work is left, on this thread and on up to n - 1 others.
+// Calls run(), which must not throw and returns when no work is left, on this thread and on up to n - 1 others.
 template <class Run>
 void run_on_threads(std::size_t n, Run run) {
   if (n < 2) return run();
   const auto gate = std::make_shared<Gate>();
   try {
     for (std::size_t i = 1; i < n; ++i)
-      std::thread([gate, &run] {  // `run` is there for those that get in
+      std::thread([gate, &run] {  // `run` is valid for admitted threads
         if (!gate->enter()) return;
         run();
         gate->leave();
       }).detach();
-  } catch (...) {  // no thread or no memory left for one: the others do the work
+  } catch (...) {  // no thread, or no memory for one: the others do the work
   }
   run();
   gate->close();
@@ -100,10 +100,10 @@ void parallel_blocks(std::size_t n, std::size_t block, std::size_t n_threads, Ma
   error.rethrow();
 }
 
-// Work on blocks that follow one another, each in two steps: first(state, b, k) for all k below n_first, and when they are
-// done second(state, b, k) for all k below n_second(b), which is at least 1. The second step of a block begins when that of
-// the block before is done. A thread with nothing to do in one block goes on with the first step of the next, up to `ahead`
-// blocks in all: a thread that the system keeps waiting does not hold up the others meanwhile.
+// Work on consecutive blocks, each in two phases: first(state, b, k) for all k below n_first, and when they are
+// done second(state, b, k) for all k below n_second(b), which is at least 1. The second phase of a block begins when that of
+// the previous block is done. An idle thread continues with the first phase of the next block, up to `ahead`
+// blocks in all, so that a descheduled thread does not block the others.
 template <class MakeState, class Count, class First, class Second>
 void parallel_steps(std::size_t n_blocks, std::size_t ahead, std::size_t n_threads, MakeState make_state,
                     std::size_t n_first, Count n_second, First first, Second second) {
@@ -111,14 +111,14 @@ void parallel_steps(std::size_t n_blocks, std::size_t ahead, std::size_t n_threa
     std::atomic<std::size_t> first_taken{0}, first_done{0}, second_taken{0}, second_done{0};
   };
   std::vector<Progress> blocks(n_blocks);
-  std::atomic<std::size_t> oldest{0};  // the first block whose second step is not done
-  std::atomic<std::uint32_t> news{0};  // changes whenever there may be more to do
+  std::atomic<std::size_t> oldest{0};  // the first block whose second phase is not done
+  std::atomic<std::uint32_t> news{0};  // changes whenever there may be more work
   FirstError error;
   const auto tell = [&] {
     ++news;
     news.notify_all();
   };
-  // One piece of work; false where there is none now.
+  // One unit of work; false if there is none at the moment.
   const auto work = [&](auto& state, std::size_t b) {
     if (Progress& at = blocks[b]; at.first_done == n_first && at.second_taken < n_second(b))
       if (const std::size_t k = at.second_taken++; k < n_second(b)) {
@@ -152,8 +152,8 @@ void parallel_steps(std::size_t n_blocks, std::size_t ahead, std::size_t n_threa
   error.rethrow();
 }
 
-// Threads that stay while work comes in many short rounds. each(n) calls work(i) for all i below n, on the thread that calls
-// it and on those that are awake, and returns when all are done. Between rounds threads stay awake for some time.
+// Threads that persist over many short rounds. each(n) calls work(i) for all i below n, on the calling thread and
+// on the awake threads, and returns when all are done. Between rounds, threads spin for some time.
 class Rounds {
  public:
   // Calls lead(each) on this thread while up to n_threads - 1 others help.
@@ -189,8 +189,8 @@ class Rounds {
 #endif
   }
 
-  // The number of the round, how many items it has and the next of them, in one: a thread that was kept waiting can never
-  // take an item of one round by the size of another.
+  // The number of the round, its number of items and the next item, in one word: a delayed thread can never
+  // take an item of one round with the size of another.
   static constexpr int kBits = 24;
   static constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
   void begin(std::size_t n) {
@@ -199,7 +199,7 @@ class Rounds {
     next_ = (++round_ & 0x7fff) << 2 * kBits | n << kBits;
     next_.notify_all();
   }
-  // One item of the round; false where none is left.
+  // One item of the round; false if none is left.
   template <class Work>
   bool take(Work& work) {
     std::uint64_t next = next_;
@@ -240,7 +240,7 @@ class Rounds {
   FirstError error_;
 };
 
-// Asks, every tenth of a second of a long pass, whether it shall go on.
+// Asks a callback, every tenth of a second of a long pass, whether to continue.
 class Patience {
  public:
   using GoOn = std::function<bool()>;

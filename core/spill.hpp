@@ -1,5 +1,5 @@
-// Memory for what is made once of a corpus larger than memory and then read block by block: it is in files without names, which
-// the system writes out and reads again as it needs to.
+// Memory for data derived from a corpus larger than memory, written once and then read block by block: unnamed files, which
+// the system pages out and in as needed.
 #pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 
 namespace trellis {
 
-// Pieces of such files in a folder; all are freed with it.
+// Chunks of such files in a folder; all are freed with it.
 class Spill {
  public:
   explicit Spill(std::string folder) : folder_(std::move(folder)) {
@@ -40,7 +40,7 @@ class Spill {
     return at;
   }
 
-  // Leaves the pages of all of them to the system; they are read again when they are needed.
+  // Releases the pages of all chunks to the system; they are read again on demand.
   static void give_back() {
     const std::lock_guard lock(all().mutex);
     for (const Spill* spill : all().spills)
@@ -73,7 +73,7 @@ class Spill {
     };
     check(file >= 0);
     unlink(name.c_str());
-    // All of its room is taken now: a disk that is full is an error here, and not a signal later.
+    // Reserves its space now: a full disk is an error here, not a signal later.
     if (const int error = posix_fallocate(file, 0, static_cast<off_t>(bytes))) errno = error, check(false);
     void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     check(at != MAP_FAILED);

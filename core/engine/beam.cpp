@@ -31,7 +31,7 @@ bool BeamSearch::find_alive(const ChainView<float>& chain, const std::int32_t* o
   return false;
 }
 
-// A word that comes again has a slot for its last label.
+// Repeated words have a slot for their last label.
 void BeamSearch::find_slots(const FarScores& far, std::size_t n) {
   slots_.assign(n, -1), comes_again_.assign(n, 0);
   std::int32_t n_slots = 0;
@@ -45,7 +45,7 @@ void BeamSearch::find_slots(const FarScores& far, std::size_t n) {
   size_ = slots_at_ + static_cast<std::size_t>(n_slots);
 }
 
-// step[z] = what label z gives at token t after a state
+// step[z]: the score of label z at token t after a state
 void BeamSearch::score_state(const ChainView<float>& chain, const FarScores& far, std::size_t t, const std::uint32_t* seen) {
   const std::size_t L = chain.n_labels, stride = chain.stride, y = seen[n_last_ - 1];
   const float *edge = chain.edge_at(t, y), *emit = chain.emit_at(t);
@@ -73,7 +73,7 @@ void BeamSearch::score_state(const ChainView<float>& chain, const FarScores& far
     for (std::size_t z = 0; z < L; ++z) step_[z] += chain.end[z];
 }
 
-// What is seen after a label; after the last token nothing is left to see it.
+// The state after a label; after the last token it is empty.
 void BeamSearch::see(const ChainView<float>& chain, std::size_t t, const std::uint32_t* seen, std::int32_t label) {
   made_.assign(size_, 0);
   if (t + 1 == chain.n_tokens) return;
@@ -90,7 +90,7 @@ void BeamSearch::see(const ChainView<float>& chain, std::size_t t, const std::ui
     made_[slots_at_ + static_cast<std::size_t>(slots_[t])] = comes_again_[t] ? static_cast<std::uint32_t>(z) : 0;
 }
 
-// All labels after all hypotheses compete, the best first, until there are `width` states with k hypotheses each.
+// All hypotheses extended by all labels compete, best first, until there are `width` states with k hypotheses each.
 void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, std::size_t t, std::size_t width,
                          std::size_t k) {
   const std::size_t L = chain.n_labels;
@@ -114,7 +114,7 @@ void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, st
   }
   for (std::size_t i = far.starts[t]; i < far.starts[t + 1]; ++i) table_[far.cells[i]] = 0;
 
-  // Ranks before labels: so the best of a state does not depend on k.
+  // Ranks before labels, so that the best hypothesis of a state does not depend on k.
   const auto worse = [](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score < b.score;
     if (a.rank != b.rank) return a.rank > b.rank;

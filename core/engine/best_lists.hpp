@@ -1,18 +1,18 @@
 // The k best derivations of a graph without cycles, exact and lazy (Huang & Chiang 2005, algorithm 3): of chains, states of
-// label n-grams, lattices and hypergraphs. Every node keeps a list of its best derivations so far, each a way into the node with
-// the ranks of its tails' derivations, and a heap of candidates for the next one. A node is asked for one more only when a
-// candidate above it needs that, so that k derivations cost little more than the best one. A graph has
+// label n-grams, lattices and hypergraphs. Every node has a list of its best derivations so far, each a way into the node plus
+// the ranks of its tails' derivations, and a heap of candidates for the next one. The next derivation of a node is computed
+// only when a node above needs it, so k derivations cost little more than the best one. A graph has
 //
 //   Real, kOneTail, kStates    the type of scores; whether every way has one tail; whether ties are decided by labels
 //   n_nodes(), goal()
-//   each_way(v, visit)         calls visit(way, score of the best derivation by it); a node without ways is a leaf
+//   each_way(v, visit)         calls visit(way, score of its best derivation); a node without ways is a leaf
 //   tails(v, way)              nodes
-//   score(v, way, of)          of a derivation whose tail i has the score of(i)
+//   score(v, way, of)          score of a derivation whose tail i has the score of(i)
 //   best(v)                    the score of the best derivation of a tail
 //
 // Ties: the lowest way comes first, then the lowest ranks from the first tail on. With kStates, where a node is a state of a
-// token, the lowest labels, compared from the last one backwards: label(v), and back(states) for a step back from states that
-// best paths may be in (state_paths.hpp). Forbidden derivations are left out.
+// token, the lowest labels, compared from the last one backwards: label(v), and back(states), a step back from the tied states of
+// the best paths (state_paths.hpp). Forbidden derivations are skipped.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -22,18 +22,18 @@
 
 namespace trellis {
 
-// Scratch of one thread; one search after the other may use it.
+// Scratch of one thread; reusable for any number of searches.
 template <class Real>
 struct BestListsScratch {
   struct Derivation {
     Real score;
     std::uint32_t way;
-    std::uint32_t ranks;  // the rank of its tail, or where those of its tails begin in `ranks`
+    std::uint32_t ranks;  // the rank of its tail, or the start of its tails' ranks in `ranks`
   };
   struct Node {
     std::vector<Derivation> found;  // best first
     std::vector<Derivation> open;   // a heap of candidates
-    std::size_t next_tail;          // of the last one found: the tail by which it has not yet been followed up
+    std::size_t next_tail;          // of the last one found: the first tail whose successor is not yet in the heap
     bool exhausted;
   };
   struct Request {
@@ -43,10 +43,10 @@ struct BestListsScratch {
   struct Walk {
     std::size_t node;
     std::uint32_t rank;
-    std::vector<std::uint32_t> tied;  // where nobody asked for the best path of a state: states that it may be in
+    std::vector<std::uint32_t> tied;  // if the best path of a state was not requested: its possible states
   };
   std::vector<std::uint32_t> slots;  // [n_nodes] in `nodes`
-  std::vector<Node> nodes;           // those that somebody asked for, and spare ones
+  std::vector<Node> nodes;           // requested nodes, and spare ones
   std::size_t n_nodes = 0;
   std::vector<std::uint32_t> ranks;
   std::vector<Request> requests;
@@ -67,10 +67,10 @@ class BestLists {
     w_.ranks.clear();
   }
 
-  // Whether there are k derivations of the goal that are not forbidden; those up to k are then there.
+  // Whether the goal has k derivations that are not forbidden; afterwards those up to k are available.
   bool find(std::size_t k) {
     w_.requests.assign(1, {graph_.goal(), k});
-    while (!w_.requests.empty()) {  // a stack of its own, for a graph may be deeper than the program's
+    while (!w_.requests.empty()) {  // an explicit stack: the graph may be deeper than the call stack allows
       const auto [v, n] = w_.requests.back();
       Node& node = open(v);
       if (node.found.size() >= n || node.exhausted) w_.requests.pop_back();
@@ -79,7 +79,7 @@ class BestLists {
     return open(graph_.goal()).found.size() >= k;
   }
   Real score(std::size_t rank) { return open(graph_.goal()).found[rank].score; }
-  // Calls visit(v, way) for all nodes of a derivation but leaves, from the goal down, tails from the first to the last.
+  // Calls visit(v, way) for all nodes of a derivation except leaves, from the goal down, tails from first to last.
   template <class Visit>
   void each(std::size_t rank, Visit visit) {
     w_.requests.assign(1, {graph_.goal(), rank});
@@ -103,7 +103,7 @@ class BestLists {
     if constexpr (Graph::kOneTail) return one.ranks;
     else return w_.ranks[one.ranks + i];
   }
-  // The ranks of a derivation, the one of tail i higher by one.
+  // The ranks of a derivation, with the rank of tail i increased by one.
   std::uint32_t higher_ranks(const Derivation& one, std::size_t n_tails, std::size_t i) {
     if constexpr (Graph::kOneTail) return one.ranks + 1;
     const std::size_t ranks = w_.ranks.size();
@@ -113,7 +113,7 @@ class BestLists {
     return static_cast<std::uint32_t>(ranks);
   }
 
-  // The node with the best derivation by each way; what its tails' best ones are is not asked yet, only what they score.
+  // A node with the best derivation of each way; it uses the best scores of the tails, not yet their derivations.
   Node& open(std::size_t v) {
     std::uint32_t& slot = w_.slots[v];
     if (slot != kUnasked) return w_.nodes[slot];
@@ -138,15 +138,15 @@ class BestLists {
     return node;
   }
 
-  // A derivation (way, ranks) is followed up by those with one rank higher by one, of the tails from its last rank above 0 on: so
-  // each vector of ranks comes up once, after one that is no worse. False where a tail was asked for one more first.
+  // The successors of a derivation (way, ranks) increase one rank by one, of the tails from its last nonzero rank on. So each
+  // vector of ranks is generated once, after one that is no worse. False if another derivation of a tail was requested first.
   bool follow_up(std::size_t v, Node& node) {
     if (node.found.empty()) return true;
     const Derivation last = node.found.back();
     const auto tails = graph_.tails(v, last.way);
     for (std::size_t& i = node.next_tail; i < tails.size(); ++i) {
       const auto u = static_cast<std::size_t>(tails[i]);
-      const std::size_t n = rank_of(last, i) + 2;  // so many derivations has the tail to have
+      const std::size_t n = rank_of(last, i) + 2;  // number of derivations that the tail needs
       const Node* tail = w_.slots[u] == kUnasked ? nullptr : &w_.nodes[w_.slots[u]];
       if (!tail || (tail->found.size() < n && !tail->exhausted)) {
         w_.requests.push_back({u, n});
@@ -184,7 +184,7 @@ class BestLists {
   // Whether candidate a comes after b.
   auto order(std::size_t v) {
     return [this, v](const Derivation& a, const Derivation& b) {
-      static_cast<void>(this), static_cast<void>(v);  // not every graph asks them
+      static_cast<void>(this), static_cast<void>(v);  // some graphs do not use them
       if (a.score != b.score) return a.score < b.score;
       if constexpr (Graph::kStates) return is_higher(graph_.tails(v, a.way)[0], a.ranks, graph_.tails(v, b.way)[0], b.ranks);
       if (a.way != b.way) return a.way > b.way;
@@ -195,7 +195,7 @@ class BestLists {
     };
   }
 
-  // Whether the labels of derivation i of u, compared from the last one backwards, are higher than those of derivation j of v.
+  // Whether derivation i of u has higher labels, compared from the last one backwards, than derivation j of v.
   bool is_higher(std::size_t u, std::uint32_t i, std::size_t v, std::uint32_t j) {
     auto& [a, b] = w_.walks;
     a.node = u, a.rank = i, b.node = v, b.rank = j;

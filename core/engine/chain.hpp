@@ -18,8 +18,8 @@ namespace trellis {
 template <class Real>
 inline constexpr Real kForbidden = -std::numeric_limits<Real>::infinity();
 
-// What pruning leaves of label pairs and of longer label n-grams: paths go from node to node. A node stands for one label of
-// a token, or for the labels up to it; those of a token ascend by their last label, then by the label before, and so on.
+// The label pairs and longer label n-grams that pruning left: paths go from node to node. A node stands for one label of
+// a token, or for the labels up to it; nodes of a token ascend by their last label, then by the label before, and so on.
 struct Lattice {
   const std::int64_t* starts = nullptr;     // [n_sets + 1] the nodes of the token that has a set; null: no lattice
   const std::int32_t* labels = nullptr;     // [n_nodes] the last label of each
@@ -32,22 +32,22 @@ struct LabelSets {
   const std::int32_t* set_of_token;  // [T] the set of each token
   const std::int64_t* starts;        // [n_sets + 1] set s is labels[starts[s]..starts[s + 1]], never empty
   const std::int32_t* labels;        // ascending within each set
-  Lattice lattice{};                 // counts in sentences whose tokens all have nodes
+  Lattice lattice{};                 // used if all tokens of the sentence have nodes
 };
 
 template <class Real>
 struct NgramScores;  // ngram_scores.hpp
 
-// What labels score among themselves, shared by all sentences. Rows over z are `stride` long, stride = padded(L). What
-// stands in the lanes from L on is read but never matters.
+// Scores of label n-grams, shared by all sentences. Rows over z are `stride` long, stride = padded(L). Padding lanes (from L
+// on) are read, but their values do not matter.
 template <class Real>
 struct LabelTables {
   std::size_t n_labels = 0;    // L
   std::size_t stride = 0;      // padded(L)
-  const Real* edge = nullptr;  // [L+1, stride] of label pairs; may be null where each token has its own
+  const Real* edge = nullptr;  // [L+1, stride] of label pairs; may be null if each token has its own
   const Real* tri = nullptr;   // [L+1, L+1, stride] of label triples; null makes a chain one of order 1
   const Real* end = nullptr;   // [stride] of the last label; null for no end scores
-  // Of longer label n-grams, in a chain of any order (then tri is null); null: there are none.
+  // Scores of longer label n-grams, in a chain of any order (then tri is null); null: none.
   const NgramScores<Real>* ngrams = nullptr;
 };
 
@@ -72,18 +72,18 @@ struct ChainView : LabelTables<Real> {
     return edge + ((edge_per_token ? t * (n_labels + 1) : 0) + y) * stride;
   }
   const Real* tri_at(std::size_t x, std::size_t y) const { return tri + (x * (n_labels + 1) + y) * stride; }
-  // From t to t + 1 where there is a number per history: of z at order 1, of y, z at order 2.
+  // From t to t + 1, for tables with a number per history: z at order 1; y, z at order 2.
   std::size_t token_size() const { return tri ? n_labels * stride : stride; }
 };
 
-// Memory that is grown once and then reused.
+// Memory that grows and is reused.
 template <class T>
 T* grow(std::vector<T>& memory, std::size_t n) {
   if (memory.size() < n) memory.resize(n);
   return memory.data();
 }
 
-// The labels to be tried at one token, ascending: all of them, or a list.
+// The candidate labels of a token, ascending: all labels, or a list.
 struct AllLabels {
   std::size_t n;
   std::size_t size() const { return n; }
@@ -111,13 +111,13 @@ inline bool allows(const LabelSets& sets, std::size_t t, std::size_t label) {
 struct Part {
   std::size_t token, x, y, z;
 
-  // Its place in a table over its last label (reach 0: [stride]), its last two (1: [L+1, stride]) or all (2: [L+1, L+1,
+  // Its index in a table over its last label (reach 0: [stride]), its last two (1: [L+1, stride]) or all (2: [L+1, L+1,
   // stride]).
   std::size_t cell(int reach, std::size_t n_labels, std::size_t stride) const {
     const std::size_t before = reach == 0 ? 0 : reach == 1 ? y : x * (n_labels + 1) + y;
     return before * stride + z;
   }
-  // Whether it is another than `other` as far as a table of that reach can tell.
+  // Whether it differs from `other` in the labels that a table of that reach depends on.
   bool differs(const Part& other, int reach) const {
     return z != other.z || (reach >= 1 && y != other.y) || (reach >= 2 && x != other.x);
   }
@@ -138,7 +138,7 @@ TRELLIS_INLINE void each_part(const std::int32_t* path, std::size_t n, std::size
   }
 }
 
-// Minus infinity for every label that is not listed.
+// Minus infinity for every unlisted label.
 template <class Real>
 TRELLIS_INLINE void forbid_others(const ListedLabels& allowed, std::size_t n_labels, Real* row) {
   for (std::size_t z = 0, next = 0; z < n_labels; ++z) {

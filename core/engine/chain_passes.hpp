@@ -1,19 +1,19 @@
-// Both passes over a chain, for every order and every semiring.
+// Forward and backward passes over a chain, for every order and every semiring.
 //
-// The scores of a history are kept by its last label z, at order 2 by its last two labels y, z. All histories with one
-// `middle` (at order 2 the label y; at order 1 there is but one, which says nothing) grow in one row, from the labels
-// that leave the history:
+// The scores of a history are indexed by its last label z, at order 2 by its last two labels y, z. All histories with one
+// `middle` (the label y at order 2; a single dummy at order 1) are extended in one row, summed over the labels that drop out
+// of the history:
 //
 //   order 1   alpha_t[z]    = (sum_y alpha_{t-1}[y] · edge_t[y][z]) · emit_t[z]
 //   order 2   alpha_t[y][z] = (sum_x alpha_{t-1}[x][y] · tri[x][y][z]) · edge_t[y][z] · emit_t[z]
 //
-// The way back is the same loop over tables transposed.
+// The backward pass is the same loop over transposed tables.
 #pragma once
 #include "engine/row.hpp"
 
 namespace trellis {
 
-// Which labels are tried at token t: one type for all labels, one for allowed sets. `only`: a label numbered 0.
+// The candidate labels at token t: one type for all labels, one for allowed sets. `only`: a single label numbered 0.
 struct Everything {
   static constexpr bool kAll = true;
   std::size_t n_labels;
@@ -30,7 +30,7 @@ struct Allowed {
   }
 };
 
-// Calls work(chain, order) with what the order decides known to the compiler, and the chain in registers.
+// Calls work(chain, order) with the sizes that the order fixes known to the compiler, and the chain in registers.
 template <class Real, class Work>
 TRELLIS_INLINE auto by_order(ChainView<Real> chain, Work work) {
   if (chain.tri) return work(chain, Size<2>{});
@@ -44,14 +44,14 @@ TRELLIS_INLINE auto middles_at(const ChainView<Real>& chain, std::size_t t, cons
   return chain.tri && t ? labels_at(t - 1) : labels_at.only();
 }
 
-// The labels that leave histories as they grow into those of token t; where that is NULL, `only`.
+// The labels that drop out of the histories as they are extended to token t; `only` if that label is NULL.
 template <class Real, class LabelsAt>
 TRELLIS_INLINE auto leavers_at(const ChainView<Real>& chain, std::size_t t, const LabelsAt& labels_at) {
   const std::size_t order = chain.tri ? 2 : 1;
   return t >= order ? labels_at(t - order) : labels_at.only();
 }
 
-// The row of one middle at token t, from the histories of the token before it to its own.
+// The row of one middle at token t, from the histories of the previous token.
 template <class S, class Real>
 TRELLIS_INLINE Row<Real> row_at(const ChainView<Real>& chain, std::size_t t, std::size_t middle, const Real* from,
                                 Real* to) {
@@ -71,8 +71,8 @@ TRELLIS_INLINE Row<Real> row_at(const ChainView<Real>& chain, std::size_t t, std
   return {from + middle, stride, chain.tri_at(0, middle), (L + 1) * stride, edge, emit, out};
 }
 
-// alpha of all tokens, [T, stride] or [T, L, stride]; only allowed labels' places are written. After each token
-// after(t, its alpha, n_rows) is called; the pass ends where that is false.
+// alpha of all tokens, [T, stride] or [T, L, stride]; only entries of allowed labels are written. After each token
+// after(t, its alpha, n_rows) is called; the pass stops if that is false.
 template <class S, class Real, class LabelsAt, class After>
 TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels_at, Real* alpha, After after) {
   return by_order(chain, [&](const auto& known, auto order) TRELLIS_INLINE_LAMBDA {
@@ -80,7 +80,7 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
     Real* here = alpha;
     for (std::size_t t = 0; t < known.n_tokens; ++t, here += size) {
       const auto middles = middles_at(known, t, labels_at);
-      if (t < order) {  // one way in
+      if (t < order) {  // only one predecessor
         for (std::size_t j = 0; j < middles.size(); ++j) {
           const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
           for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
@@ -91,13 +91,13 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
           TRELLIS_ASSUME(t >= order);
           return row_at<S>(known, t, middles[j], here - size, here);
         };
-        if (LabelsAt::kAll && order == 2 && known.stride <= kBlock)  // how long rows are is asked once
+        if (LabelsAt::kAll && order == 2 && known.stride <= kBlock)  // the row length is tested once
           each_block<Real>(known.stride, [&](auto n, std::size_t z) TRELLIS_INLINE_LAMBDA {
             for (std::size_t j = 0; j < middles.size(); ++j) reduce_block<S, n>(row(j), leavers, z);
           });
         else
           for (std::size_t j = 0; j < middles.size(); ++j)
-            // A set of a few labels is cheaper one by one than by vectors over all labels.
+            // For a set of few labels a scalar loop is cheaper than vectors over all labels.
             if (const auto targets = labels_at(t); LabelsAt::kAll || targets.size() * kPadding > known.stride)
               reduce_all<S>(row(j), leavers, known.stride);
             else reduce_listed<S>(row(j), leavers, targets);
@@ -108,14 +108,14 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
   });
 }
 
-// after_t = what follows a history of token t - 1, itself with what follows it:
+// after_t: the score from a history of token t - 1 on, including token t:
 //
 //   order 1   after_t[z]    = emit_t[z] · beta_t[z],                  beta_{t-1}[y]    = sum_z edge_t[y][z] · after_t[z]
 //   order 2   after_t[y][z] = edge_t[y][z] · emit_t[z] · beta_t[y][z],  beta_{t-1}[x][y] = sum_z tri[x][y][z] · after_t[y][z]
 //
 // over all labels, from the last beta ([rows of the last token, stride], overwritten) back. Transposed tables: edges
-// [L, stride] of z and y before it, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and x before
-// them. `after` is of all tokens as alpha is; `turned` is [stride, stride] and used at order 2. visit(t, beta, n_rows) is called for each token before
+// [L, stride] of z and previous y, or [T, L+1, stride] if edge_per_token; triples [L, L, stride] of y, z and previous x.
+// `after` has the shape of alpha; `turned` is [stride, stride], used at order 2. visit(t, beta, n_rows) is called for a token before
 // its beta is overwritten.
 template <class S, class Real, class Visit>
 TRELLIS_INLINE void backward(const ChainView<Real>& chain, const Real* edges, const Real* triples, Real* beta, Real* turned,

@@ -9,9 +9,9 @@
 namespace trellis {
 namespace {
 
-constexpr double kVanishes = 1e-100;  // beside the most probable symbol of a span
+constexpr double kVanishes = 1e-100;  // relative to the most probable symbol of a span
 
-// The symbols that a left child may be, and the tops of a right one.
+// The possible symbols of a left child, and the top scores of a right one.
 struct Children {
   std::span<const std::int32_t> lefts;
   const double *left, *right;  // by symbol
@@ -49,7 +49,7 @@ CkySums::CkySums(const PhraseGrammar& grammar, std::span<const double> factors)
   for (const PhraseGrammar::WithLeft& one : grammar.by_children()) child_factors_.push_back(factors_[static_cast<std::size_t>(one.rule)]);
 }
 
-// Calls visit(parent, right, factor) for the rules with a left child that may stand before what ends at word j - 1: a
+// Calls visit(parent, right, factor) for the rules whose left child can follow material ending at word j - 1: a
 // phrase, or a tag of that word.
 template <class Visit>
 TRELLIS_INLINE void CkySums::each_rule(std::size_t left, std::size_t j, Visit visit) const {
@@ -73,7 +73,7 @@ void CkySums::each_split(std::size_t i, std::size_t j, Visit visit) const {
   }
 }
 
-// The symbols that left children of a span have; their sums of products are zero.
+// The possible symbols of the left children of a span; their sums of products are zero.
 void CkySums::find_lefts(std::size_t i, std::size_t j) {
   lefts_.clear();
   each_split(i, j, [&](std::size_t, std::size_t, const Children& of) {
@@ -112,7 +112,7 @@ double CkySums::sum(const WordTags& words) {
   return in > 0 ? log(in) + scales_[cell_of(0, n_)] : -std::numeric_limits<double>::infinity();
 }
 
-// bottom[i,j] of the tops of children
+// bottom[i,j] from the tops of children
 void CkySums::combine(std::size_t i, std::size_t j) {
   const std::size_t cell = cell_of(i, j);
   double& reference = scales_[cell] = -std::numeric_limits<double>::infinity();
@@ -150,7 +150,7 @@ void CkySums::add_unaries(std::size_t cell, bool word) {
   scales_[cell] += log(greatest);
 }
 
-// What is handed down is out · exp(scale) / Z, so that in · out is a probability.
+// The outside value is out · exp(scale) / Z, so that in · out is a probability.
 void CkySums::find_posteriors(double least) {
   for (Numbers* numbers : {&out_tops_, &out_bottoms_}) numbers->assign(n_cells(n_) * stride_, 0);
   out_tops_[cell_of(0, n_) * stride_ + grammar_.root()] = 1 / at(tops_, 0, n_, grammar_.root());

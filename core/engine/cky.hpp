@@ -1,11 +1,11 @@
-// CKY sums over a small grammar whose rules have the same factor everywhere: how probable a symbol is over each span. A
-// larger grammar then looks only at what is not improbable by this one (phrase_forest.hpp).
+// CKY inside-outside sums over a small grammar whose rule factors do not depend on the span: the posterior of each symbol over
+// each span. A larger grammar then ignores symbols that are improbable under this one (phrase_forest.hpp).
 //
 //   bottom[i,j,A] = sum over k, A -> B C of p · top[i,k,B] · top[k,j,C],   top[i,j,A] = sum over A => Z of p · bottom[i,j,Z]
 //
-// Split by split only products of children are summed, vectors over C; rules are looked at once per span. Every span has a
-// scale of its own, so that nothing underflows; symbols of less than 1e-100 of the greatest one of their span are dropped. That is
-// part of the pruning: these sums say what is worth looking at, and are no model's log Z.
+// Only products of children are summed per split, as vectors over C; rules are applied once per span. Every span has a
+// scale of its own against underflow; symbols below 1e-100 of the greatest one of their span are dropped. That is part
+// of the pruning: these sums only select symbols and are no model's log Z.
 #pragma once
 #include <cmath>
 
@@ -14,7 +14,7 @@
 
 namespace trellis {
 
-// Which symbols remain over each span, one byte each: [n_cells, n_symbols] of a small grammar.
+// The symbols that survive pruning over each span, one byte each: [n_cells, n_symbols] of a small grammar.
 struct Remaining {
   std::size_t n_symbols = 0;
   std::vector<std::uint8_t> bottoms, tops;
@@ -26,19 +26,19 @@ struct Remaining {
 // Scratch of one thread.
 class CkySums {
  public:
-  // factors [n_rules]: probabilities or others, not negative; those of tags are not read.
+  // factors [n_rules]: probabilities or other nonnegative numbers; the factors of tags are not read.
   CkySums(const PhraseGrammar& grammar, std::span<const double> factors);
 
-  // log Z of the sentence, which must live until all is asked; minus infinity where it has no derivation.
+  // log Z of the sentence, which must outlive the queries; minus infinity if it has no derivation.
   double sum(const WordTags& words);
-  // After it, if finite: how probable symbols are over spans. What is less probable than `least` hands nothing down.
+  // Afterwards, if log Z is finite: posteriors of symbols over spans. Symbols less probable than `least` propagate nothing.
   void find_posteriors(double least);
   // [n_cells, n_symbols], of tops and bottoms.
   double top(std::size_t i, std::size_t j, std::size_t symbol) const { return at(tops_, i, j, symbol) * at(out_tops_, i, j, symbol); }
   double bottom(std::size_t i, std::size_t j, std::size_t symbol) const {
     return at(bottoms_, i, j, symbol) * at(out_bottoms_, i, j, symbol);
   }
-  // What is at least as probable as `least`.
+  // The symbols with a posterior of at least `least`.
   void keep(double least, Remaining& out) const;
 
  private:
@@ -64,7 +64,7 @@ class CkySums {
   std::size_t n_ = 0;
   Numbers tops_, bottoms_, out_tops_, out_bottoms_;
   std::vector<double> scales_;                     // [n_cells] logarithms
-  std::vector<std::int32_t> alive_;                // symbols with a top that may be a left child, span by span
+  std::vector<std::int32_t> alive_;                // symbols with a top that can be a left child, by span
   std::vector<std::size_t> alive_starts_;          // [n_cells + 1]
   std::vector<std::uint8_t> has_top_;              // [n_cells]
   std::vector<double> pairs_;                      // [n_symbols, stride] sums of products of children
@@ -72,12 +72,12 @@ class CkySums {
   std::vector<std::int32_t> lefts_;                // symbols that some left child of a span has
 };
 
-// A grammar, and a smaller one whose symbols its symbols are cases of; tags are the same in both, in the same order.
+// A grammar and a coarser one onto whose symbols its symbols map; tags are the same in both, in the same order.
 struct PhrasePruner {
   const PhraseGrammar &fine, &coarse;
   std::vector<double> factors;         // [coarse rules]
   std::vector<std::int32_t> coarse_of;  // [fine symbols]
-  double least;                        // probability by the smaller grammar
+  double least;                        // minimum posterior under the coarse grammar
 };
 
 // Scratch of one thread.
@@ -85,12 +85,12 @@ class Pruning {
  public:
   explicit Pruning(const PhrasePruner& pruner) : pruner_(pruner), sums_(pruner.coarse, pruner.factors) {}
 
-  // False if the smaller grammar has no tree of the sentence.
+  // False if the coarse grammar has no tree for the sentence.
   bool run(const WordTags& words) {
     tags_.clear();
     for (const WordTag& one : words.tags) tags_.push_back({pruner_.coarse_of[static_cast<std::size_t>(one.tag)], one.score});
     if (!std::isfinite(sums_.sum({words.starts, tags_}))) return false;
-    sums_.find_posteriors(0.01 * pruner_.least);  // what is far below changes nothing of what remains
+    sums_.find_posteriors(0.01 * pruner_.least);  // far smaller posteriors do not change the result
     sums_.keep(pruner_.least, remaining);
     return true;
   }

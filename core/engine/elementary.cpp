@@ -24,7 +24,7 @@ double exp_series(double r) {
 }
 
 // log(1 + f) = 2 (s + s³/3 + s⁵/5 + ...), s = f / (2 + f), for 1 + f within √½ and √2. As 2 s = f - s f, it is
-// f - s (f - rest): what is rounded is small beside f, which is exact.
+// f - s (f - rest): the rounding error is small relative to f, which is exact.
 double log_series(double f) {
   const double s = f / (2 + f), q = s * s, q2 = q * q, q4 = q2 * q2;
   const double low = (2.0 / 3 + q * (2.0 / 5)) + q2 * (2.0 / 7 + q * (2.0 / 9));
@@ -37,9 +37,9 @@ double log_series(double f) {
 
 // exp(x) = 2^n · exp(r), n = round(x / log 2), r = x - n log 2
 double exp(double x) {
-  if (!(x > -745.2)) return x < 0 ? 0 : x;  // NaN stays what it is
+  if (!(x > -745.2)) return x < 0 ? 0 : x;  // NaN stays NaN
   if (x > 709.8) return kInfinity;
-  constexpr double kRound = 6755399441055744.0;  // 1.5 · 2^52: what is added to it is rounded to an integer
+  constexpr double kRound = 6755399441055744.0;  // 1.5 · 2^52: adding it rounds to an integer
   const double rounded = (x * 1.4426950408889634 + kRound) - kRound;
   const auto n = static_cast<std::int64_t>(rounded);
   const double p = 1 + exp_series((x - rounded * kLog2High) - rounded * kLog2Low);

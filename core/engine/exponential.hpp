@@ -1,4 +1,4 @@
-// exp over lanes, for potentials that become factors: x <= 0 or so, minus infinity gives 0. The same
+// exp over lanes, for potentials that become factors: x <= 0 or slightly above; minus infinity gives 0. The same
 // bits on every instruction set; relative error about 1e-7 in float, 2e-16 in double.
 #pragma once
 #include <cstdint>
@@ -39,7 +39,7 @@ struct ExpConstants<float> {
 };
 
 // exp(x) = 2^n · exp(r), n = round(x / log 2), r = x - n · log 2 within ±0.35, exp(r) by its series. Adding kRound
-// leaves the rounded integer in the low bits; what it has above them is shifted out.
+// puts the rounded integer into the low bits; the bits above them are shifted out.
 template <class Real>
 TRELLIS_INLINE Vector<Real> exp_of(Vector<Real> x) {
   using C = ExpConstants<Real>;

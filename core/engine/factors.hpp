@@ -1,5 +1,5 @@
-// Potentials as factors exp(score - top), for sums by products (sum_product.hpp). The tops of label pairs and triples are
-// taken for each label that follows, and stand with the emissions: no factor is above 1.
+// Potentials as factors exp(score - top), for sum-product (sum_product.hpp). The maxima (tops) of label pairs and triples are
+// subtracted per following label and added to the emissions, so no factor is above 1.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace trellis {
 
-// Label pairs, triples and ends as some semiring has them, shared by all sentences, and transposed for the way back.
+// Label pairs, triples and ends in some semiring, shared by all sentences, and their transposes for the backward pass.
 template <class Real>
 struct ChainTables {
   std::size_t n_labels = 0, stride = 0;
@@ -34,12 +34,12 @@ struct ChainTables {
 // exp of the tables; padding lanes are zero.
 template <class Real>
 struct Factors : ChainTables<Real> {
-  std::vector<Real> tops;      // [stride] what was taken off pairs and triples of each label; minus infinity in the padding
-  std::vector<Real> tri_tops;  // [stride] off triples alone
+  std::vector<Real> tops;      // [stride] maxima subtracted from pairs and triples of each label; minus infinity in the padding
+  std::vector<Real> tri_tops;  // [stride] from triples alone
   double end_top = 0;
 };
 
-// values[z] becomes exp(values[z] - top), top the largest of vectors of them. Returns top.
+// values[z] becomes exp(values[z] - top), top the maximum over whole vectors. Returns top.
 template <class Real>
 TRELLIS_INLINE Real exp_less_top(const Vector<Real>& largest, std::size_t stride, Real* values) {
   Real top = largest_of<Real>(largest);
@@ -56,7 +56,7 @@ TRELLIS_INLINE Real exp_row(const Real* scores, std::size_t L, std::size_t strid
   return exp_less_top(largest, stride, out);
 }
 
-// The same of emissions with the tops of what leads to each label, whose padding makes that of `out` zero.
+// The same for emissions plus the tops of each label's pairs and triples, whose padding makes that of `out` zero.
 template <class Real>
 TRELLIS_INLINE Real exp_emissions(const Real* emit, const Real* tops, std::size_t stride, Real* out) {
   Vector<Real> largest = Vector<Real>{} + kForbidden<Real>;
@@ -85,8 +85,8 @@ TRELLIS_INLINE void exp_columns(const Real* table, std::size_t n_rows, std::size
   for (std::size_t z = L; z < stride; ++z) tops[z] = kForbidden<Real>;
 }
 
-// The factors of label pairs [L+1, stride] (or none, where each token has its own), triples [L+1, L+1, stride] or none,
-// and ends [stride] or none.
+// The factors of label pairs [L+1, stride] (or null, if each token has its own), triples [L+1, L+1, stride] or null,
+// and ends [stride] or null.
 void make_factors(const std::vector<float>& edge, const std::vector<float>& tri, const std::vector<float>& end,
                   std::size_t L, Factors<float>& factors);
 void make_factors(const std::vector<double>& edge, const std::vector<double>& tri, const std::vector<double>& end,

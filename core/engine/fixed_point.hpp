@@ -1,7 +1,7 @@
-// Sums in fixed point: numbers become integers of 2^-exponent, and integers may be added in any order, on any number of
-// threads and machines, to the same bits.
+// Fixed-point sums: numbers become integer multiples of 2^-exponent. Integers can be added in any order, on any number of
+// threads and machines, with the same bits.
 //
-// The exponent follows from a bound on what is summed, never from how the work is divided: |sum| < 2^62 · 2^-exponent.
+// The exponent follows from a bound on the terms, never from how the work is divided: |sum| < 2^62 · 2^-exponent.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@ class FixedPoint {
  public:
   explicit FixedPoint(int exponent) : scale_(std::ldexp(1.0, exponent)) {}
 
-  // A number that is not finite becomes some integer: then the loss is not finite either, and says so.
+  // A non-finite number becomes some integer: then the loss is not finite either.
   TRELLIS_INLINE void add(std::int64_t& sum, double x) const {
     sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(std::llrint(x * scale_)));
   }

@@ -7,7 +7,7 @@ namespace trellis {
 struct HistoryTables {
   NgramTables tables;
   HistorySumsWorkspace work;
-  TokenNgrams<double> ngrams;  // of the sentence, where they have scores at single tokens
+  TokenNgrams<double> ngrams;  // of the sentence, if n-grams have scores at single tokens
   bool by_token = false;
 };
 
@@ -23,8 +23,8 @@ void load_rows(const double* rows, std::size_t n, const SumWorkspace& w, std::ve
   for (std::size_t r = 0; r < n * stride && L < stride; r += stride) std::fill(to + r + L, to + r + stride, 0.0);
 }
 
-// A chain without label n-grams, as state_sums.hpp has it: a state of a token is a label z, at order 2 from the second token on a
-// pair y, z. It stands for the n-gram of z alone (ngrams.hpp).
+// A chain without label n-grams, for state_sums.hpp: a state of a token is a label z, at order 2 from the second token on a
+// pair y, z. It corresponds to the n-gram of z alone (ngrams.hpp).
 struct ChainStates {
   static constexpr bool kListed = false;
   const ChainView<double>& chain;
@@ -38,7 +38,7 @@ struct ChainStates {
       table.state_starts.push_back(table.states.size());
     }
   }
-  // The labels at t - 2 and t - 1 before a step into token t; NULL before the sentence, and at order 1 instead of the first.
+  // The labels at t - 2 and t - 1 before a step into token t; NULL before the sentence; at order 1 the first one is NULL.
   std::pair<std::size_t, std::size_t> before(std::size_t t, std::size_t from) const {
     const std::size_t L = chain.n_labels, i = from - table.first_before(t);
     return {chain.tri && t > 1 ? i / L : L, t ? i % L : L};
@@ -72,7 +72,7 @@ double exact_sums(const ChainView<double>& chain, StateTable<double>& work, cons
 
 namespace {
 
-// log Z of the sentence in `w` over the labels that `allowed` lists, and its marginals if they are wanted; those must be zero.
+// log Z of the sentence in `w` over the labels in `allowed`, and the marginals if requested; these must be initialised to zero.
 double sum_loaded(SumWorkspace& w, std::size_t n, const LabelSets* allowed, const HistoryExpectations& wanted) {
   if (HistoryTables* with = w.histories.get())
     return with->tables.sum(n, w.emit.data(), w.token_edge(), with->by_token ? &with->ngrams : nullptr, allowed, with->work,

@@ -1,43 +1,43 @@
-// Sums over all paths of a chain: log Z and the marginal probabilities, P(path) = exp(score(path)) / Z. By scaled products, and
-// where those underflow by logarithms, so that any finite potentials are safe.
+// Forward-backward over a chain: log Z and marginals, P(path) = exp(score(path)) / Z. By scaled products; if those underflow, in
+// log space, so that any finite potentials are safe.
 #pragma once
 #include "engine/state_sums.hpp"
 #include "engine/sum_product.hpp"
 
 namespace trellis {
 
-struct HistoryTables;  // those of label n-grams, and scratch
+struct HistoryTables;  // for label n-grams, and scratch
 
 // Scratch of one thread.
 struct SumWorkspace {
-  Factors<double> factors;           // of the tables that all sentences share
-  ChainTables<double> tables;             // the same as they are
+  Factors<double> factors;           // of the tables shared by all sentences
+  ChainTables<double> tables;             // the same tables, not exponentiated
   PassScratch<double> passes;
-  StateTable<double> states;         // where logarithms are needed
+  StateTable<double> states;         // for log space
   std::vector<double> emit, edge;    // [T, stride] minus infinity where a label is not allowed; [T, L+1, stride]
   std::vector<double> node, pairs;   // [T, stride], [T, L+1, stride]
   bool edge_per_token = false;
-  double temperature = 1;            // by which all potentials are divided
-  std::shared_ptr<HistoryTables> histories;  // where the chain has n-grams
+  double temperature = 1;            // all potentials are divided by it
+  std::shared_ptr<HistoryTables> histories;  // for chains with n-grams
 
   const double* token_edge() const { return edge_per_token ? edge.data() : nullptr; }
 };
 
-// Once for all sentences that share tables, before the calls below. Of the chain only the tables and the sizes are read.
+// Call once for all sentences that share tables, before the functions below. Only the tables and sizes of the chain are read.
 void prepare_sums(const ChainView<double>& chain, SumWorkspace& work, double temperature = 1);
 
-// log of the sum over all paths of exp(score); 0 for an empty sentence, minus infinity if all paths are forbidden.
+// log Z, the log of the sum over all paths of exp(score); 0 for an empty sentence, minus infinity if all paths are forbidden.
 double log_partition(const ChainView<double>& chain, SumWorkspace& work);
 
-// Returns log Z and writes node [T, L], P(z at t), and unless it is null edge [T, L+1, L], P(y at t-1, z at t), where
+// Returns log Z and writes node [T, L], P(z at t), and unless null edge [T, L+1, L], P(y at t-1, z at t), where
 // t = 0 has only the row of NULL. If all paths are forbidden all marginals are 0.
 double marginals(const ChainView<double>& chain, SumWorkspace& work, double* node, double* edge);
 
-// The potentials of one sentence into `work`, for other sums over its paths.
+// Loads the potentials of one sentence into `work`, for other sums over its paths.
 void load_sentence(const ChainView<double>& chain, SumWorkspace& work);
 
-// What labels say of spans. A label is outside or belongs to a span of its type; between two neighbours a span goes on,
-// or something ends or begins there (a cut).
+// How labels encode spans. A label is outside or belongs to a span of its type; two neighbouring labels either continue a span,
+// or are a boundary (a cut).
 struct SpanLabels {
   const std::int32_t* type_of;  // [L], -1 outside
   const std::uint8_t* cut;      // [L, L] of y and z after it
@@ -54,7 +54,7 @@ struct SpanQuery {
 double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities);
 
-// The sums by logarithms, of a chain that has a token, no label sets and no n-grams. What is wanted is added to; label triples stand in
+// Sums in log space, for a nonempty chain without label sets and n-grams. Requested sums are added to; label triples are in
 // wanted.ngrams, [L+1, L+1, stride].
 double exact_sums(const ChainView<double>& chain, StateTable<double>& work, const HistoryExpectations& wanted);
 

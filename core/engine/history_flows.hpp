@@ -1,19 +1,19 @@
-// Sums of products over the states of a chain with label n-grams: a number per n-gram and no row per state. A *context* is a label
-// alone or an n-gram with a child; the states of a token are contexts. What a token may not have has a factor of 0.
+// Sum-product over the states of a chain with label n-grams: one number per n-gram instead of a row per state. A *context* is
+// a label alone or an n-gram with a child; the states of a token are contexts. Forbidden labels have a factor of 0.
 //
 //   mass[c] = sum of alpha over states that end in context c
 //   flow[(c, z)] = mass[c] - sum over n-grams (d, z), d one label longer than c, of mass[d]
 //
-// is what goes on with label z by n-gram (c, z) and no longer one. Where little is left of mass[c] the difference would be
-// rounding error, so it is summed anew without differences: alpha[c] + sum over contexts d without (d, z) of mass[d].
+// is the mass that continues with label z by n-gram (c, z) and no longer one. If it is a small part of mass[c], the difference
+// is mostly rounding error, so it is recomputed without subtraction: alpha[c] + sum over contexts d without (d, z) of mass[d].
 #pragma once
 #include "engine/ngram_scores.hpp"
 #include "engine/row.hpp"
 
 namespace trellis {
 
-// The n-grams of a chain as arrays, contexts the longest first. Label pairs have a place each, y · stride + z; longer
-// n-grams, with those of one context together, have the places from (L + 1) · stride on.
+// The n-grams of a chain as arrays, longest contexts first. Label pair (y, z) has the index y · stride + z; longer
+// n-grams, grouped by context, have the indices from (L + 1) · stride on.
 class NgramPlan {
  public:
   static constexpr std::uint32_t kNoPlace = ~0u;
@@ -65,21 +65,21 @@ class NgramPlan {
   bool has(std::size_t context, std::size_t z) const { return masks[context * n_words + z / 64] >> z % 64 & 1; }
 
   std::size_t n_nodes = 0, n_labels = 0, stride = 0, pair_size = 0;
-  std::size_t n_long = 0;                     // contexts of two labels and more, which stand first
-  std::vector<std::uint32_t> contexts;        // [n_contexts] nodes; last all labels alone, then NULL
-  std::vector<std::uint32_t> number, place;   // [n_nodes] which context a node is; the place of an n-gram of three labels and more
+  std::size_t n_long = 0;                     // contexts of two labels and more, which come first
+  std::vector<std::uint32_t> contexts;        // [n_contexts] nodes; last the single labels, then NULL
+  std::vector<std::uint32_t> number, place;   // [n_nodes] context number of a node; index of an n-gram of three labels and more
   std::vector<std::uint16_t> last;            // [n_contexts] the last label of each
   std::vector<std::uint32_t> shorter;         // [n_contexts] the context without its first label; kNoPlace of one label
   std::vector<std::vector<std::uint32_t>> longer;  // [n_contexts] the contexts one label longer
-  std::vector<std::size_t> starts;            // [n_contexts + 1] the n-grams of each context, of three labels and more:
+  std::vector<std::size_t> starts;            // [n_contexts + 1] the n-grams of three labels and more, by context:
   std::vector<std::uint32_t> nodes;           // [n_grams]
   std::vector<std::uint16_t> labels;          // [n_grams] the last label of each
-  std::vector<std::uint32_t> targets;         // [n_grams] the context that is the state after it
-  std::vector<std::uint32_t> shorter_grams;   // [n_grams] the place of the n-gram without its first label
+  std::vector<std::uint32_t> targets;         // [n_grams] the context that is the next state
+  std::vector<std::uint32_t> shorter_grams;   // [n_grams] the index of the n-gram without its first label
   struct PairState {
     std::uint32_t place, context;
   };
-  std::vector<PairState> pair_states;         // label pairs that are states: their places, their contexts
+  std::vector<PairState> pair_states;         // label pairs that are states: their indices, their contexts
 
  private:
   std::uint32_t pair_place(const Ngrams& ngrams, std::uint32_t g) const {
@@ -87,13 +87,13 @@ class NgramPlan {
   }
 
   std::size_t n_words = 0;
-  std::vector<std::uint64_t> masks;  // [n_contexts, n_words] the labels that each has an n-gram with
+  std::vector<std::uint64_t> masks;  // [n_contexts, n_words] bit set of the labels that extend each to an n-gram
 };
 
 // The scratch and the single steps of one thread.
 class FlowPasses {
  public:
-  // totals [n_grams]: factors of the total of each n-gram, in the order of the plan.
+  // totals [n_grams]: factors of the total score of each n-gram, in the order of the plan.
   void begin(const NgramPlan& plan, const double* totals) {
     plan_ = &plan, totals_ = totals;
     const std::size_t n_places = plan.pair_size + plan.n_grams();
@@ -101,7 +101,7 @@ class FlowPasses {
     arrived_.resize(plan.stride);
   }
 
-  // alpha [n_contexts] of the token before, `to` of this one.
+  // alpha [n_contexts] of the previous token, `to` of this one.
   TRELLIS_INLINE void forward(const ChainView<double>& chain, std::size_t t, const double* alpha, double* to) {
     const NgramPlan& p = *plan_;
     set_flows(alpha);
@@ -128,15 +128,15 @@ class FlowPasses {
     for (std::size_t z = 0; z < p.n_labels; ++z) to[p.single(z)] += arrived_[z];
   }
 
-  // One step back: alpha of the token before, beta [n_contexts] of this one; gives in `betas` those of the token before,
-  // of the contexts that have a mass. Then expectation(place) is P(the labels up to t end in the n-gram of that place).
+  // One step of the backward pass: alpha of the previous token, beta [n_contexts] of this one; writes to `betas` the previous
+  // token's beta for contexts with mass. Afterwards expectation(index) is P(the labels up to t end in the n-gram of that index).
   TRELLIS_INLINE void backward(const ChainView<double>& chain, std::size_t t, const double* alpha, const double* beta,
                                double* betas) {
     const NgramPlan& p = *plan_;
     set_flows(alpha);
     set_factors(chain, t);
     std::fill_n(betas, p.contexts.size(), 0.0);
-    // values: total · edge · emit · beta of the state after
+    // values: total · edge · emit · beta of the next state
     for (std::size_t z = 0; z < p.n_labels; ++z) arrived_[z] = beta[p.single(z)];
     std::fill(arrived_.begin() + static_cast<std::ptrdiff_t>(p.n_labels), arrived_.end(), 0.0);
     each_last([&](std::size_t y) TRELLIS_INLINE_LAMBDA {
@@ -169,12 +169,12 @@ class FlowPasses {
     each_gram([&](std::size_t, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.pair_size + k] *= values_[p.pair_size + k]; });
     each_gram([&](std::size_t, std::size_t k) TRELLIS_INLINE_LAMBDA { flows_[p.shorter_grams[k]] += flows_[p.pair_size + k]; });
   }
-  // After a step back, of the contexts that have a mass.
+  // After a backward step, for contexts with mass.
   bool has_mass(std::size_t context) const { return mass_[context] != 0; }
   const double* expectations() const { return flows_.data(); }  // [pair_size + n_grams]
 
  private:
-  // A difference that leaves less than this share of what it is taken from is not trusted: rounding is about 1e-16 of it.
+  // A difference below this share of its minuend is not trusted: the rounding error is about 1e-16 of the minuend.
   static constexpr double kCancelled = 1e-5;
 
   template <class Visit>
@@ -182,15 +182,15 @@ class FlowPasses {
     for (std::size_t y = 0; y <= plan_->n_labels; ++y)
       if (mass_[plan_->n_long + y] != 0) visit(y);
   }
-  // Calls visit(i, k) for the n-grams k of every longer context i that has a mass, the longest first.
+  // Calls visit(i, k) for the n-grams k of every longer context i with mass, longest first.
   template <class Visit>
   TRELLIS_INLINE void each_gram(Visit visit) const {
     for (std::size_t i = 0; i < plan_->n_long; ++i)
       for (std::size_t k = plan_->starts[i]; mass_[i] != 0 && k < plan_->starts[i + 1]; ++k) visit(i, k);
   }
 
-  // pairs[y][z] = edge[y][z] · emit[z] of the y that have a mass; zero in the padding. Totals with what n-grams and their shorter
-  // ones give at this token alone.
+  // pairs[y][z] = edge[y][z] · emit[z] for the y with mass; zero in the padding. Totals include the scores of n-grams and their
+  // suffixes at this token alone.
   TRELLIS_INLINE void set_factors(const ChainView<double>& chain, std::size_t t) {
     const NgramPlan& p = *plan_;
     const double* emit = chain.emit_at(t);
@@ -238,7 +238,7 @@ class FlowPasses {
       if (!p.has(d, z)) sum += mass_[d];
     return sum;
   }
-  // sum_z of the value of the longest n-gram of a context with z; all values of it and of shorter ones are there.
+  // sum_z of the value of the longest n-gram of a context with z; values of the context and its suffixes are already set.
   double sum_after(std::size_t context) {
     const NgramPlan& p = *plan_;
     double* row = arrived_.data();

@@ -11,8 +11,8 @@
 namespace trellis {
 namespace {
 
-// Calls visit(gains), gains [n_labels, stride] what label pairs y, z may give at token t beyond what the relaxed chain says, or
-// null: the most over n-grams that end in them of what is positive of these and of their shorter ones there.
+// Calls visit(gains) with gains [n_labels, stride], a bound on what n-grams with scores at token t only add to label pairs
+// y, z, or null: the maximum over n-grams ending in y, z of the sum of the positive scores of the n-gram and its suffixes.
 template <class Real, class Visit>
 TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, HistoryWorkspace<Real>& work, Visit visit) {
   const TokenNgrams<Real>* by_token = chain.ngrams->by_token;
@@ -39,7 +39,7 @@ TRELLIS_INLINE void with_gains(const ChainView<Real>& chain, std::size_t t, Hist
   }
 }
 
-// The greatest of each of kLanes vectors.
+// The maximum of each of kLanes vectors.
 template <class Real>
 TRELLIS_INLINE Vector<Real> greatest_of(Vector<Real>* rows) {
   constexpr std::size_t N = kLanes<Real>;
@@ -67,7 +67,7 @@ TRELLIS_INLINE void look_back_any(const RelaxedChain<Real>& relaxed, std::size_t
     for (std::size_t i = 0; i < N; ++i) ahead[pairs[first + i].x * stride + pairs[first + i].y] = found[i];
   }
 }
-// The labels z with which a number and what rows (null: nothing) give together is `least` or more; gives how many there are.
+// The labels z with number + sum over rows (null: zero) >= least; returns how many they are.
 template <class Real>
 TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real*, 3> rows, std::size_t n_labels, Real least,
                                               std::int32_t* labels) {
@@ -98,8 +98,8 @@ TRELLIS_INLINE std::size_t find_promising_any(Real number, std::array<const Real
 TRELLIS_FOR_REALS(TRELLIS_KERNELS)
 #undef TRELLIS_KERNELS
 
-// One token on, only by steps after which a path may score `least`. First all labels by what the relaxed chain says; few are left for
-// which n-grams are looked up.
+// One step forward, by the steps after which a path can score `least`. First all labels by the bounds of the relaxed chain; for
+// the few remaining labels the n-grams are looked up.
 template <class Real>
 void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, Real least) {
   const Ngrams& ngrams = *chain.ngrams->ngrams;
@@ -142,7 +142,7 @@ void advance(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_
   for (std::size_t s = last; s < w.states.size(); ++s) w.place[w.states[s]] = -1;
 }
 
-// Keeps the `width` states of token t whose paths may score most, in their order; gives the most of the others.
+// Prunes token t to the `width` states with the highest bounds, in the same order; returns the highest bound of the others.
 template <class Real>
 Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t t, std::size_t width) {
   const std::size_t first = w.state_starts[t];
@@ -165,8 +165,8 @@ Real narrow(const ChainView<Real>& chain, HistoryWorkspace<Real>& w, std::size_t
   return lost;
 }
 
-// Best prefixes and suffixes by the relaxed chain of order 1, of a chain without lists of labels: one without n-grams, whose best
-// prefixes are known by Viterbi; those of its mirror image are best suffixes. Gives a score that some path has, or minus infinity.
+// Best prefixes and suffixes in the relaxed chain of order 1, for chains without lists of labels. Viterbi on that chain gives
+// the prefixes, Viterbi on its mirror image the suffixes. Returns the score of some path, or minus infinity.
 template <class Real>
 Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
@@ -197,12 +197,12 @@ Real bound_labels(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   return reached;
 }
 
-// After it, fills work.pairs with those by which paths may score `least`; of a chain with lists of labels all pairs of them.
+// Then fills work.pairs with the label pairs whose paths can score `least`; for a chain with lists of labels with all pairs.
 template <class Real>
 void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   const bool by_token = chain.edge_per_token || chain.ngrams->by_token;
-  const bool all = !chain.allowed && least == kForbidden<Real>;  // then those of the second token are those of all others
+  const bool all = !chain.allowed && least == kForbidden<Real>;  // then the pairs of the second token serve all later ones
   work.pairs.clear(), work.pairs_at.clear(), work.labels.resize(L + 1);
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t begin = work.pairs.size();
@@ -231,7 +231,7 @@ void keep_pairs(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real
   }
 }
 
-// After that, fills work.ahead with what may follow labels x, y at most; gives a score that some path has, or minus infinity.
+// Then fills work.ahead with upper bounds on the score after labels x, y; returns the score of some path, or minus infinity.
 //   base_t[y][z] = (edge_t[y][z] + emit_t[z]) + ahead_t[y][z] + gains_t[y][z]
 //   ahead_{t-1}[x][y] = max_z most[x][y][z] + base_t[y][z]
 template <class Real>
@@ -244,8 +244,8 @@ Real look_ahead(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   const auto pairs_at = [&](std::size_t t) {
     return std::span(work.pairs).subspan(work.pairs_at[t].first, work.pairs_at[t].second);
   };
-  std::array<std::pair<std::size_t, std::size_t>, 2> known{};  // the pairs for which work.asked was made
-  std::size_t n_going = 0;                                      // labels y that some pair goes on from: those of its first pairs
+  std::array<std::pair<std::size_t, std::size_t>, 2> known{};  // the pairs for which work.asked was computed
+  std::size_t n_going = 0;                                      // labels y that continue some pair: those of its first pairs
   for (std::size_t t = T; t-- > 0;) {
     Real* ahead = work.ahead_of(chain, t, 0);
     std::fill_n(ahead, size_of_token, kForbidden<Real>);
@@ -324,7 +324,7 @@ Real best_end(const ChainView<Real>& chain, const HistoryWorkspace<Real>& work) 
   return best;
 }
 
-// The states that a beam keeps; where these leave no path, all of them.
+// The states that a beam retains; if these leave no path, all of them.
 template <class Real>
 void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   keep_pairs(chain, work, kForbidden<Real>);
@@ -333,12 +333,12 @@ void reach_beam(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   if (best_end(chain, work) == kForbidden<Real>) reach_all(chain, work);
 }
 
-// The states that the best paths may be in. First of a few states per
-// token: their best path mostly is the best, which is known if no state was left out that could have reached its score. A beam
-// goes no further: a path well above what was left out before it was narrowed is its best.
+// States that contain the best paths. First few states per token:
+// usually their best path is optimal, which is certain if no dropped state could have reached its score. With a beam the search
+// stops here if its best path scores clearly above the paths dropped before the beam.
 template <class Real>
 void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
-  constexpr std::size_t kFewLabels = 64;  // whose pairs cost no more than finding out which of them to drop
+  constexpr std::size_t kFewLabels = 64;  // with so few labels, their pairs cost no more than finding which of them to drop
   Real reached = chain.allowed || chain.n_labels <= kFewLabels ? kForbidden<Real> : bound_labels(chain, work);
   keep_pairs(chain, work, reached - work.slack);
   reached = std::max(reached, look_ahead(chain, work));
@@ -350,9 +350,9 @@ void reach_best(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
   if (!beam && lost >= least) reach_states(chain, work, least, kAllStates);
 }
 
-// About how much less than the best path the k-th best scores: the k-th least sum of some of what labels at single tokens cost, which
-// it would be if tokens were independent. Sums come in order: the next ones after one whose last and greatest term is number i have
-// number i + 1 as well, or in its place.
+// Estimates the gap between the best and the k-th best path: the k-th smallest subset sum of the costs of changing single labels,
+// exact if tokens were independent. Sums are generated in order: the successors of a sum whose last and greatest term is number i
+// add term i + 1, or replace term i by it.
 template <class Real>
 Real guess_gap(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::size_t k) {
   std::vector<Real>& costs = work.costs;
@@ -392,8 +392,8 @@ Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, st
   return StatePaths(HistoryStates<Real>{chain, work}).best(path);
 }
 
-// Of the states by which paths may score a guess less than the best one: are there k paths as good, no other is among the k best. Else
-// the guess was too low. Those of a beam are among its states.
+// Searches the states whose paths can score within an estimated gap of the best one. k paths that good are the k best;
+// otherwise the estimate was too low. With a beam, only the states in it are searched.
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores) {
@@ -405,7 +405,7 @@ std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, Histor
       reach_beam(chain, work);
       return collect();
     }
-    constexpr Real kMore = 1.2, kWider = 1.3;  // than the guess, which is some 10% too low on average; in the next round
+    constexpr Real kMore = 1.2, kWider = 1.3;  // factors on the estimate, which is some 10% too low on average; in the next round
     Real gap = chain.allowed ? work.last_gap : std::max(kMore * guess_gap(chain, work, k), work.slack);
     for (int round = 0; round < 16 && gap < -kForbidden<Real>; ++round, gap *= kWider) {
       keep_pairs(chain, work, reached - work.slack - gap);

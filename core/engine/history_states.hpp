@@ -1,4 +1,4 @@
-// Best paths of a chain with label n-grams: forward by maxima over the states that good paths may be in, or over all of them.
+// Best paths of a chain with label n-grams: Viterbi over the states that good paths can visit, or over all of them.
 #pragma once
 #include <numeric>
 
@@ -10,30 +10,30 @@ struct LabelPair {
   std::uint32_t x, y;
 };
 
-// Scratch of one thread; any number of sentences may follow one another through it.
+// Scratch of one thread, reusable for any number of sentences.
 template <class Real>
 struct HistoryWorkspace : StateTable<Real> {
-  std::vector<std::int32_t> place;          // [n_nodes] of some states in the table; -1 between uses
+  std::vector<std::int32_t> place;          // [n_nodes] index of some states in the table; -1 between uses
   std::vector<Real> edges, emit, best;      // of the relaxed chain of order 1 and its mirror image
-  std::vector<LabelPair> pairs;             // label pairs that good paths may have, by token, then by the first label; one of each first
+  std::vector<LabelPair> pairs;             // candidate label pairs of good paths by token, then first label; one per first
                                             // label where the relaxed chain has no triples
-  std::vector<std::pair<std::size_t, std::size_t>> pairs_at;  // [T] the first pair of a token, how many there are
-  std::vector<Real> ahead;                  // [T, n_before, stride] what may follow at most, by the relaxed chain
-  Real slack = 0;                           // far above what rounding adds up to
+  std::vector<std::pair<std::size_t, std::size_t>> pairs_at;  // [T] the first pair of a token, number of pairs
+  std::vector<Real> ahead;                  // [T, n_before, stride] upper bound on the rest of the path, by the relaxed chain
+  Real slack = 0;                           // far above accumulated rounding errors
   std::size_t few = 16;                     // states per token that are tried first
-  std::vector<Real> base;                   // [T, L, stride] what label pairs give and may be followed by, without longer n-grams
-  std::vector<LabelPair> asked;             // pairs whose future look_ahead asks for
+  std::vector<Real> base;                   // [T, L, stride] label pairs plus a bound on the rest, without longer n-grams
+  std::vector<LabelPair> asked;             // label pairs whose bounds look_ahead computes
   std::vector<std::uint8_t> goes_on;        // [L]
   std::vector<std::int32_t> labels;         // [L + 1]
   std::vector<Real> token_scores, gains;    // [n_nodes], [n_labels, stride] of one token, 0 between tokens: see with_gains
   std::vector<std::int32_t> path;           // [T]
-  std::vector<std::pair<Real, std::size_t>> ranked;  // states by what their paths may score
-  std::vector<Real> costs;                  // of labels at single tokens
-  Real last_gap = 1;                        // between the best and the k-th best path of the sentence before
+  std::vector<std::pair<Real, std::size_t>> ranked;  // states by the bound on their paths
+  std::vector<Real> costs;                  // of changing labels at single tokens
+  Real last_gap = 1;                        // between the best and the k-th best path of the previous sentence
 
-  // What grows with the length of a sentence.
+  // Memory that grows with the length of a sentence.
   std::size_t bytes() const { return StateTable<Real>::bytes() + (ahead.capacity() + base.capacity() + emit.capacity() + best.capacity()) * sizeof(Real); }
-  // What may follow labels x and any other one at token t.
+  // Upper bounds on the score after labels x and any other one at token t.
   Real* ahead_of(const ChainView<Real>& chain, std::size_t t, std::size_t x) {
     return ahead.data() + (t * chain.ngrams->relaxed.n_before + x) * chain.stride;
   }
@@ -42,8 +42,8 @@ struct HistoryWorkspace : StateTable<Real> {
   }
 };
 
-// The states of a chain, as state_paths.hpp and state_sums.hpp have them. Steps are looked up when they are asked for: together they
-// may be many more than states.
+// The states of a chain, for state_paths.hpp and state_sums.hpp. Steps are computed on demand: all together can be many more
+// than states.
 template <class R>
 struct HistoryStates {
   using Real = R;
@@ -55,7 +55,7 @@ struct HistoryStates {
   void each_into(std::size_t t, std::span<const std::uint32_t> states, Visit visit) {
     const Ngrams& ngrams = *chain.ngrams->ngrams;
     const std::int32_t label = ngrams.label(table.states[states[0]]);
-    // A state of two labels and more is reached from states that end in all but its last.
+    // A state of two labels and more is reached from states that end in its labels but the last one.
     const std::uint32_t parent = states.size() == 1 ? ngrams.parent(table.states[states[0]]) : Ngrams::kRoot;
     const auto may_come_from = [&](std::size_t y) { return parent == Ngrams::kRoot || y == ngrams.label(parent); };
     each_step(t, states, ListedLabels{&label, 1}, may_come_from, visit);
@@ -94,8 +94,8 @@ struct HistoryStates {
   }
 };
 
-// The table of the states through which a path may score `least` or more, at each token of the `width` most promising of them. Gives the
-// most that paths through the others may score. After look_ahead, unless all states are asked for.
+// Builds the table of states through which a path can score `least` or more, per token the `width` with the best bounds. Returns
+// the highest bound of the others. Call look_ahead before, unless all states are used.
 inline constexpr std::size_t kAllStates = static_cast<std::size_t>(-1);
 template <class Real>
 Real reach_states(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, Real least, std::size_t width);
@@ -109,7 +109,7 @@ void reach_all(const ChainView<Real>& chain, HistoryWorkspace<Real>& work) {
 template <class Real>
 Real best_history(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::int32_t* path);
 
-// The k best paths [k, T] with their scores, best first; gives how many there are that are not forbidden. Ties as above.
+// The k best paths [k, T] with their scores, best first; returns the number that are not forbidden. Ties as above.
 template <class Real>
 std::size_t k_best_histories(const ChainView<Real>& chain, std::size_t k, HistoryWorkspace<Real>& work,
                              BestListsScratch<Real>& lists, std::int32_t* paths, Real* scores);

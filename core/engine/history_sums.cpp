@@ -7,7 +7,7 @@
 namespace trellis {
 namespace {
 
-// Factors of scores less the greatest of them; gives that one, and the least of the others in `bottom`.
+// Factors of scores minus their maximum; returns the maximum, and writes the least other score to `bottom`.
 template <class Labels>
 double exp_listed(const double* scores, const Labels& labels, double* out, double& bottom) {
   double top = kForbidden<double>;
@@ -60,7 +60,7 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
         const bool is_met = work.flows.has_mass(plan.number[ngrams.parent(node)]);
         wanted.token_ngrams[i] = is_met ? wanted.weight * found[plan.place[node]] : 0;
       }
-    for (std::size_t i = 0; i < n; ++i)  // of what is never met beta may be too large for a number
+    for (std::size_t i = 0; i < n; ++i)  // beta of unreachable contexts may overflow
       if (work.masses[t * n + i] == 0) work.betas[i] = 0;
     work.sums.beta.swap(work.betas);
   }
@@ -70,13 +70,13 @@ TRELLIS_CLONES void backward_flows(const ChainView<double>& chain, const NgramPl
 
 }  // namespace
 
-// Minus infinity where factors overflow or vanish.
+// Minus infinity if factors overflow or underflow.
 double NgramTables::sum_products(const ChainView<double>& chain, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride;
   ChainView<double> products = chain;
   NgramScores<double> scored{chain.ngrams->ngrams, nullptr};
   products.edge = edge_factors_.data(), products.end = chain.end ? end_factors_.data() : nullptr, products.ngrams = &scored;
-  ScoreRange edges = edges_, tokens;  // of label pairs; of emissions and n-grams at single tokens
+  ScoreRange edges = edges_, tokens;  // of label pairs; of emissions and token-specific n-grams
   if (chain.edge_per_token) {
     const std::size_t size = T * (L + 1) * stride;
     edges = {};

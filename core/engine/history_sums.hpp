@@ -1,5 +1,5 @@
-// Sums over all paths of a chain with label n-grams: log Z, and how probable labels and label n-grams are at each token. By products of
-// factors, each token's scaled to sum to one; by logarithms where those overflow or vanish.
+// Forward-backward over a chain with label n-grams: log Z and marginals of labels and label n-grams at each token. By products of
+// factors, scaled to sum to one at each token; in log space if those overflow or underflow.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -19,16 +19,16 @@ struct HistorySumsWorkspace {
   ForwardSums sums;
   ListedSums<double> listed;
   FlowPasses flows;
-  std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha as the flows have it, [n_contexts]
+  std::vector<double> masses, betas;  // [T + 1, n_contexts] alpha of the flows, [n_contexts]
   std::vector<double> gram_sums;      // [n_grams]
   HistoryWorkspace<double> states;
 };
 
-// What labels score among themselves, shared by sentences, in double and as factors; always of the same n-grams.
+// Scores of label n-grams, shared by sentences, in double and as factors; the set of n-grams never changes.
 class NgramTables {
  public:
-  // edge [L+1, stride], scores [n_nodes], end [stride] or empty. With `changed`, only these cells of edge are
-  // others than when all was set: with many labels they are few.
+  // edge [L+1, stride], scores [n_nodes], end [stride] or empty. With `changed`, only these cells of edge
+  // have changed since everything was set; with many labels they are few.
   template <class Real>
   void set(const Ngrams& ngrams, const std::vector<Real>& edge, const std::vector<Real>& scores,
            const std::vector<Real>& end, std::optional<std::span<const std::int32_t>> changed = {}) {
@@ -40,7 +40,7 @@ class NgramTables {
     scored_ = {&ngrams, scores_.data(), totals_.data()};
     total_ = {}, ends_ = {};
     for (std::uint32_t g = 1; g < ngrams.size(); ++g)
-      if (ngrams.length(g) >= kScored) total_.add(totals_[g]), total_.add(scores_[g]);  // factors are joined one by one
+      if (ngrams.length(g) >= kScored) total_.add(totals_[g]), total_.add(scores_[g]);  // factors are multiplied one by one
     for (std::size_t z = 0; z < L && !end_.empty(); ++z) ends_.add(end_[z]);
     std::vector<double> factors, total_factors;
     exp_all(scores_, factors), exp_all(end_, end_factors_);
@@ -54,14 +54,14 @@ class NgramTables {
   const LabelTables<double>& labels() const { return labels_; }
   double total(std::uint32_t node) const { return totals_[node]; }
 
-  // log Z and what is wanted of n tokens: emit [n, stride]; token_edge [n, L+1, stride] where label pairs differ by token,
-  // else null; by_token what n-grams have at single tokens, or null. Minus infinity where no path is possible: then nothing is
-  // expected. The empty sentence has log Z = 0.
+  // log Z and the requested marginals of n tokens: emit [n, stride]; token_edge [n, L+1, stride] if label pairs differ by token,
+  // else null; by_token the scores of n-grams at single tokens, or null. If no path is possible: minus infinity and no
+  // expectations. The empty sentence has log Z = 0.
   double sum(std::size_t n, const double* emit, const double* token_edge, const TokenNgrams<double>* by_token,
              const LabelSets* allowed, HistorySumsWorkspace& work, const HistoryExpectations& wanted) const;
 
  private:
-  // What scores are at most and at least, but those that are forbidden.
+  // Upper and lower bounds on scores that are not forbidden.
   struct ScoreRange {
     double top = 0, bottom = 0;
     void add(double score) {

@@ -1,6 +1,6 @@
 // Hypergraphs without cycles: packed derivations. A hyperedge leads from its tails, any number of nodes, to its head; a
 // derivation of a node is one of the edges into it with a derivation of each tail. A node that no edge leads to is a leaf,
-// with one derivation that has no edges. Where every edge has one tail the hypergraph is a lattice, and a derivation a path.
+// with one derivation that has no edges. If every edge has one tail, the hypergraph is a lattice and a derivation is a path.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,13 +8,13 @@
 
 namespace trellis {
 
-// One of them. Nodes and edges count from 0 on; nodes stand in an order in which tails come before heads, and edges in the
-// order of their heads.
+// One hypergraph. Nodes and edges are numbered from 0; tails come before heads in the order of nodes, and edges are sorted by
+// head.
 struct HypergraphView {
   std::size_t n_nodes, n_edges;
   std::size_t goal;
   const std::int64_t* in_starts;    // [n_nodes + 1] edges in_starts[v] .. in_starts[v + 1] lead to v
-  const std::int64_t* tail_starts;  // [n_edges + 1], in `tails`; null in a lattice, where edge e has tails[e]
+  const std::int64_t* tail_starts;  // [n_edges + 1], in `tails`; null in a lattice, then edge e has the tail tails[e]
   const std::int32_t* tails;
 
   std::size_t n_in(std::size_t v) const { return static_cast<std::size_t>(in_starts[v + 1] - in_starts[v]); }
@@ -24,8 +24,8 @@ struct HypergraphView {
   }
 };
 
-// What hypergraphs are made of, one after the other: hypergraph g has node_counts[g] nodes and the edges edge_starts[g] ..
-// edge_starts[g + 1], in the order of their heads; nodes are numbered within their hypergraph.
+// A batch of hypergraphs as arrays: hypergraph g has node_counts[g] nodes and the edges edge_starts[g] ..
+// edge_starts[g + 1], sorted by head; nodes are numbered within their hypergraph.
 struct HypergraphArrays {
   std::span<const std::int64_t> node_counts;  // [n]
   std::span<const std::int64_t> edge_starts;  // [n + 1]
@@ -38,7 +38,7 @@ struct HypergraphArrays {
 // Whether goals, heads and tails are nodes, heads ascend and tails come before them. Starts must have been checked.
 bool are_hypergraphs(const HypergraphArrays& arrays);
 
-// Many hypergraphs, of arrays that outlive them.
+// A batch of hypergraphs; its arrays must outlive it.
 class Hypergraphs {
  public:
   explicit Hypergraphs(const HypergraphArrays& arrays);

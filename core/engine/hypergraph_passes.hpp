@@ -1,12 +1,12 @@
-// Passes over a hypergraph. The one from leaves to heads is the same for every semiring:
+// Passes over a hypergraph. The inside pass is the same for every semiring:
 //
 //   in[v] = sum over edges e into v of value[e] · product over tails u of e of in[u],   of a leaf: one
 //
-// For the best derivation, log Z and counts. The way back hands out the goal's probability:
+// It gives the best derivation, log Z and counts. The outside pass distributes the probability of the goal:
 //
 //   P(goal) = 1,   P(e) = P(head) · share[e],   P(u) += P(e) for each tail u of e
 //
-// with share[e] the part of in[head] that comes by e; no outside sum is needed.
+// with share[e] = the term of e / in[head]; no outside sums are needed.
 #pragma once
 #include <stdexcept>
 
@@ -17,7 +17,7 @@
 
 namespace trellis {
 
-// in [n_nodes] of the semiring S, over value(e). terms(e, n) gives room for the n terms from edge e on, which S may change.
+// in [n_nodes] in the semiring S, over value(e). terms(e, n) returns room for the n terms from edge e on, which S may modify.
 template <class S, class Values, class Terms>
 TRELLIS_INLINE void inside(const HypergraphView& graph, Values value, Terms terms, double* in) {
   for (std::size_t v = 0, e = 0; v < graph.n_nodes; ++v) {
@@ -79,8 +79,8 @@ struct LogSumOf : MaxPlus {
     return top + log(total);
   }
 };
-// A derivation of so many edges is an error (std::length_error): nodes that are used again and again can make one without
-// end of a small hypergraph.
+// A derivation of so many edges is an error (std::length_error): reused nodes can give a small hypergraph a derivation of
+// exponential length.
 inline constexpr std::size_t kLongestDerivation = std::size_t(1) << 24;
 inline void check_length(std::size_t n_edges) {
   if (n_edges >= kLongestDerivation) throw std::length_error("a derivation of more than 2^24 edges");
@@ -90,12 +90,12 @@ inline void check_length(std::size_t n_edges) {
 struct HypergraphWorkspace {
   std::vector<double> in, mass;       // [n_nodes]
   std::vector<double> terms, shares;  // [edges into a node], [n_edges]
-  std::vector<std::size_t> open;  // nodes still to be derived
+  std::vector<std::size_t> open;  // nodes not yet expanded
   BestListsScratch<double> lists;
 };
 
-// The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from the first to the last
-// one. Gives its score; minus infinity and no edges where every derivation is forbidden. Ties: the first edge wins, decided
+// The best derivation by scores [n_edges]: its edges from the goal down, the tails of an edge from first to last.
+// Returns its score; minus infinity and no edges if every derivation is forbidden. Ties: the first edge wins, decided
 // from the goal down.
 double best_derivation(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work,
                        std::vector<std::int64_t>& edges);
@@ -103,28 +103,28 @@ double best_derivation(const HypergraphView& graph, const double* scores, Hyperg
 // in [n_nodes]: the scores of the best derivations of all nodes.
 double* best_scores(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
-// log Z over all derivations; in work.in the log sum of every node, in work.shares what part of its head's comes by an edge.
+// log Z over all derivations; work.in becomes the log inside sum of every node, work.shares the share of each edge in its head's.
 double sum_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
-// After sum_derivations, with a finite log Z: how often edges [n_edges] and nodes [n_nodes] are in a derivation, on average.
+// After sum_derivations with a finite log Z: expected counts of edges [n_edges] and nodes [n_nodes] in a derivation.
 // Either may be null.
 void derivation_marginals(const HypergraphView& graph, HypergraphWorkspace& work, double* edges, double* nodes);
 
-// How many derivations are not forbidden; beyond 2^53 a rounded number.
+// The number of derivations that are not forbidden; rounded beyond 2^53.
 double count_derivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work);
 
-// The k best derivations. Ties: the first edge wins, then the best derivations of its first tails.
+// k best derivations. Ties: the first edge wins, then the best derivations of its first tails.
 class KBestDerivations {
  public:
-  // Scores [n_edges] and the workspace must be left as they are while derivations are asked for.
+  // Scores [n_edges] and the workspace must stay unchanged while derivations are requested.
   KBestDerivations(const HypergraphView& graph, const double* scores, HypergraphWorkspace& work)
       : graph_{graph, scores, best_scores(graph, scores, work)}, lists_(graph_, work.lists) {}
   KBestDerivations(const KBestDerivations&) = delete;
 
-  // Whether there are k derivations that are not forbidden; those up to k are then there.
+  // Whether there are k derivations that are not forbidden; afterwards those up to k are available.
   bool find(std::size_t k) { return lists_.find(k); }
   double score(std::size_t rank) { return lists_.score(rank); }
-  // The edges of a derivation of the goal, from the goal down, tails from the first to the last.
+  // The edges of a derivation of the goal, from the goal down, tails from first to last.
   void edges(std::size_t rank, std::vector<std::int64_t>& edges) {
     edges.clear();
     lists_.each(rank, [&](std::size_t, std::uint32_t edge) {

@@ -6,8 +6,8 @@
 namespace trellis {
 namespace {
 
-// A chain without label n-grams (best_lists.hpp). A history is a node, by its place in delta: t, and z (order 1) or y, z (order 2; at
-// t = 0 y is 0). A way is the label that left the history; the ways into the goal are the last histories, by z * L + y.
+// A chain without label n-grams (best_lists.hpp). A node is a history, numbered by its index in delta: t, and z or, at order 2,
+// y, z (y = 0 at t = 0). A way is the label that drops out of the history; ways into the goal are the last histories, z * L + y.
 template <class R, class LabelsAt>
 struct ChainGraph {
   using Real = R;
@@ -51,7 +51,7 @@ struct ChainGraph {
 
  private:
   Real ended(Real score, std::size_t z) const { return chain.end ? score + chain.end[z] : score; }
-  // How a history of t > 0 grows: its place z in a row.
+  // The extension of a history at t > 0: its index z in a row.
   std::pair<Row<Real>, std::size_t> row_of(std::size_t v) const {
     const std::size_t t = v / size, place = v - t * size, middle = chain.tri ? place / stride : 0;
     Real* here = delta + t * size;
@@ -84,7 +84,7 @@ template <class Real>
 std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>& work, std::int32_t* paths, Real* scores) {
   if (k == 0) return 0;
   std::size_t n = 0;
-  if (k == 1 || chain.n_tokens == 0) n = 0;  // best_path has it
+  if (k == 1 || chain.n_tokens == 0) n = 0;  // handled by best_path
   else if (on_lattice(chain)) n = search_lattice(chain, work.histories).k_best(k, work.lists, paths, scores);
   else if (chain.ngrams) n = k_best_histories(chain, k, work.histories, work.lists, paths, scores);
   else if (chain.allowed) n = find(chain, Allowed{*chain.allowed}, k, work, paths, scores);

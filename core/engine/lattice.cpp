@@ -24,8 +24,8 @@ void lay_out(const ChainView<Real>& chain, StateTable<Real>& w, std::size_t long
   w.state_starts.assign(1, 1), w.step_starts.assign(1, 0), w.steps.clear();
   w.first.assign({0, 1});
   constexpr std::uint32_t kNotMet = 0xffffffff;
-  const std::uint32_t n_singles = ngrams.null();  // nodes up to it have one label
-  // Among those of the node of now, the one that labels come to by an n-gram.
+  const std::uint32_t n_singles = ngrams.null();  // nodes up to this number have one label
+  // The index of the current node's state for an n-gram, created if missing.
   const auto state_of = [&](std::uint32_t ngram) {
     std::uint32_t state = ngrams.state(ngram), to = w.next.back();
     while (ngrams.length(state) > longest) state = ngrams.shorter(state);
@@ -47,7 +47,7 @@ void lay_out(const ChainView<Real>& chain, StateTable<Real>& w, std::size_t long
           const std::size_t y = ngrams.label(w.states[w.first[u]]);
           const Real edge = chain.edge_at(t, y)[z];
           const auto number = static_cast<std::uint32_t>(arc - first_arc);
-          // By a label pair alone, unless a longer n-gram of the labels before exists.
+          // By the label pair alone, unless a longer n-gram of the previous labels exists.
           const std::uint32_t pair = ngrams.longest(static_cast<std::uint32_t>(1 + y), z);
           std::uint32_t by_pair = kNotMet;
           for (std::uint32_t from = w.first[u]; from < w.first[u + 1]; ++from) {
@@ -121,7 +121,7 @@ bool step_gaps(const ChainView<double>& chain, StateTable<double>& w, std::vecto
     w.beta[step.from] = std::max(w.beta[step.from], follows);
     gaps[i] = best - (w.alpha[step.from] + follows);
   }
-  std::size_t state = w.states.size() - 1;  // of the best path, by the way back: its gaps are 0 whatever was rounded
+  std::size_t state = w.states.size() - 1;  // of the best path, by back-tracking: its gaps are exactly 0 despite rounding
   while (w.alpha[state] + end_score(chain, w.states[state], 0.0) != best) --state;
   for (std::size_t t = T; t-- > 0;) {
     std::size_t i = w.step_starts[t];

@@ -1,11 +1,11 @@
-// Chains with label n-grams over a lattice (chain.hpp): paths that pruning left. Where such a path goes is a *state*, a node
-// together with what n-grams remember of the labels up to it (ngrams.hpp); steps between states are few, so they are listed.
+// Chains with label n-grams over a lattice (chain.hpp), the paths that pruning left. A *state* is a node
+// together with the n-gram state of the labels up to it (ngrams.hpp); steps between states are few, so they are listed.
 #pragma once
 #include "engine/state_sums.hpp"
 
 namespace trellis {
 
-// Whether a chain is to be searched on its lattice: every token has nodes.
+// Whether to search a chain on its lattice: every token has nodes.
 template <class Real>
 bool on_lattice(const ChainView<Real>& chain) {
   if (!chain.ngrams || !chain.allowed || !chain.allowed->lattice.starts || chain.n_tokens == 0) return false;
@@ -15,11 +15,11 @@ bool on_lattice(const ChainView<Real>& chain) {
   return true;
 }
 
-// The states and steps of a chain on its lattice; the steps into a token's states stand together. N-grams are remembered up to
+// The states and steps of a chain on its lattice; the steps into the states of a token are contiguous. N-gram states have at most
 // `longest` labels.
 template <class Real>
 void lay_out(const ChainView<Real>& chain, StateTable<Real>& work, std::size_t longest = 0xffff);
-// As state_paths.hpp and state_sums.hpp have them, after lay_out.
+// For state_paths.hpp and state_sums.hpp, after lay_out.
 template <class R>
 struct LatticeStates {
   using Real = R;
@@ -44,7 +44,7 @@ struct LatticeStates {
 template <class Real>
 StatePaths<LatticeStates<Real>> search_lattice(const ChainView<Real>& chain, StateTable<Real>& work);
 
-// After lay_out: how much less than the best path the best one by each step scores, gaps [n_steps]. False if no path is
+// After lay_out: the score gap between the best path and the best path through each step, gaps [n_steps]. False if no path is
 // possible.
 bool step_gaps(const ChainView<double>& chain, StateTable<double>& work, std::vector<double>& gaps);
 

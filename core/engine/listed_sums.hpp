@@ -1,6 +1,6 @@
-// Sums over the paths of a chain of order 1 or 2 whose tokens have lists of few labels: step by step over what is listed. A
-// state is a listed label, at order 2 with one of the label before it; a step leads from a state by label z to the next. Label
-// triples stand in a dense table, or are sparse n-grams; of those the ones that exist are looked up.
+// Sums over the paths of a chain of order 1 or 2 with lists of few labels per token: step by step over the listed labels. A
+// state is a listed label, at order 2 a pair with a listed label of the previous token; a step leads from a state to the next.
+// Label triples are a dense table or sparse n-grams, of which the existing ones are looked up.
 //
 //   w(step) = exp(tri[x][y][z] + edge_t[y][z] + emit_t[z] - top_t),   top_t the greatest of the token
 //   alpha_t[to] = sum over steps into it of alpha_{t-1}[from] · w(step),   P(step) = alpha_{t-1}[from] · w(step) · beta_t[to]
@@ -17,9 +17,9 @@ namespace trellis {
 template <class Real>
 class ListedSums {
  public:
-  // Whether a chain has lists of which so many steps, or a step per so many of a dense table, are worth going through.
+  // Whether a chain has lists short enough: few steps per token, or few relative to a dense table.
   static bool is_worth(const ChainView<Real>& chain) {
-    constexpr std::size_t kMostTriples = 4096, kLessWork = 24;  // per token on average, faster than flows; of dense passes
+    constexpr std::size_t kMostTriples = 4096, kLessWork = 24;  // per token, on average; dense steps per listed step
     if (!chain.allowed || (chain.ngrams && (chain.ngrams->ngrams->order() != 2 || chain.ngrams->by_token))) return false;
     std::size_t steps = 0, dense = chain.n_tokens * chain.n_labels * chain.n_labels, x = 1, y = 1;
     for (std::size_t t = 0; t < chain.n_tokens; ++t) {
@@ -31,7 +31,7 @@ class ListedSums {
     return kLessWork * steps <= (chain.tri ? dense * chain.n_labels : dense);
   }
 
-  // log Z of at least one token; minus infinity where products vanish, or where there is no path.
+  // log Z of at least one token; minus infinity if products underflow, or if there is no path.
   double sum(const ChainView<Real>& chain) {
     chain_ = chain, null_ = static_cast<std::int32_t>(chain.n_labels);
     const std::size_t T = chain.n_tokens;
@@ -68,7 +68,7 @@ class ListedSums {
     return log_z + tops;
   }
 
-  // After it: calls visit(t, x, y, z, P) for all steps, the last first.
+  // Afterwards: calls visit(t, x, y, z, P) for all steps, last token first.
   template <class Visit>
   void each_step(Visit visit) {
     for (std::size_t t = chain_.n_tokens; t-- > 0;) {
@@ -85,13 +85,13 @@ class ListedSums {
           visit(t, x, y, at.zs[k], *weight = alpha[from] * after);
           sum += after;
         }
-        before_[from] = alpha[from] > 0 ? sum : 0;  // of what is never met it may be too large for a number
+        before_[from] = alpha[from] > 0 ? sum : 0;  // beta of unreachable states may overflow
       });
       sums_.beta.swap(before_);
     }
   }
 
-  // After that: calls visit(node, P) for the sparse triples of steps.
+  // Afterwards: calls visit(node, P) for the sparse triples of steps.
   template <class Visit>
   void each_triple(Visit visit) const {
     for (const Triple& triple : triples_) visit(triple.node, weights_[triple.step]);
@@ -99,9 +99,9 @@ class ListedSums {
 
  private:
   static constexpr double kOne = 1;
-  static constexpr double kLow = -300, kLowFactor = 1e-131;  // below exp(kLow); what is less may vanish
+  static constexpr double kLow = -300, kLowFactor = 1e-131;  // below exp(kLow), products may underflow
 
-  // The steps of one token: of all labels x that leave a state, with each middle y at order 2 and alone at order 1, to labels z.
+  // The steps of one token: from all labels x that drop out, with each middle y at order 2 and alone at order 1, to labels z.
   struct TokenSteps {
     ListedLabels xs, ys, zs;
     std::size_t n_middles;
@@ -111,7 +111,7 @@ class ListedSums {
         : ys(of.listed(t, 1)), zs(of.listed(t, 0)), second(of.chain_.tri || of.chain_.ngrams) {
       xs = of.listed(t, second ? 2 : 1), n_middles = second ? ys.n : 1;
     }
-    // Calls visit(state before, the first state after it, x, y).
+    // Calls visit(previous state, first next state, x, y).
     template <class Visit>
     TRELLIS_INLINE void each_from(Visit visit) const {
       for (std::size_t from = 0, i = 0; i < xs.n; ++i)
@@ -123,7 +123,7 @@ class ListedSums {
     std::size_t step;
     std::uint32_t node;
   };
-  // The scores of triples, to those of the steps of token t.
+  // Adds the scores of triples to those of the steps of token t.
   void add_triples(const TokenSteps& at, std::size_t t) {
     const Ngrams& ngrams = *chain_.ngrams->ngrams;
     for (std::size_t k = 0; k < at.zs.n; ++k) place_[at.zs[k]] = static_cast<std::int32_t>(k);
@@ -163,11 +163,11 @@ class ListedSums {
 
   ChainView<Real> chain_{};
   std::int32_t null_ = 0;
-  std::vector<std::size_t> steps_, states_;   // [T + 1] where those of a token begin
-  std::vector<double> weights_, alpha_;       // of all steps; of all states, each token's sum to one
-  std::vector<double> before_;                // beta of the token before
+  std::vector<std::size_t> steps_, states_;   // [T + 1] offsets by token
+  std::vector<double> weights_, alpha_;       // of all steps; of all states, scaled to sum to one per token
+  std::vector<double> before_;                // beta of the previous token
   std::vector<Triple> triples_;
-  std::vector<std::int32_t> place_;           // [n_labels] in the list of a token, -1: not there
+  std::vector<std::int32_t> place_;           // [n_labels] index in the list of a token, -1: not listed
   ForwardSums sums_;
 };
 

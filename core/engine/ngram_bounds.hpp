@@ -1,9 +1,9 @@
-// What label n-grams of three labels and more can give at most, kept up to date while their scores change:
+// Upper bounds on the scores of label n-grams of three labels and more, updated as their scores change:
 //
 //   most[g] = score[g] + max(0, max over n-grams h one label longer at their front of most[h])
 //
-// is the most that g and all longer n-grams that end in it give together. So chains of order 1 and, with not too many labels, of
-// order 2 are known that score no path lower than the chain itself: the relaxed chains.
+// bounds the total of g and all longer n-grams that end in g. This gives chains of order 1 and, with not too many labels, of
+// order 2 that score every path at least as high as the chain itself: the relaxed chains.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -13,16 +13,16 @@
 
 namespace trellis {
 
-// The most that a label z gives after a label y, and after labels x, y; minus infinity in the padding. In rows of triples x is a
-// label, NULL (L), or, after histories that end in no n-gram with x, y, n_labels + 1; the rest is padding. With many labels (n_before 1)
-// they are those of pairs, after any x.
+// Upper bounds on the score of z after y, and after x, y; minus infinity in the padding. In rows of triples, x is
+// a label, NULL (L), or n_labels + 1 for histories that end in no n-gram with x, y; the rest is padding. With many labels
+// (n_before = 1) the rows are those of pairs, for any x.
 template <class Real>
 struct RelaxedChain {
-  const Real* pairs = nullptr;  // [n_labels of y, stride of z]; null: not known
+  const Real* pairs = nullptr;  // [n_labels of y, stride of z]; null: unknown
   const Real* rows = nullptr;   // [n_labels of y, n_before of x, stride of z]
   std::size_t n_before = 1;
 
-  // Which x stands before the last label of a state; which one y is.
+  // The row index x of the label before the last one of a state; of a label y.
   std::size_t before(const Ngrams& ngrams, std::uint32_t state) const {
     if (ngrams.length(state) == 1) return after_none(ngrams.n_labels());
     return n_before == 1 ? 0 : ngrams.label(ngrams.parent(state));
@@ -35,7 +35,7 @@ struct RelaxedChain {
 template <class Real>
 class NgramBounds {
  public:
-  // Up to so many labels all triples have a place.
+  // Up to so many labels, all triples are stored.
   explicit NgramBounds(std::size_t n_labels, std::size_t most_triples = 60)
       : n_before_(n_labels <= most_triples ? padded(n_labels + 2) : 1), stride_(padded(n_labels)), pairs_(n_labels * stride_),
         triples_(n_before_ > 1 ? n_before_ * pairs_.size() : 0) {
@@ -44,7 +44,7 @@ class NgramBounds {
         for (std::size_t z = n_labels; z < stride_; ++z) (*rows)[row + z] = -std::numeric_limits<Real>::infinity();
   }
 
-  // After n-grams were made; they score 0 until update says otherwise.
+  // After new n-grams: their scores are 0 until update is called.
   void grow(const Ngrams& ngrams) {
     const auto first = static_cast<std::uint32_t>(nodes_.size());
     nodes_.resize(ngrams.size());
@@ -82,13 +82,13 @@ class NgramBounds {
     grow(ngrams);
     for (auto g = static_cast<std::uint32_t>(ngrams.size()); g-- > 0;) update(ngrams, scores, g);
   }
-  void stop_growing() { nodes_ = {}; }  // no score will change any more
+  void stop_growing() { nodes_ = {}; }  // scores are final
   RelaxedChain<Real> relaxed() const { return {pairs_.data(), n_before_ > 1 ? triples_.data() : pairs_.data(), n_before_}; }
 
  private:
   struct Node {
-    Real most = 0, gain = 0;                                 // gain: of longer ones
-    std::uint32_t longer = Ngrams::kNone, next = Ngrams::kNone;  // those one label longer at the front are a list
+    Real most = 0, gain = 0;                                 // gain: maximum over longer n-grams
+    std::uint32_t longer = Ngrams::kNone, next = Ngrams::kNone;  // a linked list of the n-grams one label longer at the front
   };
 
   std::size_t n_before_, stride_;

@@ -1,17 +1,17 @@
-// What label n-grams of three labels and more give, in chains of any order. Label pairs have their dense table; of the
-// longer ones only some exist, so
+// Scores of label n-grams of three labels and more, in chains of any order. Label pairs have a dense table; of the
+// longer n-grams only some exist, so
 //
 //   score(path) = sum_t ((s + total_t[g_t]) + edge[y][z]) + emit[t][z], + end
 //
-// with g_t the longest n-gram that the labels up to z end in, and total the scores of an n-gram and of all its shorter
-// ones, added from the shortest on.
+// with g_t the longest n-gram that ends in z at t, and total the sum of the scores of an n-gram and of all its suffixes,
+// added from the shortest on.
 #pragma once
 #include "engine/ngram_bounds.hpp"
 #include "engine/semiring.hpp"
 
 namespace trellis {
 
-// Scores that n-grams have at single tokens only: at token t those of nodes[starts[t] .. starts[t + 1]), each once.
+// Scores of n-grams at single tokens only: at token t the n-grams nodes[starts[t] .. starts[t + 1]), without duplicates.
 template <class Real>
 struct TokenNgrams {
   std::vector<std::size_t> starts{0};  // [T + 1]
@@ -22,14 +22,14 @@ struct TokenNgrams {
 template <class Real>
 struct NgramScores {
   const Ngrams* ngrams;
-  const Real* scores;                           // [n_nodes]; those of one and two labels do not count
-  const Real* totals = nullptr;                 // [n_nodes], or null: summed where needed
+  const Real* scores;                           // [n_nodes]; those of one and two labels are ignored
+  const Real* totals = nullptr;                 // [n_nodes], or null: summed on demand
   const TokenNgrams<Real>* by_token = nullptr;  // null: none
-  RelaxedChain<Real> relaxed{};                 // what they give at most, where that is known
-  std::size_t beam = 0;                         // states per token that best paths are looked for in; 0: all
+  RelaxedChain<Real> relaxed{};                 // upper bounds on these scores, if known
+  std::size_t beam = 0;                         // beam width: states per token; 0: all
 };
 
-// The total of an n-gram, joined on the way, with what added(node) says that they give beside.
+// The total of an n-gram, summed on demand, plus the scores added(node).
 template <class Real, class Added>
 Real joined_score(const NgramScores<Real>& scores, std::uint32_t node, const Added& added) {
   const std::size_t length = scores.ngrams->length(node);
@@ -38,7 +38,7 @@ Real joined_score(const NgramScores<Real>& scores, std::uint32_t node, const Add
   return length == kScored ? own : joined_score(scores, scores.ngrams->shorter(node), added) + own;
 }
 
-// The total of an n-gram at token t, with what it gives there alone.
+// The total of an n-gram at token t, including its scores at t only.
 template <class Real>
 Real ngram_total(const NgramScores<Real>& scores, std::size_t t, std::uint32_t node) {
   return joined_score(scores, node, [&, at = scores.by_token](std::uint32_t g) {
@@ -69,7 +69,7 @@ class ScoresAt {
   std::vector<Real> added_;  // [n_nodes]; 0 between tokens
 };
 
-// totals[g] = totals[shorter of g] · scores[g]; shorter ones stand before.
+// totals[g] = totals[shorter of g] · scores[g]; shorter n-grams come first.
 template <class S, class Real>
 void join_scores(const Ngrams& ngrams, const Real* scores, std::vector<Real>& totals) {
   totals.resize(ngrams.size());
@@ -82,7 +82,7 @@ void join_scores(const Ngrams& ngrams, const Real* scores, std::vector<Real>& to
   }
 }
 
-// Calls visit(t, g) for the longest n-gram that a path ends in at every token.
+// Calls visit(t, g) for the longest n-gram at the end of each prefix of a path.
 template <class Visit>
 void each_ngram(const Ngrams& ngrams, const std::int32_t* path, std::size_t n, Visit visit) {
   std::uint32_t state = ngrams.null();

@@ -61,7 +61,7 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
       top_starts_[cell + 1] = tops_.size();
       if (all_edges_.size() > kMostEdges) throw std::length_error("a sentence with more than 2^27 rules over spans; prune it");
     }
-    // The next word has other spans that end at it.
+    // The next word ends other spans.
     for (std::size_t i = 0; i < j; ++i)
       for (const Item& top : tops(i, j)) node_at_[i * n_symbols + static_cast<std::size_t>(top.symbol)] = -1;
   }
@@ -72,7 +72,7 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
   return true;
 }
 
-// Nodes for the parents among the candidates, which become their edges.
+// Nodes for the parents among the candidates, with the candidates as edges.
 void PhraseForest::add_cell(std::size_t i, std::size_t j) {
   symbols_.clear();
   for (const Candidate& one : candidates_)
@@ -93,7 +93,7 @@ void PhraseForest::add_cell(std::size_t i, std::size_t j) {
   for (const std::int32_t symbol : symbols_) counts_[static_cast<std::size_t>(symbol)] = 0;
 }
 
-// Keeps the nodes below the goal.
+// Removes the nodes that are not below the goal.
 void PhraseForest::cut() {
   const std::size_t n_nodes = all_starts_.size() - 1;
   number_.assign(n_nodes, -1);

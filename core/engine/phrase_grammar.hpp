@@ -1,8 +1,8 @@
-// Binarised grammars over the words of a sentence, as constituency parsers have them.
+// Binarised grammars over the words of a sentence, as in constituency parsers.
 //
-// A phrase over a span has two layers. Its *bottom* is a tag of one word or comes of two phrases by a binary rule; its *top*
-// comes of the bottom by one unary rule, which stands for a whole chain of labels (S over VP) or for none (VP itself). So
-// derivations have no cycles, and every tree whose chains are known has one.
+// A phrase over a span has two layers. Its *bottom* is a tag of one word or two phrases joined by a binary rule; its *top*
+// follows from the bottom by one unary rule, which stands for a whole chain of labels (S over VP) or an empty one (VP itself). So
+// derivations have no cycles, and every tree whose unary chains are in the grammar has one derivation.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct UnaryRule {
   std::int32_t top, bottom;
 };
 
-// Rules have numbers: the binary ones, the unary ones, then one per tag (that a word has it).
+// Rules are numbered: binary rules, unary rules, then one rule per tag (a word has this tag).
 class PhraseGrammar {
  public:
   // Symbols below n_phrases are phrases, the others tags; the top of `root` over all words is the goal.
@@ -32,7 +32,7 @@ class PhraseGrammar {
     std::iota(order.begin(), order.end(), 0);
     const auto children = [&](std::int32_t r) { return std::pair(binary_[static_cast<std::size_t>(r)].left, binary_[static_cast<std::size_t>(r)].right); };
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return children(a) < children(b); });
-    // Of each left child those with a phrase to the right, then those with each tag.
+    // For each left child, the rules with a phrase as right child, then those with each tag.
     const std::size_t kinds = 1 + n_tags();
     child_starts_.assign(n_symbols_ * kinds + 1, 0);
     for (const std::int32_t r : order) {
@@ -56,22 +56,22 @@ class PhraseGrammar {
   std::size_t unary_number(std::size_t r) const { return binary_.size() + r; }
   std::size_t tag_number(std::size_t tag) const { return binary_.size() + unary_.size() + tag - n_phrases_; }
 
-  // Unary rules by their bottom.
+  // Unary rules, indexed by bottom.
   std::span<const std::int32_t> with_bottom(std::size_t symbol) const {
     return {by_bottom_.data() + bottom_starts_[symbol], bottom_starts_[symbol + 1] - bottom_starts_[symbol]};
   }
 
-  // A binary rule beside others with the same left child.
+  // A binary rule in a list for its left child.
   struct WithLeft {
     std::int32_t parent, right, rule;
   };
-  // Those whose right child is a phrase, and those whose right child is a tag; right children ascend.
+  // Rules whose right child is a phrase, and rules whose right child is a tag; right children ascend.
   std::span<const WithLeft> before_phrases(std::size_t left) const { return children(left * (1 + n_tags())); }
   std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const { return children(left * (1 + n_tags()) + 1 + tag - n_phrases_); }
   bool is_left(std::size_t symbol) const {
     return child_starts_[symbol * (1 + n_tags())] < child_starts_[(symbol + 1) * (1 + n_tags())];
   }
-  // All of them, one list after the other.
+  // All lists, concatenated.
   std::span<const WithLeft> by_children() const { return by_children_; }
 
  private:
@@ -97,7 +97,7 @@ class PhraseGrammar {
   std::vector<WithLeft> by_children_;
 };
 
-// What a word may be: a tag with its score.
+// A possible tag of a word with its score.
 struct WordTag {
   std::int32_t tag;
   float score;
@@ -113,8 +113,8 @@ struct WordTags {
   }
 };
 
-// Spans i .. j of a sentence, 0 <= i < j <= n, have numbers: all that end at 1, all that end at 2, ..., the shortest of each
-// first. So a span comes after all that it is made of.
+// Spans i .. j of a sentence, 0 <= i < j <= n, are numbered by end (all that end at 1, all that end at 2, ...), then by length.
+// So a span comes after all of its parts.
 inline std::size_t cell_of(std::size_t i, std::size_t j) { return j * (j - 1) / 2 + (j - 1 - i); }
 inline std::size_t n_cells(std::size_t n) { return n * (n + 1) / 2; }
 

@@ -1,4 +1,4 @@
-// The one loop that all recursions over chains are made of, and its companions over rows of labels.
+// The inner loop of all recursions over chains, and related loops over rows of labels.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace trellis {
 
-// out[z] = (sum_y from[y] · table[y][z]) · edge[z] · emit[z] in a semiring, without edge or emit where they are null.
+// out[z] = (sum_y from[y] · table[y][z]) · edge[z] · emit[z] in a semiring; edge and emit are skipped if null.
 template <class Real>
 struct Row {
   const Real* from;
@@ -19,7 +19,7 @@ struct Row {
   Real* out;
 };
 
-// What one way in, by y, gives place z of a row: from · table[y][z] · edge[z] · emit[z].
+// The term of y in place z of a row: from · table[y][z] · edge[z] · emit[z].
 template <class S, class Real>
 TRELLIS_INLINE Real extend(const Row<Real>& row, Real from, std::size_t y, std::size_t z) {
   Real value = S::times(from, row.table[y * row.table_step + z]);
@@ -27,7 +27,7 @@ TRELLIS_INLINE Real extend(const Row<Real>& row, Real from, std::size_t y, std::
   return row.emit ? S::times(value, row.emit[z]) : value;
 }
 
-// The same for a vector of places from z on, by the only way in.
+// The same for a vector of places from z on, with a single predecessor.
 template <class S, class Real>
 TRELLIS_INLINE Vector<Real> extend_lanes(const Row<Real>& row, std::size_t z) {
   Vector<Real> value = S::times(*row.from, lanes(row.table + z));
@@ -35,7 +35,7 @@ TRELLIS_INLINE Vector<Real> extend_lanes(const Row<Real>& row, std::size_t z) {
   return S::times(value, lanes(row.emit + z));
 }
 
-// For the z of N vectors from z on. Sums go in two chains, so that they do not wait for each other.
+// For N vectors of places from z on. Two accumulators per sum hide latency.
 template <class S, std::size_t N, class Real, class Labels>
 TRELLIS_INLINE void reduce_block(const Row<Real>& row, const Labels& labels, std::size_t z) {
   constexpr std::size_t step = kLanes<Real>;
@@ -70,7 +70,7 @@ TRELLIS_INLINE void reduce_all(const Row<Real>& row, const Labels& labels, std::
   each_block<Real>(stride, [&](auto n, std::size_t z) TRELLIS_INLINE_LAMBDA { reduce_block<S, n>(row, labels, z); });
 }
 
-// The same for the z of a short set, one by one.
+// The same for a short list of places, one by one.
 template <class S, class Real, class Labels>
 TRELLIS_INLINE void reduce_listed(const Row<Real>& row, const Labels& labels, const Labels& targets) {
   for (std::size_t j = 0; j < targets.size(); ++j) {
@@ -102,8 +102,8 @@ TRELLIS_INLINE void add_products(const Real* a, const Real* b, std::size_t b_ste
     });
 }
 
-// to[c, r] = from[r, c] for c below n_columns; zero for r from n_rows to padded(n_rows). By squares of vectors: at each
-// level k, squares of k x k change places across the diagonal of those twice as large.
+// to[c, r] = from[r, c] for c below n_columns; zero for r from n_rows to padded(n_rows). By blocks of vectors: at each
+// level k, k x k blocks are swapped across the diagonal of 2k x 2k blocks.
 template <class Real>
 TRELLIS_INLINE void transpose(const Real* from, std::size_t from_step, std::size_t n_rows, std::size_t n_columns, Real* to,
                               std::size_t to_step) {

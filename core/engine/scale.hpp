@@ -1,13 +1,13 @@
-// The rule against underflow of sums by scaled products: alpha is made to sum to one at every token, by a scale 1 / c. What
-// vanishes on the way is lost for good, so it must never have mattered. With
+// The rule against underflow in sum-product with scaling: alpha is scaled by 1 / c to sum to one at every token. Underflow
+// cannot be undone, so what vanishes must be negligible. With
 //
-//   lost_t = (lost_{t-1} · most + vanished_t) / c_t,   most what a path can gain at a token at most,
+//   lost_t = (lost_{t-1} · most + vanished_t) / c_t,   most the largest possible gain of a path at one token,
 //
-// lost_t bounds the share of what was lost in all that there would be, had its paths gained as much as they can ever since. As long
-// as that is nothing, sums are right to the last digits; else they are made by logarithms. Where no product can have
+// lost_t bounds the lost share of the sum, assuming that lost paths gain as much as possible at all later tokens. While
+// it is negligible, sums are correct to the last digits; otherwise they are recomputed in log space. If no product can have
 // vanished, vanished_t is 0, as in ordinary sentences of any length.
 //
-// Then betas do not overflow either: alpha · beta is a probability, and with an alpha so small that beta might, something vanished.
+// Betas do not overflow either: alpha · beta is a probability, and if alpha were small enough for that, something had vanished.
 #pragma once
 #include <span>
 #include <vector>
@@ -17,24 +17,24 @@
 
 namespace trellis {
 
-// What the factors of a token and of the end can be: at most, and at least if not zero.
+// Upper and lower bounds on the nonzero factors of a token and of the end.
 struct FactorRange {
   double most = 1, least = 1;
 };
 
 class Scaling {
  public:
-  // Factors are at most exp(kMostTop), so that what vanishes (below 1e-308) would have been below kVanished.
+  // Factors are at most exp(kMostTop), so products that underflow (below 1e-308) would have been below kVanished.
   static constexpr double kMostTop = 100;
 
-  // c: what sums come to at a token or at the end, by factors within a range. False if they may be wrong by now.
+  // c: the sum at a token or at the end, by factors within the range. False if sums may be inaccurate.
   bool take(double c, const FactorRange& range) {
     if (!(c > kLeastSum)) return false;
     lost_ = (lost_ * range.most + (least_ * range.least > kVanished ? 0 : kVanished)) / c;
     log_z_ += log(c);
     return lost_ < kNothing;
   }
-  // The same of alpha at a token, which is made to sum to one by the factor `by`.
+  // The same for the alpha of a token, which is scaled by the factor `by` to sum to one.
   bool scale(std::span<double> alpha, const FactorRange& range, double& by) {
     double c = 0;
     for (double a : alpha) c += a;
@@ -49,18 +49,18 @@ class Scaling {
  private:
   static constexpr double kLeastSum = 1e-290, kVanished = 1e-220, kNothing = 1e-20;
   double lost_ = 0, log_z_ = 0;
-  double least_ = 1;  // alpha that is not zero
+  double least_ = 1;  // smallest nonzero alpha
 };
 
-// What a forward pass by sums leaves for the way back, of T tokens.
+// Results of a sum-product forward pass for the backward pass, of T tokens.
 struct ForwardSums {
-  FactorRange range;           // set before
-  std::vector<double> scales;  // [T] what alpha was multiplied with
-  std::vector<double> beta;    // that of the last token, divided by Z
+  FactorRange range;           // set by the caller
+  std::vector<double> scales;  // [T] the scales of alpha
+  std::vector<double> beta;    // of the last token, divided by Z
 };
 
-// log Z; minus infinity where products vanish or where there is no path. forward(t) makes alpha of a token out of the one before, end(i)
-// is the factor of the end of the sentence after entry i of the last token.
+// log Z; minus infinity if products underflow or there is no path. forward(t) computes alpha of a token from the previous one,
+// end(i) is the factor of the end of the sentence after entry i of the last token.
 template <class Forward, class End>
 TRELLIS_INLINE double sum_forward(std::size_t T, ForwardSums& sums, Forward forward, End end) {
   Scaling scaling;

@@ -25,8 +25,8 @@ SegmentLattice::SegmentLattice(const SegmentRules& rules) : rules_(rules) {
   }
 }
 
-// The lattice for n tokens; one for fewer is its beginning. A node that nothing leads to would be a leaf, so it gets an edge
-// that is forbidden: one from the start that is nothing of the above.
+// The lattice for n tokens; that for fewer tokens is a prefix of it. A node without incoming edges would be a leaf, so it gets a
+// forbidden edge from the start, which is neither a step nor a segment.
 void SegmentLattice::grow(std::size_t n) {
   const std::size_t L = rules_.n_labels;
   std::vector<std::size_t> place(L);  // of a label that begins segments, in begins_
@@ -64,7 +64,7 @@ void SegmentLattice::grow(std::size_t n) {
   every_step_ = n > 1 && n_steps(1) == begins_.size() * ends_.size();
 }
 
-// Edges in the order in which grow() made them.
+// Edges in the order in which grow() created them.
 template <class Real>
 void SegmentLattice::load(const ChainView<Real>& chain, const Real* of, double temperature) {
   const std::size_t n = n_ = chain.n_tokens, L = chain.n_labels;
@@ -90,7 +90,7 @@ void SegmentLattice::load(const ChainView<Real>& chain, const Real* of, double t
   steps_are_shared_ = !chain.edge_per_token;
   const auto is_dummy = [&] { return edges_[e].length == 0 && edges_[e].a == static_cast<std::int32_t>(L) && edges_[e].b == edges_[e].a; };
   for (std::size_t t = 0; t < n; ++t) {
-    // Steps between segments, then segments by what they end in, then the end of the sentence.
+    // Steps between segments, then segments by their last label, then the end of the sentence.
     if (const auto last = e + n_steps(t); t > 1 && steps_are_shared_) {
       std::copy_n(scores_.begin() + static_cast<std::ptrdiff_t>(first_step(1)), n_steps(t), scores_.begin() + static_cast<std::ptrdiff_t>(e));
       e = last;
@@ -101,7 +101,7 @@ void SegmentLattice::load(const ChainView<Real>& chain, const Real* of, double t
       const std::size_t first = e;
       for (std::size_t k : ending.singles) scores_[e++] = (emit(t, rules_.shapes[k].single) + own(t, 1, rules_.shapes[k])) / temperature;
       const double last = emit(t, static_cast<std::int32_t>(ending.label));
-      rests_.assign(ending.longer.size(), last);  // of the labels after the one at t + 1 - length
+      rests_.assign(ending.longer.size(), last);  // labels of the tokens after t + 1 - length
       for (std::size_t length = 2; length <= std::min(t + 1, longest_); ++length)
         for (std::size_t i = 0; i < ending.longer.size(); ++i) {
           const SegmentShape& shape = rules_.shapes[ending.longer[i]];
@@ -150,13 +150,13 @@ std::size_t SegmentLattice::k_best(std::size_t k, std::int32_t* paths, double* s
 
 namespace {
 
-// As LogSumOf::sum, of n terms with what they lead from: terms[i] = value[i] + in[tails[i]].
+// As LogSumOf::sum, over n terms with their tails: terms[i] = value[i] + in[tails[i]].
 TRELLIS_CLONES double log_sum(const double* values, const std::int32_t* tails, const double* in, std::size_t n, double* terms) {
   for (std::size_t i = 0; i < n; ++i) terms[i] = values[i] + in[tails[i]];
   return LogSumOf::sum(terms, n);
 }
 
-// The same where terms are products: terms[i] = x[i] · factors[i] over their sum, and the sum.
+// The same for terms that are products: terms[i] becomes x[i] · factors[i] / sum; returns the sum.
 TRELLIS_CLONES double sum_of_products(const double* x, const double* factors, std::size_t n, double* terms) {
   double total = 0;
   for (std::size_t i = 0; i < n; ++i) total += terms[i] = x[i] * factors[i];
@@ -167,9 +167,9 @@ TRELLIS_CLONES double sum_of_products(const double* x, const double* factors, st
 
 }  // namespace
 
-// As sum_derivations. The steps between segments are the same at every token, and most of all edges: they are factors, so that
-// a token needs an exponential per label. Neither those nor what they are multiplied with exceed 1; a sum that is so small that
-// what vanished (below 1e-308) might matter beside it is made again by logarithms.
+// As sum_derivations. The steps between segments are the same at every token and make up most edges: they are factors, so that
+// a token needs one exponential per label. All factors are at most 1; sums so small that
+// underflow (below 1e-308) might matter are recomputed in log space.
 double SegmentLattice::sum() {
   work_.in.resize(view_.n_nodes), work_.shares.resize(view_.n_edges);
   double *in = work_.in.data(), *shares = work_.shares.data();

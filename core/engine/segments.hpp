@@ -1,5 +1,5 @@
-// Semi-Markov chains: a path is a sequence of segments, each of a type and at most as long as segments of that type may be.
-// A segment is written as the labels of its tokens (B-NP I-NP I-NP), so that the potentials of a chain hold on:
+// Semi-Markov chains: a path is a sequence of segments, each with a type and at most the maximum length of the type.
+// A segment is encoded as the labels of its tokens (B-NP I-NP I-NP), so that the potentials of a chain still apply:
 //
 //   score(path) = score of its labels in the chain + sum over segments of score(begin, length, type)
 //
@@ -12,8 +12,8 @@
 
 namespace trellis {
 
-// How segments of a type are written: labels by where in it a token stands. A label of -1 is not there, nor then are the
-// lengths that need it. In most schemes a type has one shape; IOB1 and IOE1 have another one for segments that touch.
+// Encodings of the segments of a type: labels by position in the segment. A label of -1 does not exist, nor then do
+// lengths that need it. In most schemes a type has one shape; IOB1 and IOE1 have another one for adjacent segments.
 struct SegmentShape {
   std::int32_t column;   // in rows of weights
   std::int32_t longest;  // tokens
@@ -33,13 +33,13 @@ struct SegmentRules {
   std::size_t n_labels = 0;
   std::size_t longest = 0;  // tokens, of any segment
   std::vector<SegmentShape> shapes;
-  std::vector<std::int32_t> columns;  // [L] of the type that a label is of
-  std::vector<std::uint8_t> follows;  // [L+1, L+1] whether a segment may begin with z after one that ends in y; L: no segment
+  std::vector<std::int32_t> columns;  // [L] type of each label
+  std::vector<std::uint8_t> follows;  // [L+1, L+1] whether z may begin a segment after one that ends in y; y = L: none
 
   bool may_follow(std::size_t y, std::size_t z) const { return follows[y * (n_labels + 1) + z]; }
 };
 
-// Calls visit(begin, length) for the segments that the labels of n tokens are.
+// Calls visit(begin, length) for the segments encoded by the labels of n tokens.
 template <class Visit>
 void each_segment(const SegmentRules& rules, const std::int32_t* path, std::size_t n, Visit visit) {
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
@@ -54,21 +54,21 @@ class SegmentLattice {
  public:
   explicit SegmentLattice(const SegmentRules& rules);
 
-  // The potentials of a sentence, and what segments give beside: of[begin * longest + length - 1, column], rows of the
+  // Potentials of a sentence, and scores of segments: of[begin * longest + length - 1, column], rows of the
   // chain's stride, or null. All scores are divided by the temperature.
   template <class Real>
   void load(const ChainView<Real>& chain, const Real* of, double temperature = 1);
 
-  // The labels of the best segmentation, [n]; gives its score. Where all are forbidden: minus infinity, and labels 0.
+  // Writes the labels [n] of the best segmentation and returns its score. If all are forbidden: minus infinity and labels 0.
   double best(std::int32_t* path);
-  // Up to k of them, [k, n], best first; gives how many there are that are not forbidden.
+  // The k best segmentations, [k, n], best first; returns the number that are not forbidden.
   std::size_t k_best(std::size_t k, std::int32_t* paths, double* scores);
-  // log Z, and after it, if finite, the marginals.
+  // log Z, and afterwards, if it is finite, the marginals.
   double sum();
   void find_marginals();
   // After find_marginals: calls of_pair(t, y, z, p) for every step from label y to z at token t (y = L: the sentence begins)
-  // and of_segment(begin, length, shape, p) for every segment that has probability p. Unless pairs are wanted `by_token`,
-  // those that all tokens share are given once, their probabilities summed.
+  // and of_segment(begin, length, shape, p) for every segment with nonzero probability p. Unless `by_token`,
+  // pairs shared by all tokens are visited once, with summed probabilities.
   template <class OfPair, class OfSegment>
   void each_marginal(bool by_token, OfPair of_pair, OfSegment of_segment);
 
@@ -78,14 +78,14 @@ class SegmentLattice {
     std::int32_t length;  // 0: a step between segments
     std::int32_t a, b;    // the shape of a segment; labels y, z
   };
-  struct Ending {  // shapes that may end in a label
+  struct Ending {  // shapes that can end in a label
     std::size_t label;
     std::vector<std::size_t> singles, longer;  // shapes of one token, of more
   };
 
   void grow(std::size_t n);
   std::size_t size() const { return begins_.size() + ends_.size() + 1; }  // nodes of a token
-  // Edges between segments into token t.
+  // Steps between segments at token t.
   std::size_t first_step(std::size_t t) const { return static_cast<std::size_t>(in_starts_[1 + t * size()]); }
   std::size_t n_steps(std::size_t t) const {
     return static_cast<std::size_t>(in_starts_[1 + t * size() + begins_.size()]) - first_step(t);
@@ -93,18 +93,18 @@ class SegmentLattice {
   void read(const std::vector<std::int64_t>& edges, std::int32_t* path) const;
 
   const SegmentRules& rules_;
-  std::vector<std::size_t> begins_;        // labels that a segment may begin with, ascending
+  std::vector<std::size_t> begins_;        // labels that can begin a segment, ascending
   std::vector<Ending> ends_;               // by label, ascending
   std::size_t longest_ = 1;                // tokens
-  bool every_step_ = false;                // whether every label that may begin follows every one that may end
+  bool every_step_ = false;                // whether every label that can begin a segment may follow every one that can end one
   bool steps_are_shared_ = false;          // of the sentence: all tokens have the same edges between segments
   std::size_t n_grown_ = 0, n_ = 0;        // tokens the lattice has room for; of the sentence
-  std::vector<Edge> edges_;                // sorted by heads, token by token: a shorter sentence has the first of them
+  std::vector<Edge> edges_;                // sorted by head, token by token: a shorter sentence uses a prefix
   std::vector<std::int64_t> in_starts_{0, 0};
   std::vector<std::int32_t> tails_;
   std::vector<double> scores_, marginals_;  // [n_edges]
-  std::vector<double> factors_, x_;         // exp of the scores of steps, of those before
-  std::vector<double> rests_;               // by shapes of one ending
+  std::vector<double> factors_, x_;         // exp of the scores of steps, of their tails
+  std::vector<double> rests_;               // by shapes with the same ending
   std::vector<double> emit_;                // [n, L] with minus infinity for labels that are not allowed
   HypergraphView view_{};
   HypergraphWorkspace work_;

@@ -1,10 +1,10 @@
-// What a recursion over paths computes is decided by a semiring: `times` attaches what follows, `plus` joins ways to the
-// same place. Each works on numbers and on vectors of them; by value, for a vector in memory may begin anywhere.
+// A semiring decides what a recursion over paths computes: `times` extends a path, `plus` joins alternative paths
+// to the same place. Both work on scalars and on vectors, passed by value since a vector in memory may be unaligned.
 //
 //   MaxPlus      max, +      the best score
 //   SumProduct   +, ·        sums of products of factors exp(score): probabilities, and with factors of 0 and 1 counts
 //
-// Sums by logarithms, for scores of any size, have the `times` of MaxPlus, and a sum over a run of terms (hypergraph_passes.hpp).
+// Log space, for scores of any size, uses the `times` of MaxPlus and a sum over a run of terms (hypergraph_passes.hpp).
 #pragma once
 #include "engine/chain.hpp"
 #include "engine/exponential.hpp"

@@ -1,10 +1,10 @@
-// All that is particular to instruction sets: clones of entry points, forced inlining, vectors of 32 bytes.
+// Everything specific to instruction sets: clones of entry points, forced inlining, vectors of 32 bytes.
 #pragma once
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
-// TRELLIS_CLONES stands before a non-template entry point; the bodies it calls are TRELLIS_INLINE, so that they are
+// TRELLIS_CLONES stands before a non-template entry point; the functions it calls are TRELLIS_INLINE, so that they are
 // compiled once per instruction set with it.
 #ifdef TRELLIS_HAVE_CLONES
 #define TRELLIS_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
@@ -15,7 +15,7 @@
 #define TRELLIS_INLINE_LAMBDA __attribute__((always_inline))  // between the parameters and the body of a lambda
 // A definition for each type of potentials.
 #define TRELLIS_FOR_REALS(DEFINITION) DEFINITION(float) DEFINITION(double)
-// What the compiler may take for granted.
+// Assumptions for the compiler.
 #define TRELLIS_ASSUME(fact) ((fact) ? void() : __builtin_unreachable())
 
 namespace trellis {
@@ -24,7 +24,7 @@ namespace trellis {
 inline constexpr std::size_t kPadding = 8;
 inline constexpr std::size_t padded(std::size_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
-// 32 bytes for both types: where there are no registers of 64 bytes, GCC passes longer vectors through memory lane by lane.
+// 32 bytes for both types: without 64-byte registers, GCC passes longer vectors through memory lane by lane.
 template <class Real>
 inline constexpr std::size_t kLanes = 32 / sizeof(Real);
 template <class Number>
@@ -34,7 +34,7 @@ struct Lanes {
 template <class Number>
 using Vector = typename Lanes<Number>::Vector;
 
-// A vector in memory, which is aligned no more than its numbers are. Read by lanes(p), written by lanes_at(p) = or += a vector.
+// A vector in memory, aligned only as its element type. Read by lanes(p), written by lanes_at(p) = or += a vector.
 template <class Number>
 struct __attribute__((packed, may_alias)) UnalignedVector {
   Vector<Number> vector;

@@ -1,4 +1,4 @@
-// How probable a span is: the sum over all paths that have exactly that span, by constrained forward-backward.
+// Probability of a span: the sum over all paths with exactly that span, by constrained forward-backward.
 #include "engine/elementary.hpp"
 #include "engine/forward_backward.hpp"
 
@@ -6,8 +6,8 @@ namespace trellis {
 namespace {
 
 // Paths with the span [b, e) of type k: a cut before b, none within, a cut before e, and only labels of type k inside.
-// What comes before the span is in alpha, what comes after it in `after`; between them the recursion goes over the few
-// labels of type k alone. s_t[y][z] is the sum over all beginnings of such paths with y, z at t-1, t:
+// alpha covers the prefix before the span, `after` the suffix behind it; in between the recursion runs over the
+// labels of type k only. s_t[y][z] is the sum over all prefixes of such paths with y, z at t-1, t:
 //
 //   s_b[y][z] = the sum over all prefixes with y, z at b-1, b, for cut(y, z);  y is NULL at the beginning of a sentence
 //   s_t[y][z] = (sum_x s_{t-1}[x][y] · tri[x][y][z]) · edge_t[y][z] · emit_t[z], for !cut(y, z)
@@ -23,13 +23,13 @@ struct Spans {
   double tri(std::size_t x, std::size_t y, std::size_t z) const {
     return chain.tri ? chain.tri_at(x, y)[z] : 1;
   }
-  // All prefixes with y, z at t-1, t.
+  // Sum over all prefixes with y, z at t-1, t.
   double prefixes(std::size_t t, std::size_t y, std::size_t z) const {
     const double* alpha = passes.alpha.data() + t * chain.token_size();
     if (chain.tri || t == 0) return alpha[(t ? y * chain.stride : 0) + z];
     return *(alpha - chain.stride + y) * chain.edge_at(t, y)[z] * chain.emit_at(t)[z];
   }
-  // All that follows z at t-1 with w at t, but for a triple.
+  // Sum over all suffixes after z at t-1, w at t, without the triple.
   double follows(std::size_t t, std::size_t z, std::size_t w) const {
     const double* after = passes.after.data() + t * chain.token_size();
     return chain.tri ? after[z * chain.stride + w] : chain.edge_at(t, z)[w] * after[w];
@@ -74,8 +74,8 @@ struct Spans {
   }
 };
 
-// Whether a path that has a span may have y, z at t - 1, t, for t from its begin to its end: only labels of its type inside,
-// cuts at its borders and none within.
+// Whether a path with the span can have y, z at t - 1, t, for t from its begin to its end: only labels of its type inside,
+// cuts at its borders and no cut inside.
 bool may_have(const SpanQuery& span, const SpanLabels& labels, std::size_t L, std::size_t t, std::size_t y, std::size_t z) {
   const auto begin = static_cast<std::size_t>(span.begin), end = static_cast<std::size_t>(span.end);
   if (t < end && labels.type_of[z] != span.type) return false;
@@ -84,7 +84,7 @@ bool may_have(const SpanQuery& span, const SpanLabels& labels, std::size_t L, st
 
 }  // namespace
 
-// Where label n-grams reach over the borders of a span, or products vanish: log Z of the paths that have it, less log Z of all.
+// If label n-grams cross the borders of a span, or products underflow: log Z of the paths with the span minus log Z of all.
 double span_sums(const ChainView<double>& chain, SumWorkspace& work, const SpanLabels& labels, const SpanQuery* spans,
                  std::size_t n, double* probabilities) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t whole(std::size_t n) { return (n + kLanes<double> - 1) / kLanes<double> * kLanes<double>; }
 constexpr std::size_t vector_of(std::size_t i) { return i / kLanes<double> * kLanes<double>; }
 
-// What the passes need beyond a semiring; terms stand in whole vectors from `begin` to before `end`.
+// Operations of the passes beyond those of a semiring; terms come in whole vectors from `begin` to before `end`.
 struct Products : SumProduct {
   static constexpr double kZero = 0, kOne = 1;
   TRELLIS_INLINE static double divide(double a, double b) { return a / b; }
@@ -51,12 +51,12 @@ struct Logs : MaxPlus {
   }
 };
 
-// Products are right to the last digits as long as every number that is not zero is within these bounds: what vanishes,
-// below 1e-308, is then nothing beside it.
+// Products are accurate while every nonzero number is within these bounds: underflow,
+// below 1e-308, is then negligible.
 constexpr double kLeast = 1e-200, kMost = 1e200, kLeastTotal = 1e-250;
 constexpr double kLeastScore = -460;  // log kLeast
 
-// Whether a dot product is out of bounds and not zero because some factor of each term is.
+// Whether a dot product is out of bounds, except an exact zero with a zero factor in each term.
 TRELLIS_INLINE bool is_lost(double result, double first, const double* a, const double* b, std::size_t begin, std::size_t end) {
   if (result > kLeast && result < kMost) return false;
   if (result != 0 || first != 0) return true;
@@ -67,7 +67,7 @@ TRELLIS_INLINE bool is_lost(double result, double first, const double* a, const 
 
 }  // namespace
 
-// One place of the order after another; what goes by those before it is summed at once, so that a number costs one logarithm.
+// One place after another; the paths through earlier places are summed at once, so that each number costs one logarithm.
 template <class S>
 TRELLIS_INLINE SpanningSums::Outcome SpanningSums::eliminate_any(Level& level, Level& next, double& pivots, bool& closed) {
   const std::size_t n = level.n, n_out = level.n_out, width = whole(n_out), row = whole(n + 1), n_next = n - n_out;
@@ -150,7 +150,7 @@ TRELLIS_CLONES SpanningSums::Outcome SpanningSums::go_back(std::size_t depth, do
   return by_logs_ ? go_back_any<Logs>(depth, pivots, closed_at) : go_back_any<Products>(depth, pivots, closed_at);
 }
 
-// The first half remains, then the second.
+// The first half remains, then the second half.
 SpanningSums::Outcome SpanningSums::descend(std::size_t depth, double pivots, std::size_t closed_at) {
   if (levels_[depth].n == 1) return go_back(depth, pivots, closed_at);
   if (levels_.size() == depth + 1) levels_.emplace_back();

@@ -27,7 +27,7 @@ void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::
     for (std::uint32_t v = 1; v < n; ++v)
       if (u != v && scores[u * N + v] > scores[best[v] * N + v]) best[v] = u;
   while (find_cycle()) contract();
-  // The arc into each node; that into a cycle replaces the arc of one of its members, the last cycle first.
+  // The arc into each node; an arc into a cycle replaces the arc of one of its members, the last cycle first.
   const std::size_t n_names = N + cycles.size();
   entries.assign(n_names, kNoArc), above.assign(n_names, 0);
   for (std::uint32_t v : order)
@@ -38,7 +38,7 @@ void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::
     const Arc entry = entries[N + c];
     for (const Member& member : of(c)) entries[member.name] = member.arc;
     std::uint32_t name = entry.word;
-    if (name == 0) continue;  // none is possible
+    if (name == 0) continue;  // no arc into the cycle is possible
     while (above[name] != N + c) name = above[name];
     entries[name] = entry;
   }
@@ -53,7 +53,7 @@ void SpanningTrees::Edmonds<Score>::find_best(std::uint32_t v) {
     if (u != v && scores[u * N + v] > scores[best[v] * N + v]) best[v] = u;
 }
 
-// A cycle of best arcs, into in_cycle.
+// Marks a cycle of best arcs in in_cycle.
 template <class Score>
 bool SpanningTrees::Edmonds<Score>::find_cycle() {
   std::fill(seen.begin(), seen.end(), 0);
@@ -67,7 +67,7 @@ bool SpanningTrees::Edmonds<Score>::find_cycle() {
   return false;
 }
 
-// The cycle becomes the node of its first member, and the last one in order.
+// The cycle becomes the node of its first member, and the last node in order.
 template <class Score>
 void SpanningTrees::Edmonds<Score>::contract() {
   cycle.clear();
@@ -100,7 +100,7 @@ void SpanningTrees::Edmonds<Score>::contract() {
   for (std::uint32_t v : cycle) in_cycle[v] = 0;
 }
 
-// The best tree, whichever words have the root as their head.
+// The best tree with any number of words attached to the root.
 double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, std::int32_t* heads) {
   edmonds_.scores = arcs;
   edmonds_.solve(n + 1, parent_);
@@ -112,8 +112,8 @@ double SpanningTrees::any_roots(std::size_t n, const std::vector<double>& arcs, 
   return score;
 }
 
-// If the best tree has several words at the root, the best one with as few as can be (Stanojević & Cohen 2021) says which word it
-// is; of several that are as good the first. Ties among its trees are decided as if it were the only one.
+// If the best tree has several words at the root, the best tree with the fewest (Stanojević & Cohen 2021) selects one word;
+// ties: the first. Ties among trees with this word are decided as if it were the only candidate.
 double SpanningTrees::one_root(std::size_t n, std::vector<double>& arcs, std::int32_t* heads) {
   double score = any_roots(n, arcs, heads);
   if (std::count(heads, heads + n, 0) != 1) {
@@ -137,11 +137,11 @@ double SpanningTrees::best(const TreeScores& scores, std::int32_t* heads) {
   return one_root(scores.n, arcs_, heads);
 }
 
-// The best tree that has the heads of the first n_fixed words of another, and of the next word not that head.
+// The best tree that shares the heads of the first n_fixed words with another tree, but not the head of the next word.
 SpanningTrees::Found SpanningTrees::within(const TreeScores& scores, const Found& from, std::size_t n_fixed) {
   const std::size_t n = scores.n;
   Found next{kForbidden<double>, std::vector<std::int32_t>(n), n_fixed, {}};
-  if (n_fixed == from.n_fixed) next.forbidden = from.forbidden;  // those of the same word
+  if (n_fixed == from.n_fixed) next.forbidden = from.forbidden;  // heads already excluded for this word
   next.forbidden.emplace_back(static_cast<std::size_t>(from.heads[n_fixed]), n_fixed + 1);
   arcs_ = scores.arcs;
   for (std::size_t m = 1; m <= n_fixed; ++m)

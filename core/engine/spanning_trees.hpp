@@ -1,5 +1,5 @@
-// Trees whose arcs may cross, by scores of arcs alone: the best one is a spanning tree (Chu & Liu 1965, Edmonds 1967; McDonald
-// et al. 2005). One word has the root as its head, as in trees.hpp. Sums over all of them are in spanning_sums.hpp.
+// Trees with possibly crossing arcs, by scores of arcs alone: the best one is a spanning tree (Chu & Liu 1965, Edmonds 1967;
+// McDonald et al. 2005). One word has the root as its head, as in trees.hpp. Sums over trees are in spanning_sums.hpp.
 #pragma once
 #include "engine/trees.hpp"
 
@@ -7,11 +7,11 @@ namespace trellis {
 
 class SpanningTrees {
  public:
-  // The heads [n] of the best tree; its score, minus infinity where every tree is forbidden. Ties: the lowest head.
+  // Writes the heads [n] of the best tree; returns its score, minus infinity if every tree is forbidden. Ties: the lowest head.
   double best(const TreeScores& scores, std::int32_t* heads);
 
-  // The k best trees; gives how many there are. Those after the first come by Lawler's partition: what is left after a tree
-  // is, for each word, the trees that agree with it on the words before and not on this one.
+  // The k best trees; returns their number. Those after the first come by Lawler's partition: the trees other than a given one
+  // are split by the first word whose head differs.
   std::size_t kbest(const TreeScores& scores, std::size_t k);
   const std::int32_t* heads(std::size_t rank) const { return found_[rank].heads.data(); }
   double score(std::size_t rank) const { return found_[rank].score; }
@@ -23,7 +23,7 @@ class SpanningTrees {
   };
   static constexpr Arc kNoArc = {0, 0};
 
-  // The score of a tree that is to have one word at the root: fewer arcs of the root come first, then the score, then the lowest word.
+  // The score of a tree that must have one word at the root: fewer arcs of the root first, then the score, then the lowest word.
   struct OneRoot {
     double score;
     std::int32_t n_root_arcs, root_word;
@@ -35,18 +35,18 @@ class SpanningTrees {
   static double forbidden(double) { return kForbidden<double>; }
   static OneRoot forbidden(const OneRoot&) { return {kForbidden<double>, 0, 0}; }
 
-  // Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of those becomes one
-  // node, whose arcs from outside count what they give more than the arc they replace. In place: O(n^2) numbers in all.
+  // Chu-Liu/Edmonds on a dense graph of N nodes, node 0 the root: each node takes its best arc; a cycle of these is contracted
+  // to one node; arcs into it are scored relative to the arc they replace. In place: O(n^2) numbers in all.
   template <class Score>
   struct Edmonds {
-    // The heads [n_nodes] of nodes, a tree if there is one; `scores` are overwritten.
+    // Writes the heads [n_nodes] of nodes, if a tree exists; `scores` are overwritten.
     void solve(std::size_t n_nodes, std::vector<std::uint32_t>& parent);
     std::vector<Score> scores;  // [N, N] of head and word
 
    private:
     struct Member {
       std::uint32_t name;
-      Arc arc;  // into it, within the cycle
+      Arc arc;  // into it, inside the cycle
     };
     void find_best(std::uint32_t v);
     bool find_cycle();
@@ -57,12 +57,12 @@ class SpanningTrees {
     }
     std::size_t N = 0;
     std::vector<Arc> arcs;                   // [N, N] which arc of the sentence it is
-    std::vector<std::uint32_t> order;        // nodes as ties are decided: words, then cycles as they were made
+    std::vector<std::uint32_t> order;        // order of nodes for ties: words, then cycles as they were contracted
     std::vector<std::uint32_t> names;        // [N] of nodes: a word, or N + the number of a cycle
-    std::vector<std::uint32_t> best, seen;   // [N] the head of the best arc; from where a walk up came by
+    std::vector<std::uint32_t> best, seen;   // [N] the head of the best arc; the start of the walk that visited the node
     std::vector<std::uint8_t> in_cycle;      // [N]
-    std::vector<std::uint32_t> cycle;        // nodes of the one that is contracted
-    std::vector<Score> replaced;             // and what their arcs give
+    std::vector<std::uint32_t> cycle;        // nodes of the contracted cycle
+    std::vector<Score> replaced;             // scores of their arcs
     std::vector<Member> members;             // of all cycles
     std::vector<std::size_t> cycles;         // where the members of each end
     std::vector<Arc> entries;                // [names] the arc into each
@@ -72,8 +72,8 @@ class SpanningTrees {
   struct Found {
     double score;
     std::vector<std::int32_t> heads;  // [n]
-    std::size_t n_fixed;              // words whose heads are those of the tree it came from
-    std::vector<std::pair<std::size_t, std::size_t>> forbidden;  // arcs that its part of all trees does not have
+    std::size_t n_fixed;              // words with the same heads as in the parent tree
+    std::vector<std::pair<std::size_t, std::size_t>> forbidden;  // arcs excluded from this part
   };
   double any_roots(std::size_t n, const std::vector<double>& arcs, std::int32_t* heads);
   double one_root(std::size_t n, std::vector<double>& arcs, std::int32_t* heads);

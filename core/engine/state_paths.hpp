@@ -1,8 +1,8 @@
-// Best paths over states whose best beginnings (alpha) are known: states of label n-grams (history_states.hpp), or of a lattice as well
-// (lattice.hpp). Ties: the lowest label wins, decided from the last label backwards. Forbidden paths are left out.
+// Best paths over states with known prefix scores (alpha): states of label n-grams (history_states.hpp), also on a lattice
+// (lattice.hpp). Ties: the lowest label wins, decided from the last label backwards. Forbidden paths are skipped.
 //
-// `States` has a chain, a table, and each_into(t, states, visit), which calls visit(step) for the steps into states of token t that have
-// one last label.
+// `States` has a chain, a table, and each_into(t, states, visit): calls visit(step) for the steps into states of token t with
+// the same last label.
 #pragma once
 #include <array>
 #include <span>
@@ -12,11 +12,11 @@
 
 namespace trellis {
 
-// One label more.
+// A step that adds one label.
 template <class Real>
 struct StateStep {
   std::uint32_t from, to;  // states
-  std::uint32_t ngram;     // the longest that the labels up to `to` end in
+  std::uint32_t ngram;     // the longest at the end of the labels up to `to`
   std::uint32_t arc;       // of a lattice
   Real total, edge, emit;
 
@@ -27,8 +27,8 @@ struct StateStep {
 // Scratch of one thread.
 template <class Real>
 struct StateTable {
-  std::vector<std::uint32_t> states;        // their n-grams: first NULL alone, then those of all tokens
-  std::vector<std::size_t> state_starts;    // [T + 1] the first of each token, and how many there are
+  std::vector<std::uint32_t> states;        // as n-grams: first NULL alone, then those of all tokens
+  std::vector<std::size_t> state_starts;    // [T + 1] offsets by token, then the total number
   std::vector<Real> alpha;                  // [n_states]
   std::vector<std::uint32_t> tied, before;  // states of equally good paths
   std::vector<StateStep<Real>> ways;        // of the graph
@@ -41,7 +41,7 @@ struct StateTable {
   ScoresAt<Real> scores_at;
 
   std::size_t first_before(std::size_t t) const { return t ? state_starts[t - 1] : 0; }
-  // What grows with the length of a sentence.
+  // Memory that grows with the length of a sentence.
   std::size_t bytes() const {
     return states.capacity() * sizeof(std::uint32_t) + (ways.capacity() + steps.capacity()) * sizeof(StateStep<Real>) +
            (alpha.capacity() + shares.capacity() + sums.capacity() + beta.capacity()) * sizeof(Real);
@@ -57,11 +57,11 @@ template <class States>
 class StatePaths {
  public:
   using Real = typename States::Real;
-  static constexpr bool kOneTail = true, kStates = true;  // as a graph, see best_lists.hpp
+  static constexpr bool kOneTail = true, kStates = true;  // as required by best_lists.hpp
 
   explicit StatePaths(const States& states) : states_(states), chain_(states.chain), w_(states.table) { w_.ways.clear(); }
 
-  // The best path [T] and its score. Where all are forbidden: minus infinity, and the lowest allowed labels.
+  // Writes the best path [T] and returns its score. If all are forbidden: minus infinity, and the lowest allowed labels.
   Real best(std::int32_t* path) {
     Real best = kForbidden<Real>;
     each_last([&](std::uint32_t, Real score) { best = std::max(best, score); });
@@ -79,7 +79,7 @@ class StatePaths {
     }
     return best;
   }
-  // The k best paths [k, T], best first; gives how many there are.
+  // The k best paths [k, T], best first; returns their number.
   std::size_t k_best(std::size_t k, BestListsScratch<Real>& scratch, std::int32_t* paths, Real* scores) {
     BestLists<StatePaths> lists(*this, scratch);
     std::size_t n = 0;
@@ -118,19 +118,19 @@ class StatePaths {
   std::size_t token_of(std::size_t v) const {
     return static_cast<std::size_t>(std::upper_bound(w_.state_starts.begin(), w_.state_starts.end(), v) - w_.state_starts.begin()) - 1;
   }
-  // Calls visit(state, what the best path that ends in it scores).
+  // Calls visit(state, score of the best path that ends in it).
   template <class Visit>
   void each_last(Visit visit) {
     for (std::size_t s = w_.state_starts[chain_.n_tokens - 1]; s < w_.states.size(); ++s)
       visit(static_cast<std::uint32_t>(s), end_score(chain_, w_.states[s], w_.alpha[s]));
   }
-  // Of the states offered those with the lowest last label are kept together: best paths may be in all of them.
+  // Retains the states with the lowest last label among those offered: best paths can end in any of them.
   void offer(std::uint32_t state, std::vector<std::uint32_t>& to) const {
     if (!to.empty() && label(state) > label(to[0])) return;
     if (!to.empty() && label(state) < label(to[0])) to.clear();
     to.push_back(state);
   }
-  // From such states of token t to those before.
+  // From tied states of token t to those of the previous token.
   //   d: ((alpha[d] + total) + edge) + emit = alpha[state]
   void go_back(std::size_t t, std::vector<std::uint32_t>& tied) {
     w_.before.clear();

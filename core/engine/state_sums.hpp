@@ -1,31 +1,31 @@
-// Sums over steps between states, by logarithms. Each sum is taken less its greatest term, so that scores may have any size:
+// Sums over steps between states, in log space. The greatest term of each sum is factored out, so that scores may have any size:
 //
 //   alpha[to] = log sum over steps into it of exp(alpha[from] + score),   share = exp(alpha[from] + score - alpha[to])
 //   P(step) = P(state that it leads to) · its share
 //
-// `States` is as state_paths.hpp has it, with steps_at(t), all steps into the states of a token, and kListed: whether they stand in
-// table.steps from table.step_starts[t] on, all tokens' together. If not, they are made anew on the way back.
+// `States` is as in state_paths.hpp, with steps_at(t), all steps into the states of a token, and kListed: whether those of all
+// tokens are stored in table.steps from table.step_starts[t] on. If not, they are recomputed in the backward pass.
 #pragma once
 #include "engine/state_paths.hpp"
 
 namespace trellis {
 
-// What is wanted of sums over all paths of a chain, beside log Z. Null: not wanted.
+// Requested marginals of a chain, beside log Z. Null: not requested.
 struct HistoryExpectations {
-  double* node = nullptr;          // [T, stride] P(label z at t); zero in the padding and where not allowed
-  double* token_pairs = nullptr;   // [T, L + 1, stride] P(y before, z at t), y = L at the first token; likewise
-  double* pairs = nullptr;         // [L + 1, stride], or by places, += weight · the same summed over t
-  double* ngrams = nullptr;        // [n_nodes] += weight · sum_t P(the labels up to t end in n-gram g), of three and more
+  double* node = nullptr;          // [T, stride] P(label z at t); zero in the padding and for forbidden labels
+  double* token_pairs = nullptr;   // [T, L + 1, stride] P(previous y, z at t), y = L at the first token; likewise
+  double* pairs = nullptr;         // [L + 1, stride], or by index, += weight · the same summed over t
+  double* ngrams = nullptr;        // [n_nodes] += weight · sum_t P(the labels up to t end in n-gram g), length 3 and more
   double* token_ngrams = nullptr;  // [entries of by_token] weight · P of those n-grams at their tokens
   double weight = 1;
-  // [L + 1, stride] where label pairs stand in `pairs`, -1: nowhere. Null: in a table of all. With many labels that is
-  // much larger than what is wanted of it.
+  // [L + 1, stride] index of each label pair in `pairs`, -1: not stored. Null: a full table. With many labels the full table
+  // is much larger than the requested pairs.
   const std::int32_t* places = nullptr;
 
   bool any() const { return node || token_pairs || pairs || ngrams || token_ngrams; }
 };
 
-// p = P(y before, z at token t)
+// p = P(previous y, z at token t)
 TRELLIS_INLINE void expect_pair(const HistoryExpectations& wanted, const ChainView<double>& chain, std::size_t t,
                                 std::size_t y, std::size_t z, double p) {
   const std::size_t pair = y * chain.stride + z;
@@ -35,12 +35,12 @@ TRELLIS_INLINE void expect_pair(const HistoryExpectations& wanted, const ChainVi
   if (wanted.token_pairs) wanted.token_pairs[t * (chain.n_labels + 1) * chain.stride + pair] += p;
 }
 
-// alpha of the states of token t, and the shares of the steps into them, [n_steps and room for a vector more].
+// alpha of the states of token t, and the shares of the steps into them, [n_steps plus a vector of padding].
 void share_steps(StateTable<double>& table, std::size_t t, std::span<const StateStep<double>> steps, double* shares);
-// log Z; minus infinity where no path is possible. table.beta gets P of the last states, and 0 of all others.
+// log Z; minus infinity if no path is possible. table.beta becomes P of the last states, and 0 of all others.
 double share_ends(const ChainView<double>& chain, StateTable<double>& table);
 
-// log Z, and then calls visit(t, steps, P(step) [n_steps]) for the tokens from the last on.
+// log Z, and then calls visit(t, steps, P(step) [n_steps]), last token first.
 template <class States, class Visit>
 double sum_steps(States& states, bool goes_back, Visit visit) {
   auto& w = states.table;
@@ -67,7 +67,7 @@ double sum_steps(States& states, bool goes_back, Visit visit) {
   return log_z;
 }
 
-// log Z, and what is wanted; node and token_pairs must be zero.
+// log Z and the requested marginals; node and token_pairs must be zero.
 template <class States>
 double expect_steps(States& states, const HistoryExpectations& wanted) {
   const Ngrams& ngrams = *states.chain.ngrams->ngrams;

@@ -5,9 +5,9 @@
 namespace trellis {
 namespace {
 
-// A path whose alpha is lost by underflow can matter only if all that was kept falls as low: some c_t in a row, none of
-// whose factors is above 1, have a product near the smallest number. Beta, at most one over that product, could overflow
-// there too. Tiny and deep together stay above the smallest number, so that what is not lost is exact.
+// A path lost by underflow of alpha matters only if the remaining paths fall as low: then some c_t in a row have a product
+// near the smallest number, as no factor is above 1. Beta, at most one over that product, could overflow
+// in the same case. kTiny and kDeep together stay above the smallest number, so the remaining paths are exact.
 template <class Real>
 class Losses {
  public:
@@ -15,7 +15,7 @@ class Losses {
     for (std::size_t z = padded(L) - kPadding; z < padded(L); ++z) padding_[z % kPadding] = z < L ? 0 : 1;
   }
 
-  // After alpha_t [n_rows, stride] was scaled by 1 / c_t; whether sums may be wrong by now. log Z gets log c_t.
+  // After alpha_t [n_rows, stride] was scaled by 1 / c_t: whether sums may be inaccurate. Adds log c_t to log Z.
   TRELLIS_INLINE bool matter(const Real* alpha, std::size_t n_rows, std::size_t stride, double c) {
     fallen_ = std::min(fallen_, 1.0) * c;
     for (std::size_t row = 0; row < n_rows; ++row, alpha += stride) {
@@ -31,9 +31,9 @@ class Losses {
     product_ *= c;
     return false;
   }
-  // The same of scores at the end of the sentence, which sum to c.
+  // The same for scores at the end of the sentence, with the sum c.
   bool matter_at_end(double c) const { return may_win(std::min(fallen_, 1.0) * c, c); }
-  // One logarithm for many c_t: none is below kLow, nor is their product so far.
+  // One logarithm for many c_t: each is at least kLow, and so is their product so far.
   double take_log() {
     logs_ += log(product_);
     product_ = 1;
@@ -47,13 +47,13 @@ class Losses {
   static constexpr Real kTiny = sizeof(Real) == 4 ? Real(1e-24) : Real(1e-150);
   static constexpr double kDeep = sizeof(Real) == 4 ? 1e-13 : 1e-150;
   static constexpr double kLow = 1e-150;
-  Vector<Real> least_;      // the least alpha so far, by lanes
-  Real padding_[kPadding];  // 1 where the last lanes are no labels
+  Vector<Real> least_;      // the smallest alpha so far, by lane
+  Real padding_[kPadding];  // 1 in the padding lanes of the last vector
   double fallen_ = 1, product_ = 1, logs_ = 0;
 };
 
-// The forward pass over one sentence, potentials emit [n, stride] and edges [n, L+1, stride] of each token or null, into
-// w.alpha, w.end, and its factors into w.emit and w.edge. Returns log Z; minus infinity where factors underflowed.
+// The forward pass over one sentence with potentials emit [n, stride] and edges [n, L+1, stride] of each token or null, into
+// w.alpha, w.end, and its factors into w.emit and w.edge. Returns log Z; minus infinity if factors underflowed.
 template <class Real>
 TRELLIS_INLINE double scaled_forward(const Factors<Real>& f, const Real* emit, std::size_t n, const Real* token_edge,
                                      PassScratch<Real>& w) {
@@ -151,7 +151,7 @@ TRELLIS_INLINE double sum_product_any(const Factors<Real>& f, const Real* emit, 
       for (std::size_t z = 0; z < stride; z += step)
         lanes_at(x->token_pairs + t * cells + y * stride + z) = a * lanes(chain.edge_at(t, y) + z) * lanes(after + t * stride + z);
     }
-  // The first label of a sentence, its second (order 2), all others.
+  // The first label of a sentence, the second (order 2), all others.
   if (x->pairs) {
     for (std::size_t z = 0; z < stride; z += step) lanes_at(x->pairs + L * stride + z) += weight * lanes(after + z);
     add_products(alpha, after + stride, stride, n - 1, stride, weight, x->pairs, stride);

@@ -1,15 +1,15 @@
-// Forward-backward by scaled products of factors: the fast way to log Z and all expectations of a sentence.
+// Forward-backward by scaled products of factors: the fast way to log Z and all marginals of a sentence.
 //
-// alpha is made to sum to one at every token, by a scale that goes into the token's emissions: afterwards they are the
-// emissions of a chain whose Z is one, and alpha · beta are probabilities. Nothing overflows, and only scores some hundred
-// below the best underflow. Where a sum comes out as zero, or a path that underflowed might win in the end, the caller
-// goes by logarithms instead (forward_backward.hpp).
+// alpha is scaled to sum to one at every token; the scale is multiplied into the token's emissions, which afterwards are the
+// emissions of a chain with Z = 1, and alpha · beta are probabilities. Nothing overflows, and only scores some hundred
+// below the best underflow. If a sum is zero, or a path that underflowed might win in the end, the caller
+// uses log space instead (forward_backward.hpp).
 #pragma once
 #include "engine/factors.hpp"
 
 namespace trellis {
 
-// What both passes over one sentence keep.
+// Workspace of both passes over one sentence.
 template <class Real>
 struct PassScratch {
   std::vector<Real> emit;     // [n, stride] factors; after the forward pass, scaled
@@ -19,10 +19,10 @@ struct PassScratch {
   std::vector<Real> end;      // [stride] the last beta
   std::vector<Real> turned;   // [stride, stride]
   std::vector<Real> columns;  // [n, stride] alpha of one middle
-  std::vector<Real> edge, edge_transposed, tops;  // [n, L+1, stride] twice, [stride] of a token where edges differ by token
+  std::vector<Real> edge, edge_transposed, tops;  // [n, L+1, stride] twice, [stride] of a token if edges differ by token
 };
 
-// What the passes add up. Null: not wanted. Pairs and triples are sums of products without their own factor, which is the
+// Expectations to accumulate. Null: not requested. Pairs and triples are sums of products without their own factor, which is the
 // same for all tokens and is multiplied in at the end.
 template <class Real>
 struct Expectations {
@@ -31,11 +31,11 @@ struct Expectations {
   Real* pairs = nullptr;        // [stride+1, stride] sum_t weight · P(y, z) / E[y][z]   (order 1 with shared edges)
   Real* pair_sums = nullptr;    // [L+1, stride] sum_t weight · P(y, z)             (order 2)
   Real* triples = nullptr;      // [stride+1, L+1, stride] sum_t weight · P(x, y, z) / F[x][y][z]
-  Real* token_pairs = nullptr;  // [n, L+1, stride] P(y, z at t): of NULL at t = 0, of all others later
+  Real* token_pairs = nullptr;  // [n, L+1, stride] P(y, z at t); row NULL at t = 0, all other rows later
 };
 
-// Both passes over one sentence of at least one token. Returns log Z; minus infinity where factors underflowed. With
-// expectations null only log Z is computed.
+// Both passes over one nonempty sentence. Returns log Z; minus infinity if factors underflowed. If all
+// expectations are null, only log Z is computed.
 double sum_product(const Factors<float>& factors, const float* emit, std::size_t n, const float* token_edge, float weight,
                    PassScratch<float>& w, const Expectations<float>* x);
 double sum_product(const Factors<double>& factors, const double* emit, std::size_t n, const double* token_edge,

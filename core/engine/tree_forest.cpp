@@ -25,7 +25,7 @@ bool TreeForest::build(const TreeScores& scores) {
       tail_starts_.push_back(static_cast<std::int64_t>(tails_.size()));
       parts_.push_back(way.part), edge_scores_.push_back(score);
     });
-    if (parts_.size() == before) return;  // it cannot be made
+    if (parts_.size() == before) return;  // the item cannot be built
     nodes_[item.place(n_)] = n_nodes++;
     in_starts_.push_back(static_cast<std::int64_t>(parts_.size()));
   });

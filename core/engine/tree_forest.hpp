@@ -1,5 +1,5 @@
-// All projective trees of a sentence that are not forbidden, packed: the items of trees.hpp are nodes, the ways to make them
-// edges. So k best trees, sums over trees and marginals are those of derivations of a hypergraph.
+// The packed forest of all projective trees of a sentence that are not forbidden: nodes are the items of trees.hpp, edges the
+// ways to build them. k best trees, sums over trees and marginals are those of derivations of a hypergraph.
 #pragma once
 #include "engine/hypergraph_passes.hpp"
 #include "engine/trees.hpp"
@@ -8,13 +8,13 @@ namespace trellis {
 
 class TreeForest {
  public:
-  // False where every tree is forbidden.
+  // False if every tree is forbidden.
   bool build(const TreeScores& scores);
 
-  // log Z over all trees, and how often each arc [n + 1, n + 1] and sibling (as in TreeScores; null where not wanted) is in one.
+  // log Z over all trees, and the marginals of arcs [n + 1, n + 1] and siblings (as in TreeScores; null if not requested).
   double sum(const TreeScores& scores, double* arcs, double* siblings);
 
-  // The k best trees, one after the other: calls visit(rank, score, heads).
+  // The k best trees, in order: calls visit(rank, score, heads).
   template <class Visit>
   void each_best(std::size_t k, Visit visit) {
     KBestDerivations derivations(view_, edge_scores_.data(), work_);
@@ -31,7 +31,7 @@ class TreeForest {
  private:
   std::size_t n_ = 0;
   HypergraphView view_{};
-  std::vector<std::int32_t> nodes_;  // [kinds, n + 1, n + 1] node of each item, -1 where it cannot be made
+  std::vector<std::int32_t> nodes_;  // [kinds, n + 1, n + 1] node of each item, -1 if it cannot be built
   std::vector<std::int64_t> in_starts_, tail_starts_;
   std::vector<std::int32_t> tails_, heads_;
   std::vector<TreePart> parts_;       // [n_edges]

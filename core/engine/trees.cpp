@@ -15,7 +15,7 @@ void TreeScores::resize(std::size_t n_words, bool with_siblings) {
   for (std::size_t h = 0; h <= n; ++h)
     for (std::size_t m = 0; m <= n; ++m) {
       starts[h * (n + 1) + m] = total;
-      total += h == 0 ? 1 : distance(h, m);  // the root has one word, so that no word of its has a sibling
+      total += h == 0 ? 1 : distance(h, m);  // the root has one word, which has no siblings
     }
   siblings.assign(total, 0);
 }
@@ -53,7 +53,7 @@ double TreeChart::best(const TreeScores& scores, std::int32_t* heads) {
 void find_siblings(std::span<const std::int32_t> heads, std::vector<std::int32_t>& siblings) {
   const auto n = static_cast<std::int32_t>(heads.size());
   siblings.assign(heads.begin(), heads.end());
-  std::vector<std::int32_t> left(heads.size() + 1), right;  // of each head the word seen last on that side
+  std::vector<std::int32_t> left(heads.size() + 1), right;  // of each head the previous word on that side
   std::iota(left.begin(), left.end(), 0), right = left;
   for (std::int32_t m = 1; m <= n; ++m)
     if (const std::int32_t h = heads[static_cast<std::size_t>(m - 1)]; m > h && h > 0)
@@ -71,7 +71,7 @@ bool is_tree(std::span<const std::int32_t> heads) {
     n_roots += h == 0;
   }
   if (n_roots != 1) return heads.empty();
-  std::vector<std::int32_t> seen(heads.size() + 1, 0);  // by which word's way to the root
+  std::vector<std::int32_t> seen(heads.size() + 1, 0);  // the word whose path to the root visited it
   for (std::int32_t m = 1; m <= n; ++m)
     for (std::int32_t at = m; at != 0; at = heads[static_cast<std::size_t>(at - 1)]) {
       std::int32_t& by = seen[static_cast<std::size_t>(at)];
@@ -84,14 +84,14 @@ bool is_tree(std::span<const std::int32_t> heads) {
 
 namespace {
 
-// Whether the head of `at` is found above it, on its way to the root.
+// Whether `at` is in the subtree of `head`; all words are in the subtree of the root.
 bool is_below(std::span<const std::int32_t> heads, std::int32_t at, std::int32_t head) {
   for (; at != 0; at = heads[static_cast<std::size_t>(at - 1)])
     if (at == head) return true;
   return head == 0;
 }
 
-// The word of the shortest arc under which a word lies that is not below its head; 0 if there is none.
+// The word of the shortest arc that spans a word outside the subtree of its head; 0 if there is none.
 std::int32_t crossing(std::span<const std::int32_t> heads) {
   std::int32_t found = 0, shortest = 0;
   for (std::int32_t m = 1; m <= static_cast<std::int32_t>(heads.size()); ++m) {

@@ -1,12 +1,12 @@
-// Projective dependency trees, by scores of their parts. Words count from 1 to n, and 0 is the root; every word has one head,
+// Projective dependency trees, by scores of their parts. Words are numbered 1 to n, and 0 is the root; every word has one head,
 // and exactly one word has the root as its head. A tree is projective if no two of its arcs cross.
 //
-// A tree's parts are its arcs and, at order 2, its siblings: word m of head h with the word s that is the next one of h on
-// the same side, between h and m; none where m is the first on its side. The recursion is Eisner's (1996), with siblings as in
+// A tree's parts are its arcs and, at order 2, its siblings: word m of head h with its sibling s, the next word of h on
+// the same side, between h and m; none if m is the first on its side. The recursion is Eisner's (1996), with siblings as in
 // McDonald & Pereira (2006). Its items:
 //
-//   complete(h, e)   h with all of its words on one side, and theirs, as far as e
-//   open(h, m)       h with words on one side as far as m, which still lacks those on its other side
+//   complete(h, e)   h with all of its words on one side and their subtrees, up to e
+//   open(h, m)       h with words on one side up to m, which still lacks its words on the other side
 //   pair(i, j)       complete(i, k) and complete(j, k + 1), side by side
 //
 // Every tree has exactly one derivation, so that the same recursion finds best trees, lists the k best and sums (tree_forest.hpp).
@@ -29,17 +29,17 @@ struct TreeScores {
   std::size_t n = 0;             // words
   std::vector<double> arcs;      // [n + 1, n + 1] of head and word
   bool second_order = false;     // whether siblings have scores
-  std::vector<double> siblings;  // those of arc (h, m) from at_siblings(h, m) on: without one, then by distance from h
+  std::vector<double> siblings;  // of arc (h, m) from at_siblings(h, m) on: no sibling, then by distance from h
   std::vector<std::size_t> starts;  // [n + 1, n + 1]
 
   void resize(std::size_t n_words, bool with_siblings);
   double& arc(std::size_t h, std::size_t m) { return arcs[h * (n + 1) + m]; }
   double arc(std::size_t h, std::size_t m) const { return arcs[h * (n + 1) + m]; }
-  // s: the sibling between h and m, or h itself where there is none.
+  // s: the sibling between h and m, or h itself if there is none.
   static std::size_t distance(std::size_t h, std::size_t s) { return s > h ? s - h : h - s; }
   double& sibling(std::size_t h, std::size_t s, std::size_t m) { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
   double sibling(std::size_t h, std::size_t s, std::size_t m) const { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
-  // What the arc gives, with its sibling where those count.
+  // The score of the arc, plus its sibling at order 2.
   double part(const TreePart& part) const {
     return arc(part.head, part.word) + (second_order ? sibling(part.head, part.sibling, part.word) : 0);
   }
@@ -64,17 +64,17 @@ struct TreeItem {
   enum Kind : std::uint8_t { kComplete, kOpen, kPair, kGoal } kind;
   std::uint32_t from, to;  // of kComplete and kOpen: head and last word; of kPair: left and right
 
-  // Its place in a table [kinds, n + 1, n + 1].
+  // Its index in a table [kinds, n + 1, n + 1].
   std::size_t place(std::size_t n) const { return ((static_cast<std::size_t>(kind) * (n + 1)) + from) * (n + 1) + to; }
 };
 
-// One way to make an item: of two others, and of one part or none.
+// One way to build an item: from two other items, with one part or none.
 struct TreeWay {
   TreeItem first, second;
   TreePart part{};
 };
 
-// Calls visit(way) for all ways to make an item, always in the same order. A complete item of a word alone has none.
+// Calls visit(way) for all ways to build an item, always in the same order. A complete item of a single word has none.
 template <class Visit>
 inline void each_way(const TreeItem& item, std::size_t n, bool second_order, Visit visit) {
   const std::uint32_t from = item.from, to = item.to;
@@ -108,7 +108,7 @@ inline void each_way(const TreeItem& item, std::size_t n, bool second_order, Vis
   }
 }
 
-// Calls visit(item) for all items but complete ones of a word alone, each after those that it is made of.
+// Calls visit(item) for all items except complete single words, each after the items it is built from.
 template <class Visit>
 inline void each_item(std::size_t n_words, Visit visit) {
   const auto n = static_cast<std::uint32_t>(n_words);
@@ -126,7 +126,7 @@ inline void each_item(std::size_t n_words, Visit visit) {
 // Scratch of one thread.
 class TreeChart {
  public:
-  // The heads [n] of the best tree; its score, or minus infinity where every tree is forbidden. Ties: the first way wins.
+  // Writes the heads [n] of the best tree; returns its score, minus infinity if all trees are forbidden. Ties: the first way.
   double best(const TreeScores& scores, std::int32_t* heads);
 
  private:
@@ -140,16 +140,16 @@ class TreeChart {
   std::vector<TreeItem> open_;
 };
 
-// The sibling of each word of a tree [n]: of those of the same head on the same side the next one towards the head; the head
-// itself where there is none.
+// The sibling of each word of a tree [n]: among words of the same head on the same side, the next one towards the head; the head
+// itself if there is none.
 void find_siblings(std::span<const std::int32_t> heads, std::vector<std::int32_t>& siblings);
 
-// Whether heads [n] are a tree with one root; whether it is projective.
+// Whether heads [n] are a tree with one root word; whether it is projective.
 bool is_tree(std::span<const std::int32_t> heads);
 bool is_projective(std::span<const std::int32_t> heads);
 
-// Makes a tree projective: as long as arcs cross, the shortest one that a word outside its head's part lies under is lifted to
-// its head's head (Nivre & Nilsson 2005).
+// Makes a tree projective: while arcs cross, the shortest arc that spans a word outside its head's subtree is lifted to
+// the head of its head (Nivre & Nilsson 2005).
 void make_projective(std::span<std::int32_t> heads);
 
 }  // namespace trellis

@@ -1,5 +1,5 @@
-// Viterbi without stored back-pointers: the forward pass keeps delta for all tokens and is all vector arithmetic over
-// the new label z; the way back asks again, for the labels on the path only, which predecessor gave the maximum.
+// Viterbi without stored back-pointers: the forward pass stores delta for all tokens and is all vector arithmetic over
+// the new label z; the back-trace recomputes, for the labels on the path only, which predecessor gave the maximum.
 #include "engine/viterbi.hpp"
 
 #include "engine/chain_passes.hpp"
@@ -7,7 +7,7 @@
 namespace trellis {
 namespace {
 
-// The first label that gives place z of a row what stands there; where none does (NaN), the last.
+// The first label whose term equals entry z of a row; if none does (NaN), the last label.
 template <class Real, class Labels>
 TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labels, std::size_t z) {
   std::size_t i = 0;
@@ -15,8 +15,8 @@ TRELLIS_INLINE std::size_t first_way_in(const Row<Real>& row, const Labels& labe
   return labels[i];
 }
 
-// The last history: argmax delta_{T-1}[y][z] + end[z], the lowest z first. Then back, the label that left it: the first
-// with which the history's score comes out again, by the same operations.
+// The last history: argmax delta_{T-1}[y][z] + end[z], the lowest z first. Then, going back, the label that drops out: the first
+// one that reproduces the history's score by the same operations.
 //   x = first x: ((delta_{t-1}[x][y] + tri[x][y][z]) + edge_t[y][z]) + emit_t[z] = delta_t[y][z]
 template <class Real, class LabelsAt>
 TRELLIS_INLINE Real trace(const ChainView<Real>& chain, std::size_t order, Real* delta, const LabelsAt& labels_at,
@@ -47,7 +47,7 @@ TRELLIS_INLINE Real trace(const ChainView<Real>& chain, std::size_t order, Real*
   return score;
 }
 
-// delta (alpha by maxima) of all tokens; with a path, also the best one and its score.
+// delta (alpha in MaxPlus) of all tokens; with a path, also the best one and its score.
 template <class Real>
 TRELLIS_INLINE Real run_any(const ChainView<Real>& chain, Real* delta, std::int32_t* path) {
   const auto both = [&](const auto& labels_at) TRELLIS_INLINE_LAMBDA {

@@ -1,12 +1,12 @@
-// One pass of AdaGrad: stochastic steps, each parameter with a rate of its own.
+// One pass of AdaGrad: stochastic gradient steps with a learning rate per parameter.
 //
 //   g = gradient + 2 c2 share w;  squares += g²;  w -= rate / sqrt(squares) · g, then c1 · share of that rate nearer to 0
 //
-// for every sentence and every parameter of attributes it touches, and for those of label pairs and triples once per batch
-// of sentences, whose gradients are of the weights before the batch. `share` is one over the number of times the parameter
-// is touched in a pass, so that a pass has the penalty once. Each step needs the parameter's own past only, so attributes
-// may be stepped in parts, at the same time, to the same bits. Heavy rows are stepped as vectors over all labels: their
-// squares are copied in before the pass, and both out after it.
+// for every sentence and each of its attribute parameters, and once per batch for those of label pairs and triples.
+// Gradients of a batch use the weights before the batch. `share` is one over the number of updates of the parameter
+// in a pass, so that a pass applies the penalty once. Each step depends only on the history of its own parameter, so
+// parts of the attributes can be updated in parallel, with the same bits. Heavy rows are updated as vectors over all
+// labels: their squares are copied in before the pass, and weights and squares out after it.
 #pragma once
 #include <cmath>
 #include <utility>
@@ -20,7 +20,7 @@ struct AdaGrad {
   double rate = 0.1, c1 = 0, c2 = 0;
   std::size_t batch = 1;  // sentences
 
-  // The step of one parameter.
+  // The update of one parameter.
   TRELLIS_INLINE void step(double& w, double& squares, double g, double share) const {
     g += 2 * c2 * share * w;
     squares += g * g;
@@ -30,7 +30,7 @@ struct AdaGrad {
   }
 };
 
-// One over the number of sites at which each attribute stands.
+// One over the number of sites of each attribute.
 struct Shares {
   std::vector<double> attributes, edge_attributes, segment_attributes;
 
@@ -66,7 +66,7 @@ class AdaGradPass {
       has_[cell] = 1;
     });
   }
-  // What was stepped as vectors goes back to where it belongs.
+  // Copies vectors of heavy rows back to the parameters.
   void finish() {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
       if (slot >= sums_.first_segment_slot()) return;
@@ -75,7 +75,7 @@ class AdaGradPass {
     });
   }
 
-  // Step along what the residuals of sentence s give to the attributes of one part.
+  // Updates the attributes of one part with the residuals of sentence s.
   TRELLIS_INLINE void step(std::size_t s, const Real* residual, std::size_t part, std::size_t n_parts) {
     const Sites& at = data_.attributes;
     for (std::size_t t = starts_[s]; t < static_cast<std::size_t>(starts_[s + 1]); ++t, residual += stride_)
@@ -93,7 +93,7 @@ class AdaGradPass {
       }
   }
 
-  // Step along the sums in `piece` over the sentences of a batch. Its edge slots become zero again.
+  // Update with the sums in `piece` over the sentences of a batch. Its edge slots are reset to zero.
   TRELLIS_INLINE void step_edges(const std::int64_t* sentences, std::size_t n, Piece& piece) {
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
     const std::size_t first_triple = first_pair + layout_.edge_places.size(), first_segment = sums_.first_segment_slot();
@@ -118,7 +118,7 @@ class AdaGradPass {
   }
 
  private:
-  // Calls step(slot, share) for the rows of what stands at the sites of a sentence, so many per token.
+  // Calls step(slot, share) for the rows of attributes at the sites of a sentence, with the given number of sites per token.
   template <class StepSlot>
   void step_sites(const Sites& at, std::size_t per_token, std::int64_t s, std::span<const std::uint32_t> row_starts,
                   const std::vector<double>& shares, StepSlot step) {
@@ -135,10 +135,10 @@ class AdaGradPass {
           visit(sums_.rows.heavy.number(a) * stride_ + layout_.row_labels[k], k);
   }
 
-  // Neighbours are of one part: their parameters share lines of the cache.
+  // Neighbouring attributes belong to one part: their parameters share cache lines.
   static std::size_t part_of(std::int32_t a, std::size_t n_parts) { return static_cast<std::size_t>(a) / 64 % n_parts; }
 
-  static constexpr std::int64_t kAhead = 6;  // items whose parameters are asked for before they are needed
+  static constexpr std::int64_t kAhead = 6;  // prefetch distance, in items
   TRELLIS_INLINE void ask_for(std::int32_t a) const {
     const std::uint32_t slot = layout_.row_starts[a];
     __builtin_prefetch(parameters_ + slot);

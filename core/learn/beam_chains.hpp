@@ -1,6 +1,6 @@
-// Chains whose labels see labels further back (engine/beam.hpp), as a structure to learn. A beam finds the best outputs; on
-// what of a search that went wrong a learner updates is one of three. All but the standard one compare beginnings of
-// outputs: those that the beam ranks above the right one (Collins & Roark 2004; Huang, Fayong & Guo 2012).
+// Chains with features of labels further back (engine/beam.hpp), as a structure to learn. A beam finds the best outputs.
+// Three kinds of updates; early and max-violation compare prefixes of
+// outputs that the beam ranks above the gold prefix (Collins & Roark 2004; Huang, Fayong & Guo 2012).
 #pragma once
 #include "learn/chains.hpp"
 #include "learn/online.hpp"
@@ -24,7 +24,7 @@ class BeamChains : public Chains<GrowingChain> {
   std::size_t best(std::size_t k, bool augmented) {
     const ChainView<float> chain = searched(k, augmented);
     length_ = n_, n_mistakes_ = 0;
-    if (!beam_.run(chain, far_, width_, k)) {  // no path at all: nothing to learn from
+    if (!beam_.run(chain, far_, width_, k)) {  // no path: nothing to learn
       possible_ = false;
       paths_.assign(k * n_, 0);
       return 1;
@@ -36,7 +36,7 @@ class BeamChains : public Chains<GrowingChain> {
     for (std::size_t i = 0; i < ranked.size(); ++i) beam_.path(length_ - 1, ranked[i], paths_.data() + i * n_);
     return ranked.size();
   }
-  // Of the best one the mistakes of the whole output.
+  // For the best output, the mistakes in the whole sentence.
   std::size_t n_wrong(const std::int32_t* path) const { return path == paths_.data() ? n_mistakes_ : Chains::n_wrong(path); }
   void collect(const std::int32_t* path, Changes& out) {
     Chains::collect(path, out);
@@ -44,13 +44,13 @@ class BeamChains : public Chains<GrowingChain> {
   }
 
  private:
-  // early: the first token after which the right labels are no longer in the beam; else where the best of the beam exceeds
-  // them most.
+  // early: the first token at which the gold prefix falls off the beam; max-violation: the token at which the score of the best
+  // hypothesis exceeds that of the gold prefix most.
   std::size_t update_at(const ChainView<float>& chain) {
     right_beam_.run(chain, far_, 1, 1, right_.data());
     std::size_t at = n_ - 1;
-    std::uint32_t held = 0;  // which hypothesis the right labels are,
-    bool is_held = true;     // as long as they are one
+    std::uint32_t held = 0;  // the hypothesis of the gold prefix,
+    bool is_held = true;     // while it is in the beam
     double most = -std::numeric_limits<double>::infinity();
     for (std::size_t t = 0; t < n_; ++t) {
       const BeamSearch::Level& level = beam_.level(t);
@@ -62,14 +62,14 @@ class BeamChains : public Chains<GrowingChain> {
       is_held = is_held && found != level.starts.end() - 1;
       if (is_held) held = *found;
       if (update_ == Update::kEarly && !is_held) return t;
-      if (update_ == Update::kEarly || (is_held && held == 0)) continue;  // the best one is the right one
+      if (update_ == Update::kEarly || (is_held && held == 0)) continue;  // the best hypothesis is the gold prefix
       const double violation = level.hypotheses[0].score - right_beam_.level(t).hypotheses[0].score;
       if (violation > most) most = violation, at = t;
     }
     return at;
   }
 
-  // What the right path and another have of attributes about labels further back at token t, where they differ.
+  // The difference in features of labels further back between the gold path and another at token t.
   void collect_far(const std::int32_t* path, std::size_t t, Changes& out) {
     const FarLabels& far = examples_.data.far;
     const bool same_label = right_[t] == path[t];

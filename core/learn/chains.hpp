@@ -1,5 +1,5 @@
 // The structure of chains: sentences, whose outputs are label paths (structure.hpp). Weights are a GrowingChain, or a
-// LinearChain where nothing but scores is asked for.
+// LinearChain if only scores are needed.
 #pragma once
 #include <cmath>
 
@@ -11,8 +11,8 @@
 
 namespace trellis {
 
-// A part of a path: labels x, y, z at t-2, t-1, t, t the site within its sentence; those that the order does not reach
-// back to are 0. Where label n-grams are sparse x is the longest one that the labels up to z end in.
+// A part of a path: labels x, y, z at t-2, t-1, t, t the site within its sentence; labels beyond the order
+// are 0. With sparse label n-grams, x is the longest n-gram at the end of the labels up to z.
 struct ChainPart {
   std::uint32_t site, x;
   std::uint16_t y, z;
@@ -26,7 +26,7 @@ class Chains {
  public:
   using Part = ChainPart;
 
-  // `labels` are those of the weights. At order 0 labels alone have weights.
+  // `labels` are those of the weights. At order 0 only single labels have weights.
   Chains(Weights& weights, const LabelWeights& labels, int order, const Examples& examples, bool zero_one = false)
       : weights_(weights), examples_(examples), order_(order), null_(labels.n_labels), stride_(labels.stride),
         zero_one_(zero_one), forbids_(forbids(labels)) {}
@@ -91,7 +91,7 @@ class Chains {
     if (weights_.ngrams) collect_ngrams(path, out);
   }
 
-  // What a part gives to the score of a path.
+  // The score of a part in a path.
   double score(const ChainPart& part) const {
     double score = chain_.emit_at(part.site)[part.z];
     if (order_ >= 1) score += chain_.edge_at(part.site, part.y)[part.z];
@@ -106,13 +106,13 @@ class Chains {
         weights_.each_ngram_feature(examples_.data, begin_, labels, right.token, 0, [](std::uint32_t, std::uint32_t, float) {});
     });
     if (!examples_.data.histories) return;
-    chain_.ngrams = &weights_.ngram_scores;  // weights may have moved
+    chain_.ngrams = &weights_.ngram_scores;  // the weights may have been reallocated
     potentials_.add_runs(chain_);
   }
   template <class Visit>
   void each_difference(const std::int32_t* path, Visit visit) const {
     const Ngrams* const ngrams = chain_.ngrams ? chain_.ngrams->ngrams : nullptr;
-    std::uint32_t right = ngrams ? ngrams->null() : 0, wrong = right;  // what the labels up to t end in
+    std::uint32_t right = ngrams ? ngrams->null() : 0, wrong = right;  // the n-gram state of the labels up to t
     for (std::size_t t = 0, end = 0; t < length_; ++t) {
       if (ngrams) right = ngrams->longest(ngrams->state(right), static_cast<std::size_t>(right_[t]));
       if (ngrams) wrong = ngrams->longest(ngrams->state(wrong), static_cast<std::size_t>(path[t]));
@@ -122,8 +122,8 @@ class Chains {
   }
   template <class Visit>
   void each_feature(std::span<const Amount<ChainPart>> parts, Visit visit) {
-    constexpr double kNothing = 1e-12;  // amounts that cancel leave no greater share of them
-    // A label's features are the same whatever stands before it.
+    constexpr double kNothing = 1e-12;  // amounts that should cancel leave a smaller share
+    // Features of a single label do not depend on the previous labels.
     labels_.clear();
     double most = 0;
     for (const Amount<ChainPart>& one : parts) {
@@ -153,7 +153,7 @@ class Chains {
   }
 
  protected:
-  // The chain whose k best paths are asked for, and room for them.
+  // The chain to search for the k best paths, and room for them.
   TRELLIS_INLINE ChainView<float> searched(std::size_t k, bool augmented) {
     if (paths_.size() < k * n_) paths_.resize(k * n_);
     ChainView<float> chain = chain_;
@@ -165,7 +165,7 @@ class Chains {
     return chain;
   }
 
-  // The parts in which the right path and another differ: parts reach back over `order` labels.
+  // The parts in which the gold path and another differ: parts cover `order` previous labels.
   template <class Visit>
   TRELLIS_INLINE void each_changed(const std::int32_t* path, Visit visit) const {
     for (std::size_t t = 0, end = 0; t < length_; ++t) {
@@ -175,7 +175,7 @@ class Chains {
   }
   void collect_ngrams(const std::int32_t* path, Changes& out) {
     const auto order = static_cast<std::size_t>(order_);
-    for (std::size_t t = 0, same = order + 1; t < length_; ++t) {  // as many labels up to t are the same in both
+    for (std::size_t t = 0, same = order + 1; t < length_; ++t) {  // the number of equal labels up to t in both
       same = right_[t] == path[t] ? same + 1 : 0;
       if (same > order) continue;
       for (const auto& [labels, sign] : {std::pair{static_cast<const std::int32_t*>(right_.data()), 1.0}, {path, -1.0}})
@@ -191,7 +191,7 @@ class Chains {
             static_cast<std::uint16_t>(order_ < 1 ? 0 : part.y), static_cast<std::uint16_t>(part.z)};
   }
 
-  // The best path that agrees with what is known of the labels (and with the tag dictionary, if any path does).
+  // The best path consistent with the known labels (and with the tag dictionary, if any such path is).
   void find_right() {
     changed_.assign(chain_.emit, chain_.emit + n_ * stride_);
     for (std::size_t t = 0; t < n_; ++t)
@@ -201,7 +201,7 @@ class Chains {
     ChainView<float> known = chain_;
     known.emit = changed_.data();
     if (best_path(known, viterbi_, right_.data()) != kForbidden<float>) return;
-    ChainData open = examples_.data;  // what no list allows has no score so far
+    ChainData open = examples_.data;  // labels outside the lists have no scores yet
     open.sets = {};
     const LabelSets sets = potentials_.allowed;
     weights_.chain(open, begin_, begin_ + n_, potentials_);
@@ -220,7 +220,7 @@ class Chains {
   const bool forbids_;  // whether some gold path may be forbidden
   bool possible_ = true;
   std::size_t begin_ = 0, n_ = 0;  // the tokens of the sentence
-  std::size_t length_ = 0;         // of the beginnings of paths to compare
+  std::size_t length_ = 0;         // length of the prefixes to compare
   ChainView<float> chain_{};
   Margin margin_;
   Potentials<float> potentials_;

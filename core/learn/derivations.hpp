@@ -1,5 +1,5 @@
-// Derivations of hypergraphs as outputs to learn: features stand on edges. What online learners and Frank-Wolfe ask of a
-// structure (structure.hpp).
+// Derivations of hypergraphs as outputs to learn: features are on edges. The interface for online learners and Frank-Wolfe
+// is in structure.hpp.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -10,20 +10,20 @@
 
 namespace trellis {
 
-// Hypergraphs whose edges are sorted by heads, with the features and the right derivation of each.
+// Hypergraphs with edges sorted by head, with features and the gold derivation of each.
 struct DerivationExamples {
   const Hypergraphs& graphs;
   Sites features;                  // of all edges
   const std::int64_t* right_starts;  // [n + 1]
   const std::int64_t* right;         // edges, numbered within their hypergraph
-  const float* costs = nullptr;      // [n_edges], or null: 1 of every edge that is not in the right derivation
+  const float* costs = nullptr;      // [n_edges], or null: 1 for every edge outside the gold derivation
 
   std::span<const std::int64_t> right_of(std::size_t g) const {
     return {right + right_starts[g], static_cast<std::size_t>(right_starts[g + 1] - right_starts[g])};
   }
 };
 
-// One weight per feature. A row is the number of a feature, its only place 0.
+// One weight per feature. A row is the index of a feature, its only place is 0.
 struct FeatureWeights {
   LearntTable table;
 
@@ -40,7 +40,7 @@ struct FeatureWeights {
 
 class Derivations : public EdgeOutputs<Derivations> {
  public:
-  // Weights null: nothing is loaded, and score_by() has others.
+  // Weights null: nothing is loaded, and score_by() gets other weights.
   Derivations(const FeatureWeights* weights, const DerivationExamples& examples) : weights_(weights), examples_(examples) {}
 
   bool load(std::size_t g) {
@@ -78,7 +78,7 @@ class Derivations : public EdgeOutputs<Derivations> {
 
 static_assert(PartStructure<Derivations>);
 
-// Log losses of the right derivations; the examples outlive it.
+// Log losses of the gold derivations; the examples must outlive it.
 class Objective;
 std::unique_ptr<Objective> derivation_objective(const DerivationExamples& examples, std::size_t n_features);
 

@@ -1,4 +1,4 @@
-// Derivations of a hypergraph as outputs to learn, whatever scores its edges: by margins and by the log loss.
+// Derivations of a hypergraph as outputs to learn, for any edge scorer: margins and the log loss.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace trellis {
 
-// Derivations of a hypergraph as outputs, whatever scores its edges: an output is the list of its edges, with their number
-// first. What structures over hypergraphs have in common; Own brings scores_ and features_of(part, amount, visit), which
+// Base class of structures over hypergraphs, for any edge scorer: an output is the list of its edges, with their number
+// first. The derived class Own provides scores_ and features_of(part, amount, visit), which
 // calls visit(change) for the features of an edge.
 template <class Own>
 class EdgeOutputs {
@@ -48,7 +48,7 @@ class EdgeOutputs {
   bool grows() const { return false; }
   void grow(const std::int32_t*) {}
 
-  // Edges that an output has more often than the right derivation.
+  // Number of edges that an output has more often than the gold derivation.
   std::size_t n_wrong(const std::int32_t* output) {
     std::size_t n = 0;
     for (std::int32_t e : edges_of(output)) n += ++n_other_[static_cast<std::size_t>(e)] > n_right_[static_cast<std::size_t>(e)];
@@ -80,8 +80,8 @@ class EdgeOutputs {
     for (const Amount<Part>& one : parts) own().features_of(one.part, one.amount, visit);
   }
 
-  // The log loss of the right derivation by scores_, -log p(right) = log Z - score(right). Unless they are null, residuals
-  // become [n_edges] P(e) - how often the right derivation has e.
+  // The log loss of the gold derivation by scores_, -log p(gold) = log Z - score(gold). Unless null, residuals
+  // become [n_edges] P(e) - number of times the gold derivation has e.
   double log_loss(std::vector<double>* residuals) {
     double loss = sum_derivations(graph_, scores_.data(), work_);
     for (std::int64_t e : right_) loss -= scores_[static_cast<std::size_t>(e)];
@@ -92,7 +92,7 @@ class EdgeOutputs {
     return loss;
   }
 
-  // The most that a derivation has of all its features, by their absolute values:
+  // The maximum over derivations of the sum of absolute feature values:
   //   most[v] = max over edges e into v of (features of e + sum over tails u of e of most[u])
   double most_features() {
     std::vector<double> most(graph_.n_nodes);
@@ -107,7 +107,7 @@ class EdgeOutputs {
   }
 
  protected:
-  // A hypergraph with its right derivation; costs [n_edges], null: 1 of every edge that is not in the right derivation.
+  // A hypergraph with its gold derivation; costs [n_edges], null: 1 for every edge outside the gold derivation.
   void set(const HypergraphView& graph, std::span<const std::int64_t> right, const float* costs) {
     for (std::int64_t e : right_) n_right_[static_cast<std::size_t>(e)] = 0;
     graph_ = graph, costs_ = costs;
@@ -118,7 +118,7 @@ class EdgeOutputs {
   }
 
   HypergraphView graph_{};
-  std::vector<std::int64_t> right_;   // the edges of the right derivation
+  std::vector<std::int64_t> right_;   // the edges of the gold derivation
   std::vector<double> scores_;        // [n_edges]
   HypergraphWorkspace work_;
 
@@ -134,14 +134,14 @@ class EdgeOutputs {
   }
 
   const float* costs_ = nullptr;
-  std::vector<std::int32_t> n_right_, n_other_;  // [n_edges] how often the right derivation has an edge; zero between calls
+  std::vector<std::int32_t> n_right_, n_other_;  // [n_edges] how often a derivation has each edge; zero between calls
   std::vector<double> with_costs_;               // [n_edges]
   std::vector<std::vector<std::int32_t>> outputs_;
   std::vector<std::int32_t> differing_;
   std::vector<std::int64_t> edges_;
 };
 
-// What derivations of examples have at most, as Objective takes it.
+// The bound on feature sums of the derivations of each example, for Objective.
 template <class Outputs>
 std::vector<double> masses_of(Outputs outputs, std::size_t n_examples) {
   std::vector<double> masses;

@@ -1,4 +1,4 @@
-// Passes of online learners and of Frank-Wolfe over chains, segments, and chains whose labels see labels further back.
+// Passes of online learners and of Frank-Wolfe over chains, segments, and chains with features of labels further back.
 #include "learn/beam_chains.hpp"
 #include "learn/frank_wolfe.hpp"
 #include "learn/segments.hpp"
@@ -6,7 +6,7 @@
 namespace trellis {
 namespace {
 
-// Calls visit(make), where make() gives the chains or the segments of a corpus.
+// Calls visit(make), where make() returns the chains or the segments of a corpus.
 template <class Weights, class Visit>
 auto with_structure(Weights& weights, const LabelWeights& labels, int order, const Examples& examples, bool zero_one, Visit visit) {
   if (examples.data.segments) return visit([&] { return Segments(weights, labels, order, examples, zero_one); });

@@ -21,7 +21,7 @@ void ExampleObjective::find_shares() {
   for (double& share : shares_) share = share > 0 ? 1 / share : 0;
 }
 
-// Every thread has a gradient of its own; integers may be added in any order.
+// Every thread has its own gradient; integers can be added in any order.
 void ExampleObjective::evaluate(const double* x, const double* weights, std::size_t n_threads, double* losses,
                                 const FixedPoint& fixed, std::int64_t* gradient) {
   constexpr std::size_t kBlock = 8;  // examples
@@ -66,7 +66,7 @@ void ExampleObjective::pass(const AdaGrad& rule, std::size_t head, const std::in
       const std::size_t size = std::min(batch.size(), n - first);
       each(size);
       for (std::size_t k = 0; k < size; ++k) {
-        // A parameter that came several times takes one step, along the sum.
+        // A parameter with several entries takes one step, by their sum.
         sum.clear();
         for (const auto& [p, amount] : batch[k].gradient) sum.add({p, 0, amount});
         for (const Change& change : sum.entries()) rule.step(x[change.row], squares[change.row], change.by, shares_[change.row]);

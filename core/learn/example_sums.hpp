@@ -1,4 +1,4 @@
-// Losses of examples whose gradients are sparse: summed over all of them, or stepped along example by example.
+// Losses of examples with sparse gradients: summed over all examples, or for stochastic steps.
 #pragma once
 #include <functional>
 #include <utility>
@@ -8,12 +8,12 @@
 
 namespace trellis {
 
-// What takes the gradient of an example, amount by amount; the same parameter may come more than once.
+// Receives the gradient of an example, entry by entry; parameters may be repeated.
 class GradientSink {
  public:
   using Entries = std::vector<std::pair<std::uint32_t, double>>;
 
-  GradientSink() = default;  // none is wanted
+  GradientSink() = default;  // no gradient requested
   GradientSink(std::int64_t* sums, const FixedPoint& fixed, double weight) : sums_(sums), fixed_(fixed), weight_(weight) {}
   GradientSink(Entries* entries, double weight) : entries_(entries), weight_(weight) {}
 
@@ -32,7 +32,7 @@ class GradientSink {
 
 class ExampleObjective final : public Objective {
  public:
-  // The loss of example i by parameters x; its gradient goes into `to`, if it is wanted. Keeps the scratch of one thread.
+  // The loss of example i by parameters x; writes its gradient to `to`, if requested. Holds the scratch of one thread.
   using LossOf = std::function<double(std::size_t i, const double* x, const GradientSink& to)>;
   ExampleObjective(const std::vector<double>& masses, std::size_t n_parameters, std::function<LossOf()> make_loss)
       : Objective(masses), n_examples_(masses.size()), n_parameters_(n_parameters), make_loss_(std::move(make_loss)) {}
@@ -48,7 +48,7 @@ class ExampleObjective final : public Objective {
 
   const std::size_t n_examples_, n_parameters_;
   std::function<LossOf()> make_loss_;
-  // [n_parameters] one over the number of times that each is in a gradient of the first head_ examples, as AdaGrad takes them
+  // [n_parameters] one over the number of occurrences in the gradients of the first head_ examples, for AdaGrad
   std::vector<double> shares_;
   std::size_t head_ = 0;
 };

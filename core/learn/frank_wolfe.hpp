@@ -11,8 +11,8 @@ class FrankWolfe : public GrowingChain {
              std::size_t n_sentences, double c, bool zero_one, const LabelParts& parts = {})
       : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, sparse, parts), steps(n_sentences, c, zero_one) {}
 
-  // One pass over the sentences in the given order. Every tenth of a second `go_on` is asked; where it says no the pass
-  // ends there.
+  // One pass over the sentences in the given order. Every tenth of a second `go_on` is called; if it returns false, the pass
+  // stops.
   MixtureResult epoch(const Examples& examples, const std::int64_t* sentences, std::size_t n_sentences,
                       const Patience::GoOn& go_on = {});
   void renew(const Examples& examples);
@@ -20,7 +20,7 @@ class FrankWolfe : public GrowingChain {
   MixtureSteps<ChainPart> steps;
 };
 
-// H(w) of all sentences, by n_threads; 0 where the gold path is forbidden. `zero_one`: every wrong path costs 1.
+// H(w) of all sentences, by n_threads; 0 if the gold path is forbidden. `zero_one`: every wrong path costs 1.
 void margin_losses(const LinearChain& model, int order, const Examples& examples, std::size_t n_sentences, bool zero_one,
                    std::size_t n_threads, double* losses);
 

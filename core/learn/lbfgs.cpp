@@ -23,7 +23,7 @@ TRELLIS_INLINE Vector<float> wide(const std::uint16_t* values) {
 }
 TRELLIS_INLINE float wide_one(std::uint16_t value) { return std::bit_cast<float>(std::uint32_t{value} << 16); }
 
-// To the nearest; what is kept is finite, and far from the largest float.
+// Rounds to nearest; stored numbers are finite and far below the largest float.
 TRELLIS_INLINE void store(std::uint16_t* to, const Vector<double>& values) {
   typedef float Floats __attribute__((vector_size(kLanes<double> * 4)));
   typedef std::uint32_t Bits __attribute__((vector_size(kLanes<double> * 4)));
@@ -37,7 +37,7 @@ TRELLIS_INLINE std::uint16_t rounded(double value) {
   return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(static_cast<float>(value)) + 0x8000) >> 16);
 }
 
-// Within a block sums are in float: what is multiplied has but 8 bits.
+// Sums within a block are in float: the factors have only 8 bits.
 TRELLIS_CLONES void dots_of_block(const PastSteps& h, std::size_t r, const double* g, std::size_t begin, std::size_t end,
                                   double* dots) {
   const std::size_t n = end - begin;

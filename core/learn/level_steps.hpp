@@ -1,4 +1,4 @@
-// Learning a level of pruning above order 0 (filter_levels.hpp): the weights of its longest label n-grams, by log-linear steps.
+// Training of a pruning level above order 0 (filter_levels.hpp): log-linear steps on the weights of its longest label n-grams.
 #pragma once
 #include <span>
 
@@ -7,11 +7,11 @@
 
 namespace trellis {
 
-// Sentences with the candidates of the filter of order 0, what these score, and what the levels below leave of them.
+// Sentences with the candidates of the filter of order 0, their scores, and what the levels below left of them.
 struct LevelTokens {
   LabelSets candidates;
-  const float* scores;         // by candidates.labels
-  LabelSets sets;              // the candidates, or what is left of them, with a lattice
+  const float* scores;         // in the order of candidates.labels
+  LabelSets sets;              // the candidates, or those that remain, with a lattice
   const std::int64_t* starts;  // [n_sentences + 1]
   const std::int32_t* gold;    // [n_tokens], all known and among the sets
 };
@@ -24,10 +24,10 @@ class LevelLearner {
   void begin(std::size_t level, const LevelTokens& tokens, std::size_t n_sentences);
   void pass(const LevelTokens& tokens, std::span<const std::int64_t> sentences, const FilterSteps& steps,
             const Patience::GoOn& go_on);
-  // By how much the best path outscores the best one by the gold labels at each token.
+  // The score gap between the best path and the best path through the gold labels at each token.
   std::vector<float> gold_margins(const LevelTokens& tokens, std::span<const std::int64_t> sentences,
                                   std::size_t n_threads) const;
-  // What the margin leaves of them; the gold path always.
+  // The candidates within the margin; always including the gold path.
   TokenSets pruned(const LevelTokens& tokens, std::span<const std::int64_t> sentences, double margin,
                    std::size_t n_threads) const;
 

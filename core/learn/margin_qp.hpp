@@ -10,18 +10,18 @@ namespace trellis {
 //   min ½ |w' - w|² + C · xi   with   w' · d_i >= cost_i - xi  for every i,   xi >= 0.
 // With the losses l_i = cost_i - w · d_i its dual is
 //   max sum_i a_i l_i - ½ sum_ij a_i a_j G_ij,   G_ij = d_i · d_j,   a >= 0,   sum_i a_i <= C.
-// The gold path itself joins as a constraint of loss 0 that takes up what is left of C, so the sum is C exactly, and
-// dual ascent goes two constraints at a time (Hildreth's algorithm goes one at a time, for one slack each): from the one
-// whose slope is the lowest to the one whose slope is the highest, as far as it rises. It ends when no two slopes of
-// which weight could still move differ by more than 1e-9 of the largest loss. One constraint needs one move:
+// The gold path is a further constraint of loss 0 that takes the rest of C, so the sum is exactly C, and
+// dual ascent updates two constraints at a time (Hildreth's algorithm updates one at a time, with a slack each): from the
+// one with the lowest slope to the one with the highest slope, as far as the dual rises. It ends when the slopes of any two
+// constraints that could still exchange weight differ by at most 1e-9 of the largest loss. One constraint needs one step:
 // a = min(C, l / |d|²).
 class MarginQp {
  public:
   static constexpr double kTolerance = 1e-9;
   static constexpr std::size_t kMoves = 100'000;
 
-  // losses [n], gram [n, n]; gives a [n]. The ascent begins at `start` [n], or at nothing where that is empty, and
-  // goes on to the tolerance or, if that is more, until slopes differ by no more than `within`.
+  // losses [n], gram [n, n]; returns a [n]. The ascent starts at `start` [n], or at zero if that is empty, and
+  // continues to the tolerance or, if that is larger, until slopes differ by at most `within`.
   const std::vector<double>& solve(const std::vector<double>& losses, const std::vector<double>& gram, double c,
                                    const std::vector<double>& start = {}, double within = 0) {
     const std::size_t n = losses.size();

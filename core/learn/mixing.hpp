@@ -1,16 +1,16 @@
-// What passes of an online learner over parts of the examples, all from the same weights, changed: for mixing it
+// Weight changes of online learning passes over parts of the examples, all from the same initial weights, for parameter mixing
 // (McDonald, Hall and Mann 2010).
 #pragma once
 #include "weights/growing_rows.hpp"
 
 namespace trellis {
 
-// Of each weight that a pass changed, by its key: row, then place. With N examples in the pass and sums u for averaging,
+// For each changed weight, by key (row, then place). With N examples in the pass and sums u for averaging,
 //   end = w_N - w_0,   mean = gamma - w_0 = end - (u_N - u_0 - c · end) / N,   c the clock at its start.
 struct WeightChanges {
   std::vector<std::uint64_t> keys;   // ascending
   std::vector<double> ends, means;
-  std::vector<double> precisions;  // of 1 / V; empty where weights have no variances
+  std::vector<double> precisions;  // changes of 1 / V; empty if weights have no variances
 };
 
 template <class Weights>
@@ -30,8 +30,8 @@ WeightChanges changes_between(Weights& start, std::int64_t start_clock, Weights&
   return out;
 }
 
-// The weights and their averages after another round, of which these are the mixed changes; rounds are what the clock
-// counts. The average over rounds is w - u / n with
+// The weights and their averages after another round with these mixed changes; the clock counts rounds.
+// The average over rounds is w - u / n with
 //   u_n = n · w_n - sum over rounds of (w before it + mean),   so that   u_n - u_(n-1) = n · (w_n - w_(n-1)) - mean.
 template <class Weights>
 void add_round(Weights& weights, std::int64_t& clock, const WeightChanges& changes) {

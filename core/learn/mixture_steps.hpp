@@ -1,15 +1,15 @@
-// Margins by block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013), for any structure whose outputs have parts:
+// Max-margin training by block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013), for any structure whose outputs have parts:
 //
 //   primal   min_w  ½ |w|² + sum_i C_i H_i(w)                            H_i: most_violated() in structure.hpp
 //   dual     max_a  sum_i C_i cost(a_i) - ½ |w(a)|²,   w(a) = sum_i w_i,  w_i = C_i sum_y a_i(y) (Phi(right) - Phi(y))
 //
-// a_i is a mixture of the outputs of example i, the right one among them: it begins as the right one alone, w = 0. A step
-// moves one mixture towards the output s that violates its margin most, as far as the dual rises:
+// a_i is a mixture of the outputs of example i, including the gold output: initially the gold output alone, w = 0. A step
+// moves one mixture towards the output s that violates its margin most, by line search on the dual:
 //
 //   gap_i = C_i (H_i(w) - (cost(a_i) - w · v_i)),   w_i = C_i v_i,   w_s = C_i (Phi(right) - Phi(s))
 //   step  = min(1, gap_i / |w_s - w_i|²),           w += step (w_s - w_i)
 //
-// The gaps of all examples at one w sum to primal less dual.
+// The gaps of all examples at one w sum to the duality gap.
 #pragma once
 #include <cmath>
 
@@ -18,28 +18,28 @@
 
 namespace trellis {
 
-// A mixture is kept by parts, not by features: w_i is what the features of its parts make of it.
+// A mixture is stored by parts, not by features: w_i is the feature vector of its parts.
 template <class Part>
 struct Mixture {
-  std::vector<Amount<Part>> parts;  // how much more often the right output has them; sites ascending, none that is 0
+  std::vector<Amount<Part>> parts;  // how much more often the gold output has them; sites ascending, no zeros
   double cost = 0;                  // cost(a_i)
 };
 
 struct MixtureResult {
-  std::int64_t mistakes = 0;  // places in which the most violating outputs were wrong
+  std::int64_t mistakes = 0;  // wrong places in the most violating outputs
   std::int64_t updates = 0;   // examples that made a step
-  double gap = 0;             // sum of gap_i, each as it was met: about the duality gap
+  double gap = 0;             // sum of gap_i, each at the time of its step: an estimate of the duality gap
 };
 
-// Weights have find and make as Steps wants them, each_weight(visit), which calls visit(row, place) for all there are, and
-// empty(), which gives others of the same kind that are zero.
+// Weights have find and make as in Steps, each_weight(visit), which calls visit(row, place) for all existing weights, and
+// empty(), which returns zero weights of the same kind.
 template <class Part>
 class MixtureSteps {
  public:
   MixtureSteps(std::size_t n_examples, double c, bool zero_one) : c(c), zero_one(zero_one), mixtures(n_examples) {}
 
-  // One pass over examples in the given order; an example whose right output is forbidden teaches nothing. `scales`
-  // [n_examples] multiply C (null: all one). Where go_on says no the pass ends.
+  // One pass over examples in the given order; an example whose gold output is forbidden is skipped. `scales`
+  // [n_examples] multiply C (null: all one). If go_on returns false, the pass stops.
   template <PartStructure S, class Weights>
   MixtureResult pass(S& structure, Weights& weights, const std::int64_t* order, std::size_t n, const double* scales,
                      const Patience::GoOn& go_on) {
@@ -56,10 +56,10 @@ class MixtureSteps {
     return result;
   }
 
-  // w and the dual anew from all mixtures, in double, so that the rounding of many steps does not add up.
+  // Recomputes w and the dual from all mixtures, in double, so that rounding errors of many steps do not accumulate.
   template <PartStructure S, class Weights>
   void renew(S& structure, Weights& weights, const double* scales) {
-    Weights exact = weights.empty();  // in its sums, which are double
+    Weights exact = weights.empty();  // its sums are double
     double costs = 0, norm = 0;
     for (std::size_t i = 0; i < mixtures.size(); ++i) {
       const double c_i = scales ? c * scales[i] : c;
@@ -87,19 +87,19 @@ class MixtureSteps {
     dual = costs - 0.5 * norm;
   }
 
-  // The average of w over all steps, step k weighted by k: (K (K + 1) / 2 · w - sum) / (K (K + 1) / 2) after K of them.
+  // The average of w over all steps, step k with weight k: (K (K + 1) / 2 · w - sum) / (K (K + 1) / 2) after K of them.
   double moments() const { return 0.5 * static_cast<double>(clock) * (static_cast<double>(clock) + 1); }
 
   double c;
   bool zero_one;  // every wrong output costs 1
   std::vector<Mixture<Part>> mixtures;  // [n_examples]
-  std::int64_t clock = 0;               // steps so far, those of no length among them
+  std::int64_t clock = 0;               // steps so far, including those of length 0
   double dual = 0;
 
  private:
-  // Amounts that should cancel may leave this share of them; no float of w would notice it.
+  // Relative rounding error of amounts that should cancel; below the precision of w.
   static constexpr double kNothing = 1e-12;
-  // Scores are sums of floats: a gap that is a smaller share of the cost than this may be their rounding.
+  // Scores are sums of floats: a gap that is a smaller share of the cost may be their rounding error.
   static constexpr double kRounding = 1e-7;
 
   template <class S, class Weights>
@@ -118,7 +118,7 @@ class MixtureSteps {
     const double norm = look_up(weights);  // |w_s - w_i|² / C_i²
     const double size = gap < c_i * norm ? gap / (c_i * norm) : 1;
     apply(weights, size * c_i);
-    // Not a share of 1: where values of attributes are great, all steps are small.
+    // Not relative to 1: with large attribute values all steps are small.
     double most = 0;
     for (std::size_t i = 0; i < direction_.size(); ++i) {
       direction_[i].amount = held_[i] + size * direction_[i].amount;
@@ -132,7 +132,7 @@ class MixtureSteps {
     return true;
   }
 
-  // (w_s - w_i) / C_i: by parts into direction_, by features into change_. Output null: s is the right one.
+  // (w_s - w_i) / C_i: by parts into direction_, by features into change_. Output null: s is the gold output.
   template <class S>
   void direct(S& structure, const Mixture<Part>& mixture, const std::int32_t* output) {
     direction_.clear(), held_.clear(), change_.clear(), difference_.clear();
@@ -160,8 +160,8 @@ class MixtureSteps {
     }
   }
 
-  // |change_|². On the way all weights that it changes are asked for: they and, farther apart, their sums lie scattered.
-  // Flat: places that calls gave back through memory would be waited for.
+  // |change_|². Also prefetches all weights that it changes: the weights and their sums lie scattered.
+  // Flat (inlined), so that the loop does not wait for results returned through memory.
   template <class Weights>
   [[gnu::flatten]] double look_up(Weights& weights) {
     double norm = 0;
@@ -175,10 +175,10 @@ class MixtureSteps {
     return norm;
   }
 
-  // w += scale · change_. Weights that there are come first: those that come into being may move the others.
+  // w += scale · change_. Existing weights come first: creating new ones may move the others.
   template <class Weights>
   void apply(Weights& weights, double scale) {
-    const double now = moments() - static_cast<double>(clock);  // of all steps before this one
+    const double now = moments() - static_cast<double>(clock);  // over all earlier steps
     const auto add = [&](const LearntWeight& place, double by) {
       const float old = *place.weight;
       *place.weight += static_cast<float>(scale * by);
@@ -193,9 +193,9 @@ class MixtureSteps {
 
   // Scratch.
   std::vector<Amount<Part>> direction_, difference_;  // amounts of w_s - w_i; of w_s
-  std::vector<double> held_;                          // beside direction_, amounts of w_i
+  std::vector<double> held_;                          // parallel to direction_: amounts of w_i
   SparseSum change_;                                  // direction_ by features
-  std::vector<LearntWeight> places_;                  // beside its entries
+  std::vector<LearntWeight> places_;                  // parallel to its entries
 };
 
 }  // namespace trellis

@@ -24,7 +24,7 @@ namespace {
 TRELLIS_FOR_REALS(TRELLIS_INSTANCES)
 #undef TRELLIS_INSTANCES
 
-// Every token has at most all its attributes, those of its label pairs, and the segments that begin there.
+// The features of a token: at most all its attributes, its edge attributes, and those of the segments that begin there.
 std::vector<double> masses_of(const Examples& examples) {
   const ChainData& data = examples.data;
   std::vector<double> masses;
@@ -77,12 +77,12 @@ class ChainObjective final : public Objective {
         });
   }
 
-  // A batch goes in two rounds: its sentences are run in blocks of a few, then parts of the attributes are stepped, and
-  // beside them the label pairs and triples by the sums of all blocks.
+  // A batch has two phases: its sentences are run in blocks of a few, then parts of the attributes are updated, and
+  // in parallel the label pairs and triples by the sums of all blocks.
   void pass(const AdaGrad& rule, std::size_t head, const std::int64_t* order, std::size_t n, const double* weights,
             std::size_t n_threads, double* parameters, double* squares, double* losses) override {
     constexpr std::size_t kBlock = 4;         // sentences
-    constexpr std::size_t kMostThreads = 16;  // each looks at all attributes of a batch to find those of its part
+    constexpr std::size_t kMostThreads = 16;  // each scans all attributes of a batch for those of its part
     sentences_.set(parameters);
     if (!shares_ || head_ != head) shares_ = std::make_unique<Shares>(layout_, data_, starts_[head]), head_ = head;
     const std::size_t n_batches = (head + rule.batch - 1) / rule.batch;
@@ -143,16 +143,16 @@ class ChainObjective final : public Objective {
 
  private:
   using Scratch = typename SentenceSums<Real>::Scratch;
-  // Of edges and of segments, in a piece.
+  // The number of edge and segment slots in a piece.
   std::size_t n_slots() const { return sentences_.n_edge_slots() + sentences_.n_segment_slots(); }
 
-  // What the sentences of a block leave for its second step.
+  // The results of a block of sentences for the second phase.
   struct Buffer {
     std::vector<Real> residual;  // [tokens of a block, stride]
     std::vector<Piece> pieces;   // [n_pieces]
   };
 
-  // Blocks, and as many pieces in each as memory allows. Neither depends on threads.
+  // Blocks, and the number of pieces in each that fits in memory. Neither depends on threads.
   void index() {
     constexpr std::size_t kRoom = 256 << 20;
     const std::size_t most_pieces = data_.segments ? 16 : 64;
@@ -165,7 +165,7 @@ class ChainObjective final : public Objective {
     block_tokens_ = tokens;
   }
 
-  // A second buffer for threads that are ahead, unless it would be large.
+  // A second buffer for threads that run ahead, unless it would be large.
   void make_buffers(std::size_t n_threads) {
     constexpr std::size_t kRoom = 32 << 20;
     const bool two = n_threads > 1 && sums_->n_blocks() > 1 && n_pieces_ * sentences_.cells() * sizeof(double) < kRoom;
@@ -186,7 +186,7 @@ class ChainObjective final : public Objective {
     sentences_.end_piece(w);
   }
 
-  // Adds one piece to another, and clears its edge slots.
+  // Adds one piece to another, and resets its edge slots to zero.
   static void add_piece(Piece& from, Piece& to) {
     const auto add = [](const std::vector<double>& a, std::vector<double>& b) {
       for (std::size_t i = 0; i < a.size(); ++i) b[i] += a[i];
@@ -214,8 +214,8 @@ class ChainObjective final : public Objective {
   const std::int64_t* starts_;
   const std::size_t n_sentences_, first_token_, block_, stride_;
   SentenceSums<Real> sentences_;
-  std::unique_ptr<AttributeSums<Real>> sums_;  // made by the first gradient
-  std::unique_ptr<Shares> shares_;             // of the first head_ sentences, made by a pass over them
+  std::unique_ptr<AttributeSums<Real>> sums_;  // created by the first gradient
+  std::unique_ptr<Shares> shares_;             // of the first head_ sentences, created by a pass over them
   std::size_t n_pieces_ = 0, block_tokens_ = 0, head_ = 0;  // of each block; of the longest
   std::vector<Buffer> buffers_;                // one, or two for block and next block
 };

@@ -1,4 +1,4 @@
-// Online learners of chains: decode a sentence, step away from what is wrong, go on. One call, one epoch.
+// Online learners of chains: decode a sentence, update the weights on errors, continue. One call, one epoch.
 #pragma once
 #include "learn/examples.hpp"
 #include "learn/structure.hpp"
@@ -8,27 +8,27 @@ namespace trellis {
 
 enum class Update { kStandard, kEarly, kMaxViolation };  // beam_chains.hpp
 
-// Weights while they are learnt, with their sums u[s] for averaging. After N examples in all,
+// Weights during training, with their sums u[s] for averaging. After N examples in all,
 //   gamma[s] = (N · w[s] - u[s]) / N
 // is the average of weight s over the N moments after each example.
 class Online : public GrowingChain {
  public:
-  // As GrowingChain; with `log` updates are kept.
+  // As GrowingChain; with `log`, updates are recorded.
   Online(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels, int order, bool sparse,
          const Rule& rule, bool log, const LabelParts& parts = {})
       : GrowingChain(n_attributes, n_edge_attributes, n_labels, order, sparse, parts, rule.has_variances()),
         steps(rule, log) {}
 
-  // One pass over the sentences in the given order. A sentence whose gold path is forbidden (by minus infinity among
-  // the weights of label pairs or last labels) teaches nothing.
-  // Every tenth of a second `go_on` is asked; where it says no the pass ends there.
-  // With `batch` above 1 so many sentences are decoded by the same weights, on up to n_threads.
+  // One pass over the sentences in the given order. Sentences whose gold path is forbidden (by minus infinity among
+  // the weights of label pairs or last labels) are skipped.
+  // Every tenth of a second `go_on` is called; if it returns false, the pass stops.
+  // With `batch` above 1, the sentences of a batch are decoded with the same weights, on up to n_threads.
   EpochResult epoch(const Examples& examples, const std::int64_t* order, std::size_t n_sentences, std::size_t batch = 1,
                     std::size_t n_threads = 1, const Patience::GoOn& go_on = {});
 
   Steps steps;
   std::int64_t clock = 0;  // examples seen
-  // Where labels see labels further back (beam_chains.hpp): the width of the beam, and on what of a wrong search to update.
+  // With features of labels further back (beam_chains.hpp): the beam width, and the kind of update.
   std::size_t beam = 0;
   Update update = Update::kStandard;
 };

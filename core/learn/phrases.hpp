@@ -1,4 +1,4 @@
-// PhraseTrees of a grammar as outputs to learn: what online learners ask of a structure (structure.hpp). An output is a list of
+// PhraseTrees of a grammar as outputs to learn, for online learners (structure.hpp). An output is a list of
 // rules over spans, edges of the forest of its sentence.
 #pragma once
 #include <memory>
@@ -25,14 +25,14 @@ struct TaggedSentences {
   }
 };
 
-// Sentences with their trees, and what remains over their spans by a smaller grammar; the right trees are among it.
+// Sentences with their trees, and the symbols left by coarse pruning over their spans, including those of the gold trees.
 class PhraseExamples {
  public:
-  // right: of sentence s the rules right_starts[s] .. right_starts[s + 1] of its tree.
+  // right: the rules right_starts[s] .. right_starts[s + 1] of the gold tree of sentence s.
   PhraseExamples(const PhrasePruner& pruner, TaggedSentences sentences, std::vector<std::int64_t> right_starts,
                  std::vector<ForestEdge> right, std::size_t n_threads);
 
-  // Numbers the attributes of right trees, or of all spans that remain, and finds those of all.
+  // Numbers the attributes of gold trees, or of all remaining spans, and looks up those of all spans.
   void learn(const SpanPlan& plan, std::span<const ColumnCodes> columns, bool all);
 
   std::size_t size() const { return sentences.size(); }
@@ -49,7 +49,7 @@ class PhraseExamples {
   const PhrasePruner& pruner;
   TaggedSentences sentences;
   GrowingVocabulary vocabulary;
-  std::size_t n_edges = 0, n_spans = 0;  // of all forests
+  std::size_t n_edges = 0, n_spans = 0;  // summed over all forests
 
  private:
   std::vector<std::int64_t> right_starts_;  // [n + 1]
@@ -63,7 +63,7 @@ class PhraseExamples {
 
 class PhraseTrees : public EdgeOutputs<PhraseTrees> {
  public:
-  // base [n_rules] scores that are not learnt. Weights null: nothing is loaded, and score_by() has others.
+  // base [n_rules] fixed scores. Weights null: nothing is loaded, and score_by() gets other weights.
   PhraseTrees(const GrowingRows* weights, const PhraseExamples& examples, const RuleColumns& columns, const float* base)
       : weights_(weights), examples_(examples), columns_(columns), base_(base), forest_(examples.pruner.fine, examples.pruner.coarse_of),
         sums_(columns) {}
@@ -106,12 +106,12 @@ class PhraseTrees : public EdgeOutputs<PhraseTrees> {
   PhraseScores<float> sums_;
   Remaining remaining_;
   PhraseSites sites_;
-  std::vector<std::int64_t> found_;  // the right derivation
+  std::vector<std::int64_t> found_;  // the gold derivation
 };
 
 static_assert(PartStructure<PhraseTrees>);
 
-// The parameters of log losses: pairs of an attribute and a column that right trees have. Those of attribute a are
+// The parameters of log losses: pairs of an attribute and a column in the gold trees. Those of attribute a are
 // starts[a] .. starts[a + 1], each with its column.
 struct PhraseParameters {
   std::vector<std::uint32_t> starts{0}, columns;  // [n_attributes + 1], [n_parameters]
@@ -119,7 +119,7 @@ struct PhraseParameters {
   PhraseParameters(const PhraseExamples& examples, const RuleColumns& columns);
 };
 
-// Log losses of the right trees, over the trees that remain of each sentence; all must outlive it.
+// Log losses of the gold trees, over the remaining trees of each sentence; all arguments must outlive it.
 class Objective;
 std::unique_ptr<Objective> phrase_objective(const PhraseExamples& examples, const RuleColumns& columns, const float* base,
                                             const PhraseParameters& parameters);

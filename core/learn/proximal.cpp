@@ -11,7 +11,7 @@
 namespace trellis {
 namespace {
 
-// What coordinate descent reads of one weight, one after the other: its row of Q, and the same row times M.
+// The data of one weight for coordinate descent, contiguous: its row of Q, and the same row times M.
 struct Coordinates {
   std::vector<std::uint32_t> places;  // [n]
   std::vector<double> rows, products;  // [n, width] both
@@ -28,7 +28,7 @@ TRELLIS_INLINE double dot_rows(const double* a, const double* b, std::size_t wid
 // products[k] = M rows[k];  B[k, k] = diagonal[k] - rows[k] · products[k]
 TRELLIS_CLONES void fill(const QuadraticModel& model, const double* middle, std::size_t begin, std::size_t end,
                          Coordinates& out) {
-  constexpr double kLeast = 1e-8;  // of the diagonal: B is positive but for rounding
+  constexpr double kLeast = 1e-8;  // of the diagonal: B is positive definite except for rounding
   const std::size_t n_pairs = model.n_pairs, width = out.width;
   for (std::size_t k = begin; k < end; ++k) {
     const std::size_t place = out.places[k];
@@ -44,7 +44,7 @@ TRELLIS_CLONES void fill(const QuadraticModel& model, const double* middle, std:
   }
 }
 
-// One pass: each coordinate to its minimum given the others. `sums` is Q' d times M. Returns what it changed.
+// One sweep: each coordinate to its minimum given the others. `sums` is Q' d times M. Returns sum curvature · change².
 TRELLIS_CLONES double sweep(const QuadraticModel& model, const Coordinates& at, double c1, double* sums, double* step) {
   double changed = 0;
   for (std::size_t k = 0; k < at.places.size(); ++k) {

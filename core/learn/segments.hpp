@@ -1,12 +1,12 @@
 // The structure of semi-Markov chains: sentences, whose outputs are segmentations, written as label paths (engine/segments.hpp).
-// A chain of order 1 whose segments have weights too.
+// A chain of order 1 with additional weights of segments.
 #pragma once
 #include "engine/segments.hpp"
 #include "learn/chains.hpp"
 
 namespace trellis {
 
-// Parts of a path are those of a chain, where x is 0, and segments: x is the length of the one that begins at the site, z
+// Parts of a path are those of a chain, with x = 0, and segments: x is the length of the segment that begins at the site, z
 // its column of rows.
 template <class Weights>
 class Segments : public Chains<Weights> {
@@ -63,7 +63,7 @@ class Segments : public Chains<Weights> {
   }
 
  private:
-  // Calls visit(part, sign) for the segments that only the right path (1) or only the other (-1) has.
+  // Calls visit(part, sign) for the segments of only the gold path (1) or only the other path (-1).
   template <class Visit>
   void each_changed_segment(const std::int32_t* path, Visit visit) {
     const auto changed = [&](const std::int32_t* one, const std::int32_t* other, double sign) {
@@ -90,7 +90,7 @@ class Segments : public Chains<Weights> {
   const SegmentSites& sites_;
   const SegmentRules& rules_;
   SegmentLattice lattice_;
-  std::vector<float> of_segments_;    // [n * longest, stride] what segments give by their attributes
+  std::vector<float> of_segments_;    // [n * longest, stride] scores of segments by their attributes
   std::vector<double> best_scores_;   // [k]
   std::vector<std::size_t> lengths_;  // [n] of the segments that begin at a token, 0: none
   std::vector<Amount<ChainPart>> differences_, labels_only_;

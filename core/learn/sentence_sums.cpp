@@ -124,7 +124,7 @@ double SentenceSums<Real>::sentence(Scratch& w) const {
   if (sets.starts) sets.set_of_token += begin;
   const double log_z = all_paths(w, w.weight, sets.starts ? &sets : nullptr);
   if (is_known) return log_z - gold_path(w);
-  // The paths that agree with the partial labels: the same sums over fewer labels, taken away.
+  // Minus the same sums over the labels consistent with the partial labels.
   w.known.clear();
   for (std::size_t t = begin; t < begin + n; ++t) {
     const ListedLabels listed = may_be(t);
@@ -157,7 +157,7 @@ double SentenceSums<Real>::gold_path(const Scratch& w) const {
   return end_.empty() ? score : score + end_[examples_.gold[begin + n - 1]];
 }
 
-// What label n-grams of the gold path give, of their own and with edge attributes.
+// The scores of label n-grams in the gold path, including those with edge attributes.
 template <class Real>
 double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
   const Ngrams& ngrams = *layout_.ngrams;
@@ -186,7 +186,7 @@ double SentenceSums<Real>::gold_ngrams(const Scratch& w) const {
   return score;
 }
 
-// Sums over what is listed, where that is little: false if it is not, or if products vanish.
+// Sums over listed labels if lists are short: false if they are not, or if products underflow.
 template <class Real>
 bool SentenceSums<Real>::listed_paths(Scratch& w, double weight, const LabelSets& allowed, double& log_z) const {
   const std::size_t begin = w.begin, n = w.n;
@@ -209,14 +209,14 @@ bool SentenceSums<Real>::listed_paths(Scratch& w, double weight, const LabelSets
   return true;
 }
 
-// Sums over all paths of w.emit, of segments less what those of the gold path give by their attributes; sign · weight ·
-// expectations go into residual and w.piece-> Returns log Z. Dense tables by scaled products; where their factors underflow by
-// logarithms in double: slow, and right.
+// Sums over all paths of w.emit and of segments, minus the gold path's score by segment attributes; adds sign · weight ·
+// expectations to residual and w.piece. Returns log Z. Dense tables by scaled products; if their factors underflow, in
+// log space in double: slow but exact.
 template <class Real>
 double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets* allowed) const {
   const std::size_t begin = w.begin, n = w.n;
   const bool by_token = edges_by_token(), dense = !layout_.ngrams && !data_.segments;
-  const bool is_second = weight != w.weight;  // of partial labels: added to what the first sums have set
+  const bool is_second = weight != w.weight;  // for partial labels: added to the first sums
   double log_z = 0;
   if (dense && allowed && !by_token && listed_paths(w, weight, *allowed, log_z)) return log_z;
   for (std::size_t t = 0; t < n && allowed && !layout_.ngrams; ++t)
@@ -279,7 +279,7 @@ double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets*
   return log_z;
 }
 
-// Sums over all segmentations; the last edge slots take the gradient of what segments have by their attributes.
+// Sums over all segmentations; the last edge slots accumulate the gradient of segment attributes.
 template <class Real>
 double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& wanted) const {
   const SegmentSites& sites = *data_.segments;
@@ -309,12 +309,12 @@ double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& w
   each_gold([&](std::size_t cell) { loss -= w.of_segments[cell]; });
   if (!wanted.any() || !std::isfinite(loss)) return loss;
   w.lattice->find_marginals();
-  HistoryExpectations of_pairs = wanted;  // labels are those of segments
+  HistoryExpectations of_pairs = wanted;  // with labels of segments
   of_pairs.node = nullptr;
   const ChainView<double> shape({L_, stride_}, n, nullptr);
   const auto add_pair = [&](std::size_t t, std::size_t y, std::size_t z, double p) { expect_pair(of_pairs, shape, t, y, z, p); };
   const double weight = wanted.weight;
-  std::fill(w.of_segments.begin(), w.of_segments.end(), Real(0));  // from here on residuals
+  std::fill(w.of_segments.begin(), w.of_segments.end(), Real(0));  // from here on, residuals
   w.lattice->each_marginal(edges_by_token(), add_pair, [&](std::size_t at, std::size_t length, const SegmentShape& shape, double p) {
     each_label(shape, at, length, [&](std::size_t t, std::size_t z) { wanted.node[t * stride_ + z] += p; },
                [&](std::size_t t, std::size_t y, std::size_t z) { add_pair(t, y, z, p); });
@@ -335,13 +335,13 @@ double SentenceSums<Real>::local_sentence(Scratch& w) const {
                               edges_by_token() ? w.token_edge.data() : nullptr);
   const Ngrams* ngrams = layout_.ngrams;
   std::uint32_t state = ngrams ? ngrams->null() : Ngrams::kRoot;
-  // Calls visit(g) for the n-grams of three labels and more that go on from labels in a state.
+  // Calls visit(g) for the n-grams of three labels and more that extend a state of the labels.
   const auto each_longer = [&](std::uint32_t c, auto visit) {
     for (; ngrams && ngrams->length(c) + 1 >= kScored; c = ngrams->shorter(c)) ngrams->each_child(c, visit);
   };
   double loss = 0;
   each_part(examples_.gold + begin, n, L_, [&](const Part& part) {
-    Real* p = w.emit.data() + part.token * stride_;  // P(z) in place of what it is made of
+    Real* p = w.emit.data() + part.token * stride_;  // P(z) replaces its scores
     const Real* longer = triple_cells_ ? chain.tri_at(part.x, part.y) : nullptr;
     if (ngrams) {
       w.longer.assign(stride_, 0);

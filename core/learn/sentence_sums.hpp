@@ -1,5 +1,5 @@
-// The loss of one sentence at a time, and what its gradient is made of: sums over all paths (fast by scaled products, by
-// logarithms where those underflow), over the gold path, and over local decisions.
+// The loss of a single sentence and its gradient: sums over all paths (fast by scaled products; in
+// log space if those underflow), over the gold path, and over local decisions.
 #pragma once
 #include <optional>
 
@@ -15,10 +15,10 @@
 
 namespace trellis {
 
-// What sentences give to the gradient, but for attributes. Edge slots are the caller's to clear.
+// Gradient contributions of sentences, except those of attributes. Edge slots are cleared by the caller.
 struct Piece {
-  std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] where label n-grams are sparse
-  std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] where label n-grams are sparse
+  std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] with sparse label n-grams
+  std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] with sparse label n-grams
   std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
 };
 
@@ -26,37 +26,37 @@ template <class Real>
 class SentenceSums {
  public:
   struct Scratch {
-    // The sentence on its way.
+    // The current sentence.
     std::size_t begin = 0, n = 0;                 // tokens
     double weight = 1;
     Piece* piece = nullptr;
-    Real* residual = nullptr;                     // [n, stride]; null: no gradient is wanted
+    Real* residual = nullptr;                     // [n, stride]; null: no gradient requested
 
-    std::vector<Real> emit, token_edge;           // [n, stride], [n, L+1, stride] where edges differ by token
+    std::vector<Real> emit, token_edge;           // [n, stride], [n, L+1, stride] if edges differ by token
     std::vector<Real> token_pairs;                // [n, L+1, stride] P(y, z at t)
-    std::vector<Real> pairs, pair_sums, triples;  // as Expectations has them
+    std::vector<Real> pairs, pair_sums, triples;  // as in Expectations
     PassScratch<Real> passes;
     ListedSums<Real> listed;
-    std::vector<Real> longer;                     // [stride] what n-grams give after the gold labels
-    std::vector<Real> of_segments;                // [n * longest, stride] what segments give by their attributes
-    // Sums other than the fast ones are in double.
+    std::vector<Real> longer;                     // [stride] scores of n-grams after the gold labels
+    std::vector<Real> of_segments;                // [n * longest, stride] scores of segments by their attributes
+    // All sums but the fast ones are in double.
     struct {
       std::vector<double> emit, edge;         // as above
-      std::vector<double> node, token_pairs;  // as HistoryExpectations has them
+      std::vector<double> node, token_pairs;  // as in HistoryExpectations
       std::vector<double> token_ngrams;       // [entries of runs] the same
-      std::vector<double> of_node;            // [n_nodes] of those of a token
+      std::vector<double> of_node;            // [n_nodes] scores at one token
     } slow;
-    ChainTables<double> tables;  // by logarithms
+    ChainTables<double> tables;  // for log space
     StateTable<double> states;
     HistorySumsWorkspace histories;
-    TokenRuns<double> runs;  // what attributes give to n-grams
-    TokenSets known;         // where labels are partial
+    TokenRuns<double> runs;  // scores of n-grams by attributes
+    TokenSets known;         // for partial labels
     std::optional<SegmentLattice> lattice;
   };
 
   SentenceSums(const Layout& layout, const Examples& examples, bool local, bool few_rows = false);
 
-  // The lists of labels that tokens may have, if residuals of others are zero.
+  // The lists of allowed labels of tokens, if the residuals of other labels are zero.
   static LabelSets lists(const Layout& layout, const ChainData& data) {
     return layout.ngrams || layout.parts.any() ? LabelSets{} : data.sets;
   }
@@ -67,7 +67,7 @@ class SentenceSums {
   }
   std::size_t n_segment_slots() const { return layout_.row_labels.size() - first_segment_slot(); }
   std::size_t cells() const { return n_pairs() + longer_cells() + n_edge_slots() + n_segment_slots(); }
-  // Where parameter i of label pairs stands in a piece.
+  // The index of parameter i of label pairs in a piece.
   std::size_t pair_place(std::size_t i) const { return places_.empty() ? layout_.edge_places[i] : i; }
   bool edges_by_token() const { return data_.pairs_by_token(); }
 
@@ -77,17 +77,17 @@ class SentenceSums {
     edge_[place] = static_cast<Real>(layout_.edge_base[place] + weight);
   }
   void set_triple(std::size_t i, double weight) { tri_[layout_.tri_places[i]] = static_cast<Real>(weight); }
-  // After pairs or triples were set; `all`: after everything was.
+  // Call after pairs or triples were set; `all`: after everything was set.
   void set_factors(bool all = false);
-  // One parameter to another value, where few rows of attributes have weights.
+  // Sets one parameter, if few rows of attributes have weights.
   void change(std::size_t k, double value);
 
-  // What sentences give goes into `piece` from now on; it is there after the end.
+  // Contributions of sentences are added to `piece` from now on; complete after the end.
   void begin_piece(Scratch& w, Piece& piece) const;
   void end_piece(const Scratch& w) const;
 
-  // loss of sentence s; unless residual is null also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
-  // the columns of rows, [n, padded(n_columns)]), and its part in the sums of the piece.
+  // The loss of sentence s; unless residual is null also residual[t, z] = weight · (P(z at t) - [z is gold]) of its tokens (over
+  // the columns of rows, [n, padded(n_columns)]), and its contribution to the piece.
   double run(std::size_t s, double weight, Scratch& w, Real* residual) const;
 
   SiteRows<Real> rows;
@@ -114,9 +114,9 @@ class SentenceSums {
   const bool local_;
   const std::size_t L_, stride_, pair_cells_, triple_cells_;
   std::vector<Real> edge_, tri_, end_;  // [L+1, stride], as a piece's triples, [stride] or empty
-  std::vector<std::int32_t> places_;    // of a piece's pairs, as HistoryExpectations has them, or empty
+  std::vector<std::int32_t> places_;    // index of a piece's pairs, as in HistoryExpectations, or empty
   Factors<Real> factors_;
-  NgramTables histories_;               // in place of factors where label n-grams are sparse
+  NgramTables histories_;               // replaces factors with sparse label n-grams
 };
 
 template <class Real>

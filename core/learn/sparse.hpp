@@ -1,4 +1,4 @@
-// Sparse vectors of weights: merged, multiplied, summed up entry by entry.
+// Sparse vectors of weights: merging, products, accumulation.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace trellis {
 
-// One entry. Which weight a row and a place name is for the weights to say.
+// One entry. The weights define what row and place mean.
 struct Change {
   std::uint32_t row, place;
   double by;
@@ -19,7 +19,7 @@ struct Change {
 };
 using Changes = std::vector<Change>;
 
-// Each key once, ascending; without what cancels. Entries have a key() and an amount `by`.
+// Each key once, ascending, without zeros. Entries have a key() and an amount `by`.
 template <class Entry>
 void merge(std::vector<Entry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key() < b.key(); });
@@ -32,7 +32,7 @@ void merge(std::vector<Entry>& entries) {
   entries.resize(n);
 }
 
-// The numbers of entries in the order of their keys: byte by byte, from the last one on.
+// The indices of entries sorted by key: radix sort, least significant byte first.
 inline void order_by_keys(const Changes& entries, std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& scratch) {
   std::uint64_t differing = 0;
   for (const Change& one : entries) differing |= one.key() ^ entries[0].key();
@@ -61,7 +61,7 @@ double dot(std::span<const Entry> a, std::span<const Entry> b) {
 }
 inline double dot(const Changes& a, const Changes& b) { return dot(std::span(a), std::span(b)); }
 
-// A vector that is summed up: a small hash table that forgets all at once.
+// An accumulator for sparse vectors: a small hash table with O(1) clear.
 class SparseSum {
  public:
   void clear() {
@@ -69,7 +69,7 @@ class SparseSum {
     if (++now_ == 0) now_ = 1, std::fill(cells_.begin(), cells_.end(), Cell{});
   }
 
-  // Gives the number of the entry. In registers: read back from memory at once, the halves of a change would make it wait.
+  // Returns the index of the entry. Through registers: reading it back from memory at once would stall.
   std::uint32_t add(Change change) {
     if (2 * entries_.size() >= cells_.size()) grow();
     Cell& cell = find(change.key());
@@ -82,16 +82,16 @@ class SparseSum {
     return cell.entry;
   }
 
-  // Each weight once, in the order in which they first came.
+  // Each weight once, in order of first occurrence.
   const Changes& entries() const { return entries_; }
 
  private:
   struct Cell {
-    std::uint32_t moment = 0;  // of the sum that it belongs to
+    std::uint32_t moment = 0;  // the sum that it belongs to
     std::uint32_t entry = 0;
   };
 
-  // Where an entry stands, or should stand: linear probing from a multiplicative hash.
+  // The index of an entry, or where to insert it: linear probing from a multiplicative hash.
   Cell& find(std::uint64_t key) {
     std::size_t at = static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 32) & (cells_.size() - 1);
     while (cells_[at].moment == now_ && entries_[cells_[at].entry].key() != key) at = (at + 1) & (cells_.size() - 1);
@@ -102,7 +102,7 @@ class SparseSum {
     for (std::size_t i = 0; i < entries_.size(); ++i) find(entries_[i].key()) = {now_, static_cast<std::uint32_t>(i)};
   }
 
-  std::vector<Cell> cells_;  // a power of two
+  std::vector<Cell> cells_;  // size is a power of two
   Changes entries_;
   std::uint32_t now_ = 1;
 };

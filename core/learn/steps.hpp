@@ -1,6 +1,6 @@
-// The steps of online learners. All of them change weights by   w += sum_i a_i · V d_i,   d_i = Phi(gold) - Phi(y_i),
-// and differ in which outputs y_i they look at, in how large a step a_i is, and in whether every weight has a variance V
-// of its own (else 1). Nothing here knows what an output is: only the sparse vectors d_i and the costs of the y_i count.
+// Updates of online learners. All of them change weights by   w += sum_i a_i · V d_i,   d_i = Phi(gold) - Phi(y_i),
+// and differ in the outputs y_i, in the step size a_i, and in whether every weight has a variance V
+// of its own (else 1). This file is independent of the structure: it uses only the sparse vectors d_i and the costs of the y_i.
 #pragma once
 #include <cmath>
 
@@ -10,7 +10,7 @@
 
 namespace trellis {
 
-// How large the steps are, with loss = cost(y) - w · d:
+// Step sizes, with loss = cost(y) - w · d:
 //   perceptron   y by score           a = 1
 //   PA           y by score           a = (sqrt(cost) - w · d) / |d|²
 //   PA-I         y by score           a = min(C, (sqrt(cost) - w · d) / |d|²)
@@ -20,7 +20,7 @@ namespace trellis {
 struct Rule {
   enum Kind { kPerceptron, kPa, kPa1, kPa2, kMira, kArow };
   Kind kind = kPerceptron;
-  std::size_t k = 1;  // outputs that MIRA looks at
+  std::size_t k = 1;  // number of outputs for MIRA
   double c = 1;       // C, or r of AROW
 
   bool augmented() const { return kind == kMira || kind == kArow; }
@@ -28,7 +28,7 @@ struct Rule {
   bool reads_costs() const { return kind != kPerceptron; }
 };
 
-// Every update in turn, kept for voting: update u is the changes starts[u] .. starts[u + 1].
+// All updates in order, for voting: update u is the changes starts[u] .. starts[u + 1].
 struct UpdateLog {
   std::vector<std::int64_t> clocks;  // [n_updates] examples seen before it
   std::vector<std::int64_t> starts{0};
@@ -45,8 +45,8 @@ struct UpdateLog {
 };
 
 // One example at a time: clear(), add() for each wrong output, take(). Weights have find(row, place) and make(row,
-// place), which give a weight, its sum for averaging, u[s] = sum over updates of (examples seen before) · (change), and
-// its variance (null: 1); find gives nulls where there is no weight yet.
+// place), which return a weight, its sum for averaging, u[s] = sum over updates of (examples seen before) · (change), and
+// its variance (null: 1); find returns nulls if the weight does not exist.
 class Steps {
  public:
   Steps(const Rule& rule, bool logs) : rule_(rule), logs_(logs), merges_(rule.kind != Rule::kPerceptron || logs) {}
@@ -55,11 +55,11 @@ class Steps {
   UpdateLog log;
 
   void clear() { costs_.clear(); }
-  // Whether steps are made of merged vectors: only the plain perceptron adds them up as they come, unless told not to (then a
-  // weight is what it was where an example adds and takes away the same); several outputs are merged together.
+  // Whether steps use merged vectors: only the plain perceptron adds entries unmerged, without a log and merge_all() (merged, a
+  // weight whose changes cancel in an example does not change at all); several outputs are merged together.
   bool merges() const { return merges_ && rule_.k == 1; }
   void merge_all() { merges_ = true; }
-  // The vector d of one more wrong output, to be filled.
+  // The vector d of one more wrong output, for the caller to fill.
   Changes& add(double cost) {
     costs_.push_back(cost);
     if (changes_.size() < costs_.size()) changes_.resize(costs_.size());
@@ -67,8 +67,8 @@ class Steps {
     return changes_[costs_.size() - 1];
   }
 
-  // The step away from the outputs added; false if there is none to make. `clock`: examples seen before. `merged`: the
-  // vectors are, where merges() says so.
+  // The step away from the added outputs; false if none is needed. `clock`: examples seen before. `merged`: the
+  // vectors are already merged, if merges() is true.
   template <class Weights>
   bool take(Weights& weights, double scale, std::int64_t clock, bool merged = false) {
     const std::size_t n = costs_.size();
@@ -84,7 +84,7 @@ class Steps {
   }
 
  private:
-  // MIRA with several outputs, whose vectors share most of their weights: rows of one table, each weight looked up once.
+  // MIRA with several outputs, whose vectors share most weights: rows of one table, each weight looked up once.
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] bool take_several(Weights& weights, double scale, std::int64_t clock) {
     const std::size_t n = costs_.size();
@@ -114,7 +114,7 @@ class Steps {
       for (std::size_t j = 0; j < i; ++j) gram_[j * n + i] = gram_[i * n + j];
     }
     const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
-    // Weights that are made may move others: they come last.
+    // Weights are created last, as that may move others.
     for (const bool made : {false, true})
       for (const std::uint32_t u : order_) {
         if (made == (found_[u].weight != nullptr)) continue;
@@ -149,7 +149,7 @@ class Steps {
     return true;
   }
 
-  // w · d. Where its weights are is kept for the step. On the way the sums that it will change are asked for: they lie
+  // w · d. Stores the locations of the weights for the step, and prefetches the sums that the step will change: they lie
   // scattered, far from their weights.
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] double score(Weights& weights, const Changes& changes) {
@@ -165,7 +165,7 @@ class Steps {
     return total;
   }
 
-  // d · V d of the vector that was scored last
+  // d · V d of the last scored vector
   double norm() const {
     const Changes& d = changes_[0];
     double total = 0;
@@ -173,7 +173,7 @@ class Steps {
     return total;
   }
 
-  // w += scale · V d. The sums take what the float changed by, so that averages are those of the floats.
+  // w += scale · V d. The sums use the rounded change of the float, so that averages are those of the floats.
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] static void apply(Weights& weights, const Changes& changes, double scale, std::int64_t clock) {
     for (const Change& change : changes) step(weights.make(change.row, change.place), change, scale, clock);
@@ -183,8 +183,8 @@ class Steps {
     *at.weight += static_cast<float>(scale * change.by * (at.variance ? *at.variance : 1));
     *at.sum += static_cast<double>(clock) * (static_cast<double>(*at.weight) - old);
   }
-  // The same for the vector that was scored last, merged, so that no step needs another's. Weights that are made may move
-  // others: they come last.
+  // The same for the last scored vector, merged, so that steps on its entries are independent. Weights are created
+  // last, as that may move others.
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] void apply_found(Weights& weights, double scale, std::int64_t clock) {
     const Changes& d = changes_[0];
@@ -203,12 +203,12 @@ class Steps {
 
   Rule rule_;
   bool logs_, merges_;
-  std::vector<Changes> changes_;       // d_i; as many as were ever needed
-  std::vector<LearntWeight> found_;    // where the weights of the vector are that was scored last
+  std::vector<Changes> changes_;       // d_i; as many as ever needed
+  std::vector<LearntWeight> found_;    // locations of the weights of the last scored vector
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
-  // Of several vectors together:
+  // For several vectors together:
   SparseSum together_;
-  std::vector<std::uint32_t> order_, scratch_;  // [n_entries] by keys
+  std::vector<std::uint32_t> order_, scratch_;  // [n_entries] sorted by key
   std::vector<double> table_, scores_;          // [n_entries, n] amounts; [n]
   MarginQp qp_;
 };

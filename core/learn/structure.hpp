@@ -1,6 +1,6 @@
-// What learners ask of a structure whose outputs they learn to predict. An output is an array of numbers, as the structure
-// likes: of a chain the labels of a sentence (chains.hpp). A learner goes from example to example, asks for the best
-// outputs by the weights of now, and sees what it learns from as sparse vectors of features, costs and scores of parts.
+// The interface between learners and structures to predict. An output is an array of numbers, defined by the structure:
+// for a chain the labels of a sentence (chains.hpp). A learner goes from example to example, requests the best
+// outputs by the current weights, and receives updates as sparse vectors of features, costs and scores of parts.
 #pragma once
 #include <concepts>
 #include <span>
@@ -12,25 +12,25 @@ namespace trellis {
 
 template <class S>
 concept Structure = requires(S structure, std::size_t i, const std::int32_t* output, Changes& d) {
-  // Example i by the weights of now: its scores and its right output. False: nothing can be learnt from it.
+  // Loads example i with the current weights: its scores and its gold output. False: nothing can be learnt from it.
   { structure.load(i) } -> std::same_as<bool>;
-  // Whether the right output is not forbidden.
+  // Whether the gold output is not forbidden.
   { structure.possible() } -> std::same_as<bool>;
-  // The k best outputs by score, or by score + cost; gives how many there are.
+  // The k best outputs by score, or by score + cost; returns their number.
   { structure.best(i, true) } -> std::same_as<std::size_t>;
   { structure.output(i) } -> std::same_as<const std::int32_t*>;
-  // In how many places an output is wrong; none: it is the right one.
+  // The number of wrong places in an output; 0: it is the gold output.
   { structure.n_wrong(output) } -> std::same_as<std::size_t>;
   { structure.cost(output) } -> std::same_as<double>;
-  // d = Phi(right) - Phi(output), part by part; appended, the same weight more than once perhaps.
+  // d = Phi(gold) - Phi(output), part by part; appended, may contain duplicates.
   { structure.collect(output, d) };
-  // Before examples are loaded at the same time, and whether collect() changes the weights, so that it must be called for
-  // one example after the other.
+  // Call before examples are loaded in parallel; whether collect() changes the weights, so that it must be called
+  // sequentially.
   { structure.get_ready() };
   { structure.grows() } -> std::same_as<bool>;
 };
 
-// A part of an output, times an amount. Parts can be compared, and have a number `site` by which they are ordered.
+// A part of an output, times an amount. Parts are comparable, and sorted by their `site`.
 template <class Part>
 struct Amount {
   Part part;
@@ -43,26 +43,26 @@ concept PartStructure = Structure<S> && requires(S structure, std::size_t i, con
                                                  std::span<const Amount<typename S::Part>> parts,
                                                  void (*of_part)(const typename S::Part&, double),
                                                  void (*of_feature)(const Change&)) {
-  // Example i, of which no scores are wanted.
+  // Selects example i without computing scores.
   { structure.enter(i) };
   { structure.score(part) } -> std::same_as<double>;
-  // Before parts of an output are kept: they exist from now on. Those that do not are scored as what is there of them.
+  // Call before storing parts of an output: creates their weights. Missing parts are scored by the existing shorter ones.
   { structure.grow(output) };
-  // Calls of_part(part, 1) for what only the right output has, of_part(part, -1) for what only this one has; sites ascend.
+  // Calls of_part(part, 1) for parts of only the gold output, of_part(part, -1) for parts of only this one; sites ascend.
   { structure.each_difference(output, of_part) };
-  // Calls of_feature(change) for the features of parts of one site, times their amounts.
+  // Calls of_feature(change) for the features of parts of one site, times the amounts.
   { structure.each_feature(parts, of_feature) };
 };
 
 struct EpochResult {
-  std::int64_t mistakes = 0;  // places in which the best outputs were wrong
-  std::int64_t updates = 0;   // examples that made a step
+  std::int64_t mistakes = 0;  // wrong places in the best outputs
+  std::int64_t updates = 0;   // number of examples with an update
 };
 
-// Find the best outputs of an example, step away from what is wrong, go on: one pass over n examples in the given order.
-// The examples of a batch are decoded by the weights before it, at the same time; then their steps are taken in order, each
-// by the weights of now. The bits depend on the size of a batch, not on the number of threads. make() gives the structure of
-// one thread; `scales` [n_examples] multiply the steps (null: all one). Where go_on says no the pass ends.
+// Find the best outputs of an example, update the weights on errors, continue: one pass over n examples in the given order.
+// The examples of a batch are decoded in parallel with the weights before it; then their steps are taken in order, each
+// with the current weights. The bits depend on the batch size, not on the number of threads. make() returns the structure of
+// one thread; `scales` [n_examples] multiply the steps (null: all one). If go_on returns false, the pass stops.
 template <class MakeStructure, class Weights>
 EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std::int64_t& clock, const std::int64_t* order,
                         std::size_t n, const double* scales, std::size_t batch, std::size_t n_threads, const Patience::GoOn& go_on) {
@@ -74,13 +74,13 @@ EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std:
   struct Decoded {
     decltype(make()) structure;
     std::size_t n_wrong = 0;                // places
-    std::size_t n_best = 0, n_outputs = 0;  // outputs; those to step away from
+    std::size_t n_best = 0, n_outputs = 0;  // number of outputs; of those to update on
     std::vector<Wrong> outputs{};
   };
   std::vector<Decoded> examples;
   examples.reserve(std::min(batch, n));
   for (std::size_t i = 0; i < std::min(batch, n); ++i) examples.push_back({make()});
-  std::size_t first = 0;  // of the batch, in `order`
+  std::size_t first = 0;  // first index of the batch in `order`
   const auto scale = [&](std::size_t i) { return scales ? scales[order[first + i]] : 1; };
   const auto collect = [&](Decoded& example) {
     for (std::size_t k = 0; k < example.n_best; ++k)
@@ -124,11 +124,11 @@ EpochResult online_pass(MakeStructure make, Weights& weights, Steps& steps, std:
   return result;
 }
 
-// The hinge loss of the example that is loaded, and the output that gives it (Altun 2003, section 4.1):
+// The hinge loss of the loaded example, and the output that attains it (Altun 2003, section 4.1):
 //   H(w) = max(0, max_y cost(y) - w · (Phi(right) - Phi(y)))
 struct Violation {
-  double loss = 0, cost = 0;             // H(w), and cost(y) of the output that gives it
-  const std::int32_t* output = nullptr;  // that output, or null: the right one itself; lives in the structure
+  double loss = 0, cost = 0;             // H(w), and cost(y) of that output
+  const std::int32_t* output = nullptr;  // that output, or null: the gold output; owned by the structure
 };
 
 // `zero_one`: every wrong output costs 1, so that y is the best wrong one; else it is the best by score + cost.

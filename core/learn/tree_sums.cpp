@@ -30,7 +30,7 @@ namespace {
 
 using VectorPlaces = FixedPlaces<const GrowingVocabulary&, double>;
 
-// The losses of one thread; not to be moved, as the scorer points into it.
+// The losses of one thread; not movable, as the scorer points into it.
 struct TreeLosses {
   const ArcPlan& plan;
   const TreeExamples& examples;
@@ -81,7 +81,7 @@ struct TreeLosses {
           double total = 0;
           for (double one : of_labels) total += exp(one - most);
           const auto label = static_cast<std::size_t>(labels[m - 1]);
-          if (right) loss -= of_labels[label] - most - log(total);  // of the label, given the arc
+          if (right) loss -= of_labels[label] - most - log(total);  // loss of the label, given the arc
           for (double& one : of_labels) one = share * exp(one - most) / total;
           if (right) of_labels[label] -= 1;
           if (!to.wanted()) continue;
@@ -108,7 +108,7 @@ std::unique_ptr<ExampleObjective> tree_objective(const ArcPlan& plan, const Grow
   VectorPlaces places{attributes, attributes.columns, first_weights(plan, attributes)};
   if (plan.has_filter) places.columns.back() = 0;
   const std::size_t n_weights = places.first.back();
-  std::vector<double> masses;  // a template gives an arc one feature
+  std::vector<double> masses;  // each template gives an arc one feature
   for (std::size_t i = 0; i + 1 < examples.starts.size(); ++i)
     masses.push_back(static_cast<double>(examples.starts[i + 1] - examples.starts[i]) * static_cast<double>(plan.n_templates()));
   return std::make_unique<ExampleObjective>(masses, n_weights, [places, &plan, &examples, projective] {

@@ -1,5 +1,5 @@
-// Dependency trees as outputs to learn: an output is the heads of a sentence's words, then their labels. What online learners
-// ask of a structure (structure.hpp).
+// Dependency trees as outputs to learn, for online learners (structure.hpp): an output is the heads of a sentence's words, then
+// their labels.
 #pragma once
 #include <array>
 
@@ -10,7 +10,7 @@
 
 namespace trellis {
 
-// Sentences with their trees. Heads count from 1 within a sentence, 0 is the root.
+// Sentences with their trees. Heads are numbered from 1 within a sentence, 0 is the root.
 struct TreeExamples {
   std::span<const ColumnCodes> columns;
   std::span<const std::int64_t> starts;  // [n + 1]
@@ -23,7 +23,7 @@ class Trees {
   Trees(const ArcPlan& plan, GrowingPlaces& weights, const TreeExamples& examples, bool projective)
       : plan_(plan), weights_(weights), examples_(examples), projective_(projective), scorer_(plan, weights) {}
 
-  // Arcs like the right ones pass the filter from now on: its attributes have the weight 1.
+  // Adds the attributes of arcs like the gold arcs to the filter, with weight 1.
   void fill_filter() {
     for (std::size_t i = 0; plan_.has_filter && i + 1 < examples_.starts.size(); ++i) {
       enter(i);
@@ -73,7 +73,7 @@ class Trees {
   }
   const std::int32_t* output(std::size_t i) const { return outputs_[i].data(); }
 
-  // Words with another head or another label.
+  // Number of words with a wrong head or label.
   std::size_t n_wrong(const std::int32_t* output) const {
     std::size_t n = 0;
     for (std::size_t m = 0; m < n_; ++m) n += output[m] != right_heads_[m] || output[n_ + m] != right_labels_[m];
@@ -81,7 +81,7 @@ class Trees {
   }
   double cost(const std::int32_t* output) const { return static_cast<double>(n_wrong(output)); }
 
-  // Phi(right)
+  // Phi(gold)
   void collect_right(Changes& out) {
     for (std::size_t m = 1; m <= n_; ++m)
       for (const Templates& part : parts_of(right_heads_.data(), right_labels_.data(), right_siblings_.data(), m)) add(part, m, 1, out);
@@ -98,14 +98,14 @@ class Trees {
   }
 
  private:
-  // Templates from `first` to `last` at an arc of a word, with a label.
+  // Adds templates `first` to `last` at an arc of a word, with a label.
   struct Templates {
     std::size_t first, last, head, sibling;
     std::uint32_t label;
     bool operator==(const Templates&) const = default;
   };
   static constexpr std::size_t kLabelled = 1;
-  // What a tree has at word m: of arcs, of labels, of siblings.
+  // The features of a tree at word m: arcs, labels, siblings.
   std::array<Templates, 3> parts_of(const std::int32_t* heads, const std::int32_t* labels, const std::int32_t* siblings,
                                     std::size_t m) const {
     const auto h = static_cast<std::size_t>(heads[m - 1]);
@@ -114,7 +114,7 @@ class Trees {
              {plan_.n_arcs, labelled, h, h, static_cast<std::uint32_t>(labels[m - 1])},
              {labelled, plan_.n_templates(), h, plan_.second_order() ? static_cast<std::size_t>(siblings[m - 1]) : h, 0}}};
   }
-  // Scores with costs: 1 for another head, and for another label at the right head.
+  // Cost-augmented scores: 1 for a wrong head, and for a wrong label at the right head.
   const TreeScores& with_costs() {
     with_costs_ = scorer_.scores;
     costly_labels_ = scorer_.labels;

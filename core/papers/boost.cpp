@@ -11,12 +11,12 @@
 namespace trellis {
 namespace {
 
-constexpr double kRescale = 8;             // how far the logarithm of the risk may fall before it is measured anew
-constexpr double kVanishes = -50;          // the logarithm of a mass, by the scale, that no sum would feel: it is nothing
-constexpr double kNoRisk = -60;            // the logarithm of a risk that is nothing but rounding
-constexpr double kNothing = 1e-12;         // gains below this share of the risk are rounding
-constexpr double kRoundingOfSlope = 1e-14; // what rounding may have made of an expectation
-constexpr double kRounding = 3e-5;         // what rounding may have made of the root of a sum of masses
+constexpr double kRescale = 8;             // maximum change of the log risk before the scale is renewed
+constexpr double kVanishes = -50;          // masses with a log below it, relative to the scale, are negligible
+constexpr double kNoRisk = -60;            // a risk with a log below it is pure rounding error
+constexpr double kNothing = 1e-12;         // gains below this share of the risk are rounding errors
+constexpr double kRoundingOfSlope = 1e-14; // bound on the rounding error of an expectation
+constexpr double kRounding = 3e-5;         // bound on the rounding error of the root of a sum of masses
 
 }  // namespace
 
@@ -54,7 +54,7 @@ double Booster::run_one(std::size_t s, Scratch& scratch) const {
   return std::isnan(loss) ? std::numeric_limits<double>::infinity() : std::max(0.0, loss);
 }
 
-// Loss and expectations of these sentences.
+// Computes loss and expectations of these sentences.
 void Booster::run(std::span<const std::uint32_t> sentences, std::size_t n_threads) {
   parallel_blocks(sentences.size(), 1, n_threads, [] { return Scratch{}; }, [&](Scratch& scratch, std::size_t i, std::size_t) {
     const std::uint32_t s = sentences[i];
@@ -90,15 +90,15 @@ double Booster::log_risk() const {
 
 // D(i) s_i at L_i and D(i) (1 - s_i) at U_i; D(i) E_i[u] = pull_i · excess, all times R / exp(scale)
 TRELLIS_INLINE Booster::Cell Booster::cell(std::size_t k, std::size_t cell, std::size_t s) const {
-  if (at_.low[cell] == at_.high[cell]) return {0, 0, 0, 0};  // it occurs as often on every path
+  if (at_.low[cell] == at_.high[cell]) return {0, 0, 0, 0};  // the feature has the same count on every path
   const double L = at_.exponents(k)[at_.low[cell]], U = at_.exponents(k)[at_.high[cell]];
   const double share = std::clamp((mass_[s] * U - pull_[s] * excess_[cell]) / (U - L), 0.0, mass_[s]);
   return {L, U, share, mass_[s] - share};
 }
 
-// A += sign · mass at L · |L|, B += sign · mass at U · U, of meetings group by group; one thread has all of a group.
+// A += sign · mass at L · |L|, B += sign · mass at U · U, over meetings sorted by group; each group is summed by one thread.
 void Booster::tally(std::span<const std::uint32_t> meetings, double sign, std::size_t n_threads) {
-  std::vector<std::size_t> firsts;  // where another group begins
+  std::vector<std::size_t> firsts;  // the start of each group
   for (std::size_t i = 0; i < meetings.size(); ++i)
     if (i == 0 || at_.meetings[meetings[i]].group != at_.meetings[meetings[i - 1]].group) firsts.push_back(i);
   firsts.push_back(meetings.size());
@@ -135,14 +135,14 @@ TRELLIS_INLINE void Booster::each_meeting(std::size_t k, Visit visit) const {
   for (std::size_t m = first; m < at_.first_meetings[g + 1]; ++m, cell += n) visit(at_.meetings[m].sentence, cell);
 }
 
-// sum_i D(i) E_i[u], summed anew
+// sum_i D(i) E_i[u], recomputed
 double Booster::pulled(std::size_t k) const {
   double sum = 0;
   each_meeting(k, [&](std::size_t s, std::size_t cell) { sum += pull_[s] * excess_[cell]; });
   return sum;
 }
 
-// The least value of the tight bound: its coefficients summed anew over all sentences, then a line search.
+// Minimises the tight bound: recomputes its coefficients from all sentences, then runs a line search.
 LineStep Booster::tight_step(std::size_t k) {
   coefficients_.assign(at_.exponents(k).size(), 0.0);
   each_meeting(k, [&](std::size_t s, std::size_t place) {
@@ -165,8 +165,8 @@ LineStep Booster::loose_step(std::size_t k, double drawn, double risk) const {
   return {size, risk * (s * expm1(size * low) + (1 - s) * expm1(size * high))};
 }
 
-// The feature that promises most is solved for first, then all that promise more than the best found so far. By the loose bound
-// a feature promises the gain of its sums, but for rounding.
+// The feature with the largest possible gain is solved for first, then all whose possible gain exceeds the best gain so far.
+// For the loose bound, the possible gain is the gain of the stored sums, up to rounding.
 Chosen Booster::choose(std::size_t n_threads) {
   const double risk = std::accumulate(mass_.begin(), mass_.end(), 0.0);
   if (!(risk > 0) || !std::isfinite(risk)) return {};
@@ -192,7 +192,7 @@ Chosen Booster::choose(std::size_t n_threads) {
   LineStep step = steps_[k];
   if (bound_ == Bound::exact)
     if (const LineStep exact = least(pulled(k), step.size, max_step_, [&](double w) { return exact_at(k, w, n_threads); });
-        exact.gain < 0)  // where it is not known, the step of the tight bound stands
+        exact.gain < 0)  // if it fails, the step of the tight bound is used
       step = exact;
   return {static_cast<std::int64_t>(k), step.size, log1p(std::max(step.gain / risk, -1.0))};
 }
@@ -203,7 +203,7 @@ Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   std::vector<std::uint32_t> sentences, meetings;
   Touched touched;
   each_meeting(feature, [&](std::size_t s, std::size_t cell) {
-    // |change of the loss| <= |w| (U_i - L_i): a sentence that counts for nothing even so can wait.
+    // |change of the loss| <= |w| (U_i - L_i): sentences that are negligible even then are deferred.
     most_[s] += std::fabs(size) * (at_.exponents(feature)[at_.high[cell]] - at_.exponents(feature)[at_.low[cell]]);
     stale_[s] = 1;
     if (!counts(s)) return;
@@ -222,8 +222,8 @@ Touched Booster::step(std::size_t feature, double size, std::size_t n_threads) {
   return touched;
 }
 
-// Where the risk has moved far from the scale, measure by a new one: the risk of the sentences that were run, or the most that one
-// of those that wait may have. Those that count by it are run, until none that waits can matter.
+// If the risk has moved far from the scale, set a new one: the risk of the current sentences, or the upper bound of a deferred
+// sentence. Deferred sentences that are not negligible on this scale are run, until none is left.
 void Booster::rescale(std::size_t n_threads) {
   bool changed = false;
   for (double risk = log_risk(); std::fabs(risk - scale_) > kRescale && scale_ > kNoRisk; risk = log_risk()) {
@@ -241,7 +241,7 @@ void Booster::rescale(std::size_t n_threads) {
 
 // R(w) = sum_i weight_i (exp(loss_i(w)) - 1), and its slope sum_i weight_i exp(loss_i(w)) (E_w[Phi_k] - Phi_k(gold))
 LinePoint Booster::exact_at(std::size_t k, double w, std::size_t n_threads) {
-  constexpr double kMostLog = 600;  // what is more is as bad, and no number
+  constexpr double kMostLog = 600;  // larger exponents would overflow
   struct Run {
     std::size_t sentence, cell;
     double value = 0, slope = 0, weight = 0;

@@ -2,7 +2,7 @@
 //
 //   R(w) = sum_i weight_i sum over y != gold_i of exp(F(x_i, y) - F(x_i, gold_i)) = sum_i weight_i (1 / p_i - 1)
 //
-// falls as far as a bound on it shows. With D(i) = weight_i (1 / p_i - 1) / R and pi_i(y) = p(y | x_i) / (1 - p_i), a
+// decreases as far as a bound guarantees. With D(i) = weight_i (1 / p_i - 1) / R and pi_i(y) = p(y | x_i) / (1 - p_i), a
 // step w along feature k multiplies R by
 //
 //   Z(w)    = sum_i D(i) sum_y pi_i(y) exp(w u(y)),    u(y) = Phi_k(x_i, y) - Phi_k(x_i, gold_i)              (6)
@@ -10,21 +10,21 @@
 //   tight  <= sum_i D(i) (s_i exp(w L_i) + (1 - s_i) exp(w U_i)),    s_i = (U_i - E_i[u]) / (U_i - L_i)   (10), (11)
 //
 // E_i[u] = (E_p[Phi_k] - Phi_k(gold)) / (1 - p_i) for all features at once, by one forward-backward pass. Where a
-// feature cannot occur, u = 0 and nothing changes; so after a round only the sentences that the chosen feature can occur
-// in are run again, and only the features that can occur in those are summed again. Nor are sentences run that count for
-// nothing in any sum: while the longest sentences have all the weight, the short ones wait.
+// feature cannot occur, u = 0 and nothing changes; so after a round only the sentences in which the chosen feature can occur
+// are recomputed, and only features that can occur in these are summed again. Sentences with a negligible weight in
+// all sums are deferred: while the longest sentences have all the weight, the short ones wait.
 //
-// Along one feature the tight bound times R is a sum of exponentials of w (exponential_sum.hpp). Z itself is that bound for
-// sentences in which the feature can occur once more or once less at most; the others are run again with the step taken,
-// at each w that a line search asks for. Of every feature two sums are kept, A = sum_i D(i) s_i |L_i| and
-// B = sum_i D(i) (1 - s_i) U_i. They bound what the best step can gain:
-// no exponent being nearer to 0 than x,
+// Along one feature the tight bound times R is a sum of exponentials of w (exponential_sum.hpp). Z itself equals that bound for
+// sentences in which the count of the feature varies by at most one; the others are recomputed with the step,
+// for each w of a line search. Two sums are stored per feature, A = sum_i D(i) s_i |L_i| and
+// B = sum_i D(i) (1 - s_i) U_i. They bound the gain of the best step:
+// with x the smallest absolute exponent,
 //
 //   tight(w) - 1 >= (A (exp(-x w) - 1) + B (exp(x w) - 1)) / x >= -(sqrt A - sqrt B)² / x
 //
-// so only the few features for which that is low enough are summed over their sentences and solved for. The loose bound
-// needs B - A = sum_i D(i) E_i[u] alone. Rounding in A and B, which change by what is added and taken away, is allowed
-// for; what decides is always summed anew, so the bits are those of a full pass, whatever the number of threads.
+// so only the few features for which the bound is low enough are summed over their sentences and solved for. The loose bound
+// needs B - A = sum_i D(i) E_i[u] alone. A and B are updated incrementally, with an allowance for rounding
+// errors; decisions use recomputed sums, so the bits are those of a full pass, for any number of threads.
 #pragma once
 #include <span>
 #include <vector>
@@ -38,25 +38,25 @@ namespace trellis {
 enum class Bound { loose, tight, exact };
 
 struct Chosen {
-  std::int64_t feature = -1;  // -1: no step of any feature lowers the risk
+  std::int64_t feature = -1;  // -1: no step lowers the risk
   double step = 0;
-  double log_bound = 0;       // log of what the risk is multiplied by at most
+  double log_bound = 0;       // log of the bound on the factor of the risk
 };
 
 struct Touched {
-  std::size_t sentences = 0, tokens = 0;  // run again
+  std::size_t sentences = 0, tokens = 0;  // recomputed
 };
 
 class Booster {
  public:
-  // All labels are known. No step is longer than max_step.
+  // All labels must be known. Steps are at most max_step long.
   Booster(const Layout& layout, const Examples& examples, Bound bound, double max_step);
 
-  // A full pass from these parameters. `scale`, a logarithm, is what small numbers are measured by: NaN for a new one.
+  // A full pass from these parameters. `scale`, a logarithm, is the unit of negligible numbers: NaN for a new one.
   void begin(std::span<const double> parameters, double scale, std::size_t n_threads);
   // The best feature and its step.
   Chosen choose(std::size_t n_threads);
-  // Take a step, and run again what it changes.
+  // Takes a step, and recomputes what it changes.
   Touched step(std::size_t feature, double size, std::size_t n_threads);
 
   const std::vector<double>& parameters() const { return parameters_; }
@@ -74,7 +74,7 @@ class Booster {
   bool counts(std::size_t s) const;
   void weigh(std::size_t s);
   void rescale(std::size_t n_threads);
-  struct Cell {  // what one sentence gives to the tight bound of one feature: masses at exponents L and U
+  struct Cell {  // contribution of one sentence to the tight bound of one feature: masses at exponents L and U
     double low, high, at_low, at_high;
   };
   Cell cell(std::size_t k, std::size_t cell, std::size_t s) const;
@@ -96,15 +96,15 @@ class Booster {
   std::vector<double> parameters_;
   double scale_ = 0;
   std::vector<double> log_weights_;  // [n_sentences]
-  std::vector<double> losses_;       // [n_sentences] as last run
-  std::vector<double> most_;         // [n_sentences] what the loss is at most by now
+  std::vector<double> losses_;       // [n_sentences] when last computed
+  std::vector<double> most_;         // [n_sentences] current upper bound of the loss
   std::vector<double> mass_;         // [n_sentences] weight_i (1 / p_i - 1) / exp(scale)
   std::vector<double> pull_;         // [n_sentences] weight_i / p_i / exp(scale)
-  std::vector<std::uint8_t> stale_;  // [n_sentences] changed since it was run, and known to count for nothing
+  std::vector<std::uint8_t> stale_;  // [n_sentences] changed since last computed, and negligible
   std::vector<double> excess_;       // [n_cells] E_p[Phi_k] - Phi_k(gold)
-  std::vector<double> down_, up_;     // [n_features] A and B, but for rounding
-  std::vector<double> nearest_;       // [n_features] the exponent nearest to 0, but 0 itself
-  std::vector<LineStep> steps_;       // [n_features] where solved_: the least value of the bound less 1, times R, and its step
+  std::vector<double> down_, up_;     // [n_features] A and B, up to rounding
+  std::vector<double> nearest_;       // [n_features] the smallest absolute exponent other than 0
+  std::vector<LineStep> steps_;       // [n_features] if solved_: the minimum of the bound less 1, times R, and its step
   std::vector<std::uint8_t> solved_;  // [n_features]
   std::vector<double> coefficients_;  // of the feature being solved for
 };

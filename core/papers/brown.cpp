@@ -13,7 +13,7 @@ namespace {
 
 using Count = std::uint32_t;
 
-// x log x of counts, from a table as far as it goes.
+// x log x of counts, small ones from a table.
 class Entropy {
  public:
   explicit Entropy(std::size_t most) : table_(std::min<std::size_t>(most + 1, std::size_t{1} << 20)) {
@@ -26,7 +26,7 @@ class Entropy {
   std::vector<double> table_;
 };
 
-// Counts of word pairs that stand beside each other: of each word the words after it, and those before it.
+// Counts of adjacent word pairs: for each word the next words, and the previous words.
 struct Neighbours {
   std::vector<std::size_t> starts;
   std::vector<std::int32_t> words;
@@ -55,7 +55,7 @@ class Window {
   static constexpr double kFar = std::numeric_limits<double>::infinity();
   static constexpr std::size_t kWorthThreads = 200'000;  // sums, about a tenth of a millisecond
 
-  // A class comes to a free slot; `after` and `before` are its counts with the classes there are [size], itself among them.
+  // Adds a class in a free slot; `after` and `before` are its counts with the existing classes [size], including itself.
   void add(std::size_t s, const std::vector<Count>& after, const std::vector<Count>& before) {
     left_[s] = right_[s] = after[s];
     for_others(s, [&](std::size_t a) {
@@ -76,13 +76,13 @@ class Window {
       for (std::size_t c : places_) sum += term(row(s)[c], row(a)[c]);
       s_[s * size_ + a] = s_[a * size_ + s] = sum;
     });
-    for_others(s, [&](std::size_t a) {  // whose ends have changed
+    for_others(s, [&](std::size_t a) {  // row and column sums have changed
       if (after[a] || before[a]) renew_losses(a);
     });
     renew(s);
   }
 
-  // The pair that loses least, the first of equal ones.
+  // The pair with the smallest loss; ties: the first.
   std::pair<std::size_t, std::size_t> cheapest() const {
     std::size_t a = size_;
     for (std::size_t i = 0; i < size_; ++i)
@@ -91,7 +91,7 @@ class Window {
     return {std::min(a, b), std::max(a, b)};
   }
 
-  // Class j becomes part of class i.
+  // Merges class j into class i.
   void merge(std::size_t i, std::size_t j) {
     for (const std::size_t half : {std::size_t{0}, size_}) {
       join_columns(i, j, half);
@@ -117,14 +117,14 @@ class Window {
   }
   double term(std::uint64_t x, std::uint64_t y) const { return x && y ? h_(x) + h_(y) - h_(x + y) : 0; }
 
-  // The places at which a row is not zero.
+  // The nonzero columns of a row.
   void find_places(const Count* row) {
     places_.clear();
     for (std::size_t c = 0; c < 2 * size_; ++c)
       if (row[c]) places_.push_back(c);
   }
 
-  // Work on all other classes, each apart from the others, on threads where it is worth them.
+  // Runs visit for all other classes independently, on several threads if it pays off.
   template <class Visit>
   void each_other(std::size_t s, std::size_t cost, Visit visit) {
     const std::size_t n_threads = cost * size_ > kWorthThreads ? n_threads_ : 1;
@@ -136,7 +136,7 @@ class Window {
         });
   }
 
-  // A column that comes: pairs of rows that both have it.
+  // A new column: updates pairs of rows that both have it.
   void add_to_others(std::size_t s, const std::vector<Count>& column) {
     some_.clear();
     for (std::size_t a = 0; a < size_; ++a)
@@ -145,7 +145,7 @@ class Window {
       for (std::size_t y = x + 1; y < some_.size(); ++y) change(some_[x], some_[y], term(column[some_[x]], column[some_[y]]));
   }
 
-  // Columns i and j of a half become one column: the rows that have j, with all rows that have i or j.
+  // Merges columns i and j of a half: pairs of a row with j and a row with i or j change.
   void join_columns(std::size_t i, std::size_t j, std::size_t half) {
     some_.clear(), others_.clear();
     for (std::size_t a = 0; a < size_; ++a) {
@@ -161,12 +161,12 @@ class Window {
       for (std::size_t y = x + 1; y < some_.size(); ++y) change(some_[x], some_[y], difference(some_[x], some_[y]));
       for (std::size_t b : others_) change(some_[x], b, difference(some_[x], b));
     }
-    for_others(i, [&](std::size_t b) {  // row i itself; row j is not asked for again
+    for_others(i, [&](std::size_t b) {  // row i itself; row j is no longer needed
       if (b != j) s_[i * size_ + b] = s_[b * size_ + i] += difference(i, b);
     });
   }
 
-  // Rows i and j become row i: S(i, a) by the places that row j has.
+  // Merges rows i and j into row i: updates S(i, a) by the nonzero columns of row j.
   void join_rows(std::size_t i, std::size_t j) {
     Count *x = row(i), *y = row(j);
     find_places(y);
@@ -180,13 +180,13 @@ class Window {
     for (std::size_t c : places_) x[c] += std::exchange(y[c], 0);
   }
 
-  // S of a pair has changed.
+  // Updates S of a pair.
   void change(std::size_t a, std::size_t b, double by) {
     if (by == 0) return;
     s_[a * size_ + b] = s_[b * size_ + a] += by;
     renew_loss(a, b);
   }
-  // The loss of a pair anew, and who is cheapest for whom.
+  // Recomputes the loss of a pair, and the cheapest partner of both.
   void renew_loss(std::size_t a, std::size_t b) {
     const double now = loss_[a * size_ + b] = loss_[b * size_ + a] = loss_of(a, b);
     for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}}) {
@@ -229,7 +229,7 @@ class Window {
   std::vector<Count> counts_;     // [size, 2, size] of each class before all others, and after them
   std::vector<double> s_, loss_;  // [size, size]
   std::vector<std::uint64_t> left_, right_;
-  std::vector<std::size_t> best_;  // [size] with whom each class loses least
+  std::vector<std::size_t> best_;  // [size] the cheapest partner of each class
   std::vector<std::uint8_t> active_, changed_;
   std::vector<std::size_t> some_, others_, places_;
   std::size_t n_threads_;
@@ -281,7 +281,7 @@ BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<con
     }
   }
 
-  // The classes, and what is merged after.
+  // The classes, and the later merges.
   BrownClusters out;
   std::vector<std::int32_t> number(n_classes + 1, -1);
   std::int32_t n = 0;

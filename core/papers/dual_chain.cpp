@@ -5,7 +5,7 @@
 namespace trellis {
 namespace {
 
-constexpr double kRoundingOfAlpha = 1e-12;  // an alpha that is so small a share of what there is, or was, is rounding
+constexpr double kRoundingOfAlpha = 1e-12;  // rounding error of an alpha, relative to the total or its former value
 
 TRELLIS_CLONES void add_dense(const HeavyRows<double>& rows, const Sites& at, std::size_t begin, std::size_t end,
                               std::size_t stride, double* emit) {
@@ -45,7 +45,7 @@ Sequence DualChain::sequence(std::size_t i, std::vector<std::int32_t> path, bool
   return out;
 }
 
-// w += by · (Phi(gold) - Phi(y)), but for what expansions hold
+// w += by · (Phi(gold) - Phi(y)), except what is stored in expansions
 void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeights& weights) const {
   for (const auto& [row, place, part] : sequence.pairs) (row ? weights.tri : weights.edge)[place] += by * part;
   if (!linear()) return;
@@ -55,7 +55,7 @@ void DualChain::add(std::size_t i, const Sequence& sequence, double by, DualWeig
     });
 }
 
-// beta(t, z) of the tokens of sentence i: made anew from its alphas, so that no rounding piles up
+// beta(t, z) of the tokens of sentence i: recomputed from its alphas, so that rounding does not accumulate
 void DualChain::expand_sentence(std::size_t i, DualWeights& weights) const {
   if (linear()) return;
   Changes beta;
@@ -103,7 +103,7 @@ double DualChain::product(std::size_t i, const Sequence& a, const Sequence& b, c
   return total;
 }
 
-// Inner products of the whole working set, [m, m]; those that are known already are not computed again.
+// Inner products of the whole working set, [m, m]; known ones are not recomputed.
 const std::vector<double>& DualChain::products_of(std::size_t i) {
   std::vector<Sequence>& set = sets[i];
   const std::size_t m = set.size();
@@ -117,7 +117,7 @@ const std::vector<double>& DualChain::products_of(std::size_t i) {
   return products_;
 }
 
-// Sequences without alpha leave the working set.
+// Removes sequences without alpha from the working set.
 void DualChain::remove_idle(std::size_t i) {
   const auto is_idle = [](const Sequence& one) { return one.alpha == 0; };
   for (Sequence& one : sets[i]) {
@@ -156,7 +156,7 @@ PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t
                            Visit visit) {
   Patience patience(go_on);
   gram_.fill(n_threads);
-  now_ = weights();  // from alpha alone: a pass begins with the same bits whether training was stopped before or not
+  now_ = weights();  // from alpha alone: a resumed pass begins with the same bits
   PassResult result;
   for (std::size_t k = 0; k < n; ++k, ++clock) {
     const auto i = static_cast<std::size_t>(order[k]);
@@ -169,13 +169,13 @@ PassResult DualChain::pass(const std::int64_t* order, std::size_t n, std::size_t
 
 PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, double c, double epsilon, bool hamming,
                                   std::size_t n_threads, const Patience::GoOn& go_on) {
-  if (hamming)  // a state does not keep costs
+  if (hamming)  // costs are not stored in a state
     for (std::size_t i = 0; i < sets.size(); ++i)
       for (Sequence& one : sets[i]) one.cost = cost(i, one.path);
   // Algorithm 3, lines 4 to 9.
   return pass(order, n, n_threads, go_on, [&](std::size_t i, double weight, PassResult& result) {
     const ChainView<double> chain = chain_of(i);
-    if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // it teaches nothing
+    if (path_score(chain, problem_.gold + problem_.starts[i]) == kForbidden<double>) return;  // skipped
     add_rival(i, chain, hamming, result);
     const bool changes = violates(i, chain, c * weight, epsilon, result);
     if (changes) optimize(i, c * weight, epsilon / 10);
@@ -185,8 +185,8 @@ PassResult DualChain::margin_pass(const std::int64_t* order, std::size_t n, doub
   });
 }
 
-// The sequence that violates its constraint the most joins the working set: the best that is not gold by score + cost,
-// found by two-best Viterbi.
+// The sequence that violates its constraint most joins the working set: the best one other than gold by score + cost,
+// found by 2-best Viterbi.
 void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool hamming, PassResult& result) {
   const std::size_t n = chain.n_tokens;
   const std::int32_t* gold = problem_.gold + problem_.starts[i];
@@ -206,9 +206,9 @@ void DualChain::add_rival(std::size_t i, const ChainView<double>& chain, bool ha
   if (find(i, rival) == sets[i].size()) sets[i].push_back(sequence(i, std::move(rival), hamming));
 }
 
-// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence as one of loss 0 that takes up what is left
-// of c, sentence i is at its optimum where no sequence has a greater loss than those with alpha > 0 have. The greatest
-// loss is xi_i; what has alpha > 0 and falls short of it by more than epsilon violates that. Losses go into losses_.
+// With loss(y) = cost(y) - (score(gold) - score(y)), and the gold sequence with loss 0 that takes the rest
+// of c, sentence i is at its optimum if no sequence has a greater loss than those with alpha > 0. The greatest
+// loss is xi_i; a sequence with alpha > 0 and a loss lower by more than epsilon violates that. Losses go into losses_.
 bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c, double epsilon, PassResult& result) {
   const double right = path_score(chain, problem_.gold + problem_.starts[i]);
   double rest = c, top = 0, held = 0;
@@ -227,23 +227,23 @@ bool DualChain::violates(std::size_t i, const ChainView<double>& chain, double c
   return top - low > epsilon;
 }
 
-// Solve the dual over the alphas of sentence i, those of all others fixed, until no two slopes differ by more than `tolerance`, and bring w up to date.
+// Solves the dual over the alphas of sentence i, all others fixed, until slopes differ by at most `tolerance`; updates w.
 void DualChain::optimize(std::size_t i, double c, double tolerance) {
   std::vector<Sequence>& set = sets[i];
   const std::vector<double>& gram = products_of(i);
   const std::size_t m = set.size();
   alphas_.clear();
   for (const Sequence& one : set) alphas_.push_back(one.alpha);
-  // The losses if this sentence were no part of w.
+  // The losses without the contribution of this sentence to w.
   for (std::size_t a = 0; a < m; ++a)
     for (std::size_t b = 0; b < m; ++b) losses_[a] += gram[a * m + b] * alphas_[b];
   chosen_ = qp_.solve(losses_, gram, c, alphas_, tolerance);
-  // Not a share of c: alphas are as 1 / |Phi|², which is small where values of attributes are great.
+  // Not relative to c: alphas are of the order 1 / |Phi|², which is small if attribute values are large.
   double most = 0;
   for (std::size_t a = 0; a < m; ++a) most = std::max({most, alphas_[a], chosen_[a]});
   for (double& alpha : chosen_)
     if (alpha <= kRoundingOfAlpha * most) alpha = 0;
-  // The dual as far as this sentence matters: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
+  // The terms of the dual that depend on this sentence: sum_a alpha_a (loss_a - ½ sum_b G_ab alpha_b).
   const auto value = [&](const std::vector<double>& alpha) {
     double total = 0;
     for (std::size_t a = 0; a < m; ++a) {

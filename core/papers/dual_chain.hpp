@@ -1,16 +1,16 @@
-// Chains learnt in the dual (Altun, section 4): the model is a weighted list of label sequences that were taken for the
-// gold ones,
+// Chains learnt in the dual (Altun, section 4): the model is a weighted list of label sequences wrongly predicted
+// in training,
 //
 //   w = sum over (i, y) of alpha(i, y) · (Phi(x_i, gold_i) - Phi(x_i, y)),
 //
-// and Phi meets others only in inner products: label pairs (and triples) by counting those in common, observations by a
+// and Phi occurs only in inner products: label pairs (and triples) by counting common ones, observations by a
 // kernel k (equation 15). So a sentence's potentials are those of an ordinary chain (equations 17 to 19):
 //
 //   edge[y, z]  = delta(y, z)                             weights of label pairs, kept as such
 //   emit[s, z]  = sum over tokens t of beta(t, z) k(x_s, x_t)
 //   beta(t, z)  = sum over sequences y of t's sentence of alpha · ([gold_t = z] - [y_t = z])
 //
-// With the linear kernel emit comes from weights of attributes instead, which are then kept as such too.
+// With the linear kernel emit comes from weights of attributes, which are then stored as well.
 #pragma once
 #include "engine/viterbi.hpp"
 #include "learn/margin.hpp"
@@ -21,14 +21,14 @@
 
 namespace trellis {
 
-// w as potentials are made of it.
+// w in the form of potentials.
 struct DualWeights {
   std::vector<double> edge, tri;                     // [L+1, stride], [L+1, L+1, stride] or empty; with what is forbidden
-  HeavyRows<double> rows;                            // of the linear kernel; attributes that were touched have one
+  HeavyRows<double> rows;                            // of the linear kernel; updated attributes have one
   std::vector<std::vector<Coefficient>> expansions;  // of other kernels: beta of each sentence's tokens
 };
 
-// A label sequence that is not the gold one, and Phi(gold) - Phi(y) in two parts.
+// A label sequence other than the gold sequence, and Phi(gold) - Phi(y) in two parts.
 struct Sequence {
   std::vector<std::int32_t> path;  // [n]
   Changes labels;                  // merged; row: the token within its sentence, place: the label
@@ -36,20 +36,20 @@ struct Sequence {
   double alpha = 0;
   double past = 0;  // sum of (moment of change · change of alpha), for averaging
   double cost = 0;
-  std::vector<double> products{};  // with the sequences before it in its working set and with itself, as many as were asked for
+  std::vector<double> products{};  // with the earlier sequences in its working set and with itself, as far as computed
 };
 
 struct PassResult {
-  std::int64_t mistakes = 0;  // tokens whose label in the best path was not the gold one
+  std::int64_t mistakes = 0;  // tokens with a wrong label in the best path
   std::int64_t updates = 0;   // sentences that changed the weights
-  double violation = 0;       // the largest by which a sentence was away from its optimum when it was visited
-  double gap = 0;             // sum of what every sentence's dual lacked at its visit; the duality gap if nothing changed
+  double violation = 0;       // the largest violation of a sentence's optimality at its visit
+  double gap = 0;             // sum over sentences of the gap in the dual at their visit; the duality gap if nothing changed
 };
 
-// What is learnt from; all pointers outlive the learner.
+// The training data; all pointers must outlive the learner.
 struct DualProblem : Examples {
   std::size_t n_attributes, n_labels;
-  int order;                    // 0: label pairs have no weights; 1; 2: triples have some too
+  int order;                    // 0: label pairs have no weights; 1; 2: triples have weights too
   const float* edge = nullptr;  // [L+1, stride] 0 or minus infinity, or null
   const float* end = nullptr;   // [stride] the same for last labels, or null
 };
@@ -66,7 +66,7 @@ class DualChain {
   // One pass of the perceptron (algorithm 1): alpha(i, best) += weight_i where the best path is not the gold one.
   PassResult perceptron_pass(const std::int64_t* order, std::size_t n, std::size_t n_threads, const Patience::GoOn& go_on = {});
 
-  // Take up a sequence of a state, after `sets` were cleared.
+  // Adds a sequence of a state, after `sets` were cleared.
   void restore(std::size_t i, std::vector<std::int32_t> path, double alpha, double past);
   // Phi(gold_i) - Phi(path), with its cost.
   Sequence sequence(std::size_t i, std::vector<std::int32_t> path, bool hamming) const;
@@ -75,7 +75,7 @@ class DualChain {
 
   std::vector<std::vector<Sequence>> sets;  // the working set of every sentence
   std::int64_t clock = 0;                   // sentences visited by the perceptron
-  double dual = 0;                          // the dual's value
+  double dual = 0;                          // its value
 
  private:
   ChainView<double> chain_of(std::size_t i);

@@ -64,7 +64,7 @@ TRELLIS_CLONES void expand(const std::vector<Coefficient>& coefficients, const d
 void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
                    const Sites& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
                    double* emit) {
-  constexpr std::size_t kBlock = 16;  // tokens side by side, so that one coefficient serves them all
+  constexpr std::size_t kBlock = 16;  // tokens side by side, so that each coefficient is loaded once for all
   struct State {
     std::vector<Item> items;
     std::vector<double> row, k, sums;
@@ -87,7 +87,7 @@ Gram::Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attribu
     : kernel_(kernel), starts_(examples.starts), n_tokens_(examples.n_tokens()), given_(given) {
   if (given_) return;
   observations_ = Observations(examples.data.attributes, n_tokens_, n_attributes);
-  if (kernel.kind == Kernel::kLinear) return;  // its scores come from weights: only a sentence's own block is asked for
+  if (kernel.kind == Kernel::kLinear) return;  // its scores come from weights: only a sentence's own block is needed
   std::size_t n = 0, bytes = 0;
   for (; n < examples.n_sentences; ++n) {
     bytes += n_tokens_ * static_cast<std::size_t>(starts_[n + 1] - starts_[n]) * sizeof(double);

@@ -9,7 +9,7 @@
 
 namespace trellis {
 
-// k(a, b) as a function of <a, b>, |a|² and |b|²; of a kernel that was given as a matrix there is none.
+// k(a, b) as a function of <a, b>, |a|² and |b|²; not available for a kernel given as a matrix.
 struct Kernel {
   enum Kind { kLinear, kPolynomial, kRbf, kGiven };
   Kind kind = kLinear;
@@ -35,10 +35,10 @@ struct Item {
   std::int32_t key() const { return number; }
 };
 
-// The attributes of token t, ascending and each once: then products add in the same order from either side.
+// The attributes of token t, ascending, without duplicates: then products are symmetric to the bit.
 void items_of(const Sites& lists, std::size_t t, std::vector<Item>& out);
 
-// Sparse vectors that others are multiplied with, found by attribute.
+// Sparse vectors with an inverted index by attribute, for inner products.
 class Observations {
  public:
   Observations() = default;
@@ -48,7 +48,7 @@ class Observations {
   std::size_t n_attributes() const { return posting_starts_.size() - 1; }
   double norm(std::size_t o) const { return norms_[o]; }  // |x|²
 
-  // out[o] = <x, o> for every observation o; of x, attributes that are not known here count for nothing.
+  // out[o] = <x, o> for every observation o; unknown attributes of x are ignored.
   void products(std::span<const Item> x, double* out) const;
   // out[o * stride + column] = k(x, o) for every o; `row` is scratch.
   void column(const Kernel& kernel, std::span<const Item> x, std::size_t stride, std::size_t column, double* out,
@@ -76,7 +76,7 @@ struct Coefficient {
 void expand(const std::vector<Coefficient>& coefficients, const double* k, std::size_t k_stride, std::size_t n_columns,
             double* out);
 
-// A kernel model at work: emit[t, z] = sum_o coef(o, z) k(x_t, o), by n_threads.
+// Emissions of a kernel model: emit[t, z] = sum_o coef(o, z) k(x_t, o), by n_threads.
 void expand_tokens(const Kernel& kernel, const Observations& support, const std::vector<Coefficient>& coefficients,
                    const Sites& lists, std::size_t n_tokens, std::size_t n_labels, std::size_t n_threads,
                    double* emit);
@@ -88,18 +88,18 @@ struct GramBlock {
 };
 
 // Kernel values between the tokens of a corpus, in blocks of one sentence with all tokens.
-// Passes visit sentences in turn, so what was used last is wanted last: blocks stay where they fit, from the first
-// sentence on, and the others are computed anew each time. A block has the same bits either way.
+// Passes visit sentences in order, so the most recently used block is needed last: blocks that fit stay in memory, from the first
+// sentence on, and the others are recomputed each time. A block has the same bits either way.
 class Gram {
  public:
   // `given` is a whole matrix [n_tokens, n_tokens], for kernels that are not functions of products; else null.
   Gram(const Kernel& kernel, const Examples& examples, std::size_t n_attributes, const double* given, std::size_t memory);
 
-  // Compute the blocks that are kept, by n_threads; the first call alone has something to do.
+  // Computes the cached blocks, by n_threads; only the first call does work.
   void fill(std::size_t n_threads);
-  // The block of sentence i, in `scratch` if it is not kept.
+  // The block of sentence i, in `scratch` if it is not cached.
   GramBlock block(std::size_t i, std::vector<double>& scratch) const;
-  // k(x_t, x_s) of the tokens of sentence i alone, [n, n].
+  // k(x_t, x_s) within sentence i, [n, n].
   const double* own(std::size_t i, std::vector<double>& scratch) const;
 
  private:
@@ -110,7 +110,7 @@ class Gram {
   std::size_t n_tokens_;
   const double* given_;
   Observations observations_;
-  std::vector<std::vector<double>> kept_;  // of the first sentences, [n_tokens, length]; of the linear kernel none
+  std::vector<std::vector<double>> kept_;  // of the first sentences, [n_tokens, length]; empty for the linear kernel
 };
 
 }  // namespace trellis

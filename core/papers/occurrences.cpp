@@ -23,7 +23,7 @@ std::size_t Occurrences::group_of_feature(std::size_t k) const {
 }
 
 void Occurrences::list_meetings() {
-  // Calls visit(group, place) for what stands at all tokens, in their order.
+  // Calls visit(group, place) for the features at all tokens, in order.
   const auto each_place = [&](auto visit) {
     for (std::size_t s = 0; s < examples_.n_sentences; ++s)
       for (std::int64_t t = examples_.starts[s]; t < examples_.starts[s + 1]; ++t) {
@@ -77,7 +77,7 @@ Occurrences::Run Occurrences::run_of(std::size_t k) const {
   return {{before, z}, 2};
 }
 
-// L and U of a run of labels, NULL standing before the sentence only: as many as fit beside each other.
+// L and U of a run of labels, with NULL only before the sentence: extreme sums over occurrences that can coexist.
 //   most[i] = max(most[i - 1], value + most[the places `period` before]),    least[i] likewise
 std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std::vector<Reach>& reached) const {
   const std::size_t* end = run.labels + run.length;
@@ -115,7 +115,7 @@ std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std:
   return {reached.back().least - gold, reached.back().most - gold};
 }
 
-// The distinct values of every feature, and which of them each cell has.
+// The distinct values of every feature, and their index for each cell.
 void Occurrences::set_ranges() {
   low.resize(meetings.back().first_cell);
   high.resize(low.size());

@@ -1,15 +1,15 @@
-// Where the features of a chain can occur, before any training: the lists that boosting goes by.
+// Possible occurrences of the features of a chain, computed before training: the index lists of boosting.
 //
 // Features that occur together are a *group*: all labels of an attribute, all label pairs of an edge attribute, and, as
-// one group, all label pairs and triples. A group meets a sentence if its features can be observed there, whatever the
-// labels; each such meeting has one cell a feature, with the range [L, U] of
+// one group, all label pairs and triples. A group meets a sentence if its features can occur there for some
+// labels; each such meeting has one cell per feature, with the range [L, U] of
 //
 //   u(y) = Phi_k(x, y) - Phi_k(x, gold),    Phi_k(x, y) how often feature k occurs in sentence x labelled y
 //
-// over all label paths y. A feature is a run of one to three labels that ends at a token. An attribute's count is free at
+// over all label paths y. A feature is a run of one to three labels that ends at a token. The labels of an attribute are free at
 // every token: U = sum of positive values - gold, L = sum of negative values - gold. Of two label pairs (y, z), y != z, one
 // after the other, only one can occur; in general a run of labels can occur again `period` tokens later. Where label pairs are
-// forbidden, or a dictionary allows some labels only, U and L may lie outside the range, never inside it.
+// forbidden, or a dictionary allows only some labels, [L, U] may be too wide, never too narrow.
 #pragma once
 #include <span>
 #include <utility>
@@ -25,7 +25,7 @@ class Occurrences {
 
   struct Meeting {
     std::uint32_t group, sentence;
-    std::size_t first_place, first_cell;  // those up to the next meeting's
+    std::size_t first_place, first_cell;  // end where those of the next meeting begin
   };
   std::size_t n_groups() const { return first_features.size() - 1; }
   std::size_t n_features() const { return first_features.back(); }
@@ -34,21 +34,21 @@ class Occurrences {
   std::span<const std::uint32_t> meetings_of_sentence(std::size_t s) const {
     return {of_sentences_.data() + sentence_starts_[s], of_sentences_.data() + sentence_starts_[s + 1]};
   }
-  // The distinct values that U and L of feature k have, ascending, 0 among them; cells say which by number.
+  // The distinct values of U and L of feature k, ascending, including 0; cells store indices into them.
   std::span<const double> exponents(std::size_t k) const {
     return {exponents_.data() + exponent_starts_[k], exponents_.data() + exponent_starts_[k + 1]};
   }
   // Whether all counts are whole numbers.
   bool whole() const { return !data_.attributes.values && !data_.edge_attributes.values; }
 
-  // How often each feature is expected in sentence s less how often it is there, from what SentenceSums found: calls
-  // visit(cell, amount), with the same cell more than once perhaps. The piece's edge slots become zero again.
+  // Expected minus gold count of each feature in sentence s, from the results of SentenceSums: calls
+  // visit(cell, amount), possibly several times per cell. The piece's edge slots are reset to zero.
   template <class Visit>
   void each_excess(std::size_t s, const std::vector<double>& residual, Piece& piece, Visit visit) const;
 
   std::vector<std::size_t> first_features, first_meetings;  // [n_groups + 1]
-  std::vector<Meeting> meetings;                            // by groups, then by sentences; a last one of no group
-  std::vector<std::uint32_t> low, high;                     // [n_cells] which exponents L and U are
+  std::vector<Meeting> meetings;                            // by group, then by sentence; a last one of no group
+  std::vector<std::uint32_t> low, high;                     // [n_cells] indices of L and U among the exponents
 
  private:
   struct Place {
@@ -60,7 +60,7 @@ class Occurrences {
     std::size_t labels[3];
     int length;
   };
-  struct Reach {  // what the places up to a token can hold
+  struct Reach {  // the possible content of the places up to a token
     double least, most;
     std::int32_t token;
   };

@@ -20,9 +20,9 @@ struct Event {
   double by;
 };
 
-// Where the potentials of a sentence lie in one array: label pairs and triples or n-grams, which all tokens share; then
-// emit [n, stride]; then, where there are edge templates, edge [n, n_labels + 1, stride], and the shared pairs are not
-// used.
+// The layout of a sentence's potentials in one array: label pairs and triples or n-grams, shared by all tokens; then
+// emit [n, stride]; then, with edge templates, edge [n, n_labels + 1, stride], in which case the shared pairs are
+// unused.
 struct Cells {
   std::size_t n_labels, stride, pairs, shared;
   bool has_tri, per_token;
@@ -38,7 +38,7 @@ struct Cells {
   std::size_t edge(std::size_t n, std::size_t t) const { return per_token ? emit(n) + t * pairs : 0; }
 };
 
-// The potentials of one sentence now, and their range over the moments that are being tried.
+// The current potentials of one sentence, and their range over the moments under test.
 struct PotentialRanges {
   std::vector<double> now, value, low, high;
   std::vector<std::uint32_t> touched;
@@ -56,7 +56,7 @@ struct PotentialRanges {
     low[event.cell] = std::min(low[event.cell], next);
     high[event.cell] = std::max(high[event.cell], next);
   }
-  // Go on from where the moments that were tried ended, or back to where they began.
+  // Continues from the last moment under test, or returns to the first one.
   void settle(bool keep) {
     for (std::uint32_t cell : touched) {
       if (keep) now[cell] = value[cell];
@@ -130,16 +130,16 @@ class Replay {
   std::vector<RowChange> changes_;       // by rows, then by updates
 };
 
-// One sentence in the range of its potentials.
+// One sentence with the range of its potentials.
 struct Range {
   ChainView<double> low, high;
   const std::int32_t* path;
 
-  // Sums of floats that are not whole numbers are not exact: a little more than nothing is asked for.
+  // Sums of non-integer floats are inexact: a margin slightly above 0 is required.
   static bool beats(double score, double other) { return score - other > 1e-9 * (1 + (score < 0 ? -score : score)); }
 
-  // s is what the path has so far, at its lowest; delta what any path has, at its highest, but for what is said of
-  // path[t] at t, which the path has too: the lowest there. For the path's own history delta is s, if s beats it.
+  // s is the lowest score of the path's prefix; delta the highest score of any prefix, but with the lowest emission for
+  // path[t] at t, which the path shares. For the path's own history delta is s, if s beats it.
   TRELLIS_INLINE bool stays_best(std::vector<double>& delta, std::vector<double>& grown) const {
     const std::size_t T = high.n_tokens, L = high.n_labels, stride = high.stride, order = high.tri ? 2 : 1;
     const Everything labels_at{L};
@@ -230,7 +230,7 @@ void Replay::vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path
   std::vector<std::int32_t>&best = scratch.path, &next = scratch.next_path;
   best.resize(n);
   best_path(chain, scratch.viterbi, best.data());
-  // Votes of each path, and the moment of the first one, negative: the greatest wins.
+  // Votes of each path, and its negated first moment: the greatest wins.
   std::map<std::vector<std::int32_t>, std::pair<std::int64_t, std::int64_t>> ballot;
   std::int64_t count = votes.counts[0];  // votes of the path since it was decoded, at moment `since`
   std::size_t since = 0, moment = 0, stretch = 1;
@@ -258,7 +258,7 @@ void Replay::vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path
         scratch.changed.push_back(static_cast<std::uint32_t>(cell - cells.pairs));
     potentials.settle(true);
     for (std::uint32_t g : scratch.changed) bounds->update(*votes.ngrams, now.scores, g);
-    if (!same) {  // one moment: decoding it costs no more than trying
+    if (!same) {  // a single moment: decoding costs no more than testing
       next.resize(n);
       best_path(chain, scratch.viterbi, next.data());
       same = next == best;

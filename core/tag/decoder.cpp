@@ -52,7 +52,7 @@ Decoder::Decoder(TaggerModel model, std::size_t cache_bytes)
   for (std::size_t e = 0; e < model_.endings.size(); ++e)
     longest_ending_ = std::max(longest_ending_, static_cast<std::size_t>(model_.endings.starts[e + 1] - model_.endings.starts[e]));
   const auto n_outside = static_cast<std::size_t>(2 * model_.plan.reach);
-  constexpr std::size_t kMostOutside = std::size_t{1} << 26;  // floats; a small file can ask for any number of them
+  constexpr std::size_t kMostOutside = std::size_t{1} << 26;  // floats; a small file could require any number of them
   if (n_outside * looks_.size() > kMostOutside / row_stride_)
     throw std::length_error("templates that look too far for so many labels");
 }
@@ -62,7 +62,7 @@ Decoder::~Decoder() { delete state_.load(); }
 Decoder::State& Decoder::state() const {
   State* now = state_.load();
   if (now->forks == n_forks) return *now;
-  auto fresh = std::make_unique<State>(n_forks);  // the old one is left as it is: a thread may have been at work in it
+  auto fresh = std::make_unique<State>(n_forks);  // the old one is not freed: a thread may have been using it
   return *(state_.compare_exchange_strong(now, fresh.get()) ? fresh.release() : now);
 }
 
@@ -77,8 +77,8 @@ Decoder::Borrowed::Borrowed(State& from) : from_(from), n_exceptions_(std::uncau
 }
 
 Decoder::Borrowed::~Borrowed() {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 23;  // what one giant sentence needed is not kept
-  if (std::uncaught_exceptions() > n_exceptions_ || buffers_->bytes() > kMostBytes) return;  // nor what is half written
+  constexpr std::size_t kMostBytes = std::size_t{1} << 23;  // memory for a huge sentence is not retained
+  if (std::uncaught_exceptions() > n_exceptions_ || buffers_->bytes() > kMostBytes) return;  // nor incomplete buffers
   const std::lock_guard lock(from_.spare_mutex);
   if (from_.spare.size() < State::kMostSpare) from_.spare.push_back(std::move(buffers_));
 }
@@ -95,7 +95,7 @@ Batch Decoder::begin() {
   if (lexicons)
     for (const auto& lexicon : *lexicons) bytes += lexicon->bytes();
   if (!lexicons || bytes > cache_bytes_) {
-    auto fresh = std::make_shared<Lexicons>();  // takes the place of the others when it is whole: memory may run out
+    auto fresh = std::make_shared<Lexicons>();  // replaces the others when it is complete: memory may run out
     const std::int32_t n_outside = 2 * model_.plan.reach;
     for (std::size_t c = 0; c < model_.columns.size(); ++c) {
       const std::size_t n_views = model_.columns[c].views.size();
@@ -105,7 +105,7 @@ Batch Decoder::begin() {
         sum_vectors(lexicon, static_cast<std::int32_t>(c), Lexicon::outside(id));
       }
     }
-    for (std::size_t c = n_given(); c < model_.columns.size(); ++c)  // types are values, by the same numbers
+    for (std::size_t c = n_given(); c < model_.columns.size(); ++c)  // types are values, with the same numbers
       for (std::int32_t value = 0; value < static_cast<std::int32_t>(model_.columns[c].values.size()); ++value)
         (*fresh)[c]->intern(model_.columns[c].values.at(value));
     lexicons = std::move(fresh);
@@ -144,7 +144,7 @@ TokenSets Decoder::candidates(const Batch& batch, std::size_t n_threads) const {
 
 bool Decoder::decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const {
   State& now = state();
-  // A thread costs more to start than a few hundred tokens take.
+  // Starting a thread costs more than tagging a few hundred tokens.
   n_threads = std::min<std::size_t>(n_threads, 1 + batch.starts.back() / 2048);
   constexpr std::size_t kWorthHeavyRows = 2048;  // tokens
   if (!now.heavy.made && (now.heavy.n_tokens += batch.starts.back()) >= kWorthHeavyRows)

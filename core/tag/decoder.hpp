@@ -1,11 +1,11 @@
-// Tagging: from codes of word types to best paths, with what depends on one word alone summed once per type.
+// Tagging: from codes of word types to best paths; sums that depend on one word alone are computed once per type.
 //
-// A *type* is a distinct string of a column that tagging has met. Its record keeps the ids of its views and, for every
-// offset at which templates look at that column alone, the summed weights of all those templates: five additions of a
-// vector a token instead of thirty look-ups. Templates that join several places are looked up per token.
+// A *type* is a distinct string of a column seen in tagging. Its record stores the ids of its views and, for every
+// offset at which templates use that column alone, the summed weights of all those templates: five vector additions
+// per token instead of thirty look-ups. Templates that combine several places are looked up per token.
 //
-// word_types.cpp goes from strings to types (lexicon.hpp), sentence_scores.cpp from types to scores, decoder.cpp to paths. A lexicon that has grown beyond
-// its bound is replaced, not emptied: a batch keeps the one its codes belong to.
+// word_types.cpp maps strings to types (lexicon.hpp), sentence_scores.cpp types to scores, decoder.cpp scores to paths. A lexicon
+// larger than its bound is replaced, not emptied: a batch holds a reference to the lexicon of its codes.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -24,31 +24,31 @@
 
 namespace trellis {
 
-// Vectors of words, a row for each string of a view.
+// Word vectors, a row for each string of a view.
 struct WordVectors {
-  const float* numbers = nullptr;  // [n_strings, width]; null: the view gives strings
+  const float* numbers = nullptr;  // [n_strings, width]; null: a view of strings
   std::size_t width = 0;
 };
 
-// What the model file knows of one input column.
+// The data of one input column in the model file.
 struct ColumnModel {
   FrozenStrings values;                    // the strings of training
   const std::int32_t* view_ids = nullptr;  // [n_values, n_views]
   std::vector<FrozenStrings> views;        // [n_views] strings of each view; empty for the identity
-  std::int32_t first_id = 0;               // what the number of a view's string is shifted by: 2 * reach
+  std::int32_t first_id = 0;               // offset of the ids of a view's strings: 2 * reach
   const std::int32_t* set_of = nullptr;    // [n_values] label set by tag dictionary, or null
-  ViewTree tree;                           // what views say of other words
-  bool native = false;                     // whether the tree has all views, for words that are ASCII
-  std::vector<WordVectors> vectors{};      // [n_views]; empty: all views give strings
+  ViewTree tree;                           // computes the views of other words
+  bool native = false;                     // whether the tree has all views, for ASCII words
+  std::vector<WordVectors> vectors{};      // [n_views]; empty: all views are strings
 };
 
-// A dictionary that is asked about the tokens of a sentence, by what one view of a column says of them.
+// A dictionary matched against the tokens of a sentence, by one view of a column.
 struct Matcher {
   std::shared_ptr<const Dictionary> dictionary;
   std::int32_t column, view;
 };
 
-// A column that nobody gives: what a matcher says of each token (text/dictionary.hpp). Its strings are the values.
+// A column that is not in the input: the matcher's value for each token (text/dictionary.hpp). Its strings are the values.
 struct Derived {
   std::int32_t matcher, where;
 };
@@ -59,79 +59,79 @@ inline Sites sites_of(const TokenLists& lists) {
   return lists.ids.empty() ? Sites{} : Sites{lists.starts.data(), lists.ids.data(), lists.values.data()};
 }
 
-// Sentences as codes of types: what encoding gives and decoding takes.
+// Sentences as codes of types: the output of encoding and the input of decoding.
 struct Batch {
   std::uint64_t decoder = 0;  // the number of the decoder it belongs to
   std::shared_ptr<Lexicons> lexicons;
-  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]; of derived columns empty
+  std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]; empty for derived columns
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
-  TokenLists bag, pair_bag;  // attributes that tokens are given as strings, looked up: with labels, with label pairs
+  TokenLists bag, pair_bag;  // free-form attributes of tokens, looked up: with labels, with label pairs
   std::vector<std::pair<std::int32_t, std::int32_t>> undefined;  // (column, type) whose views must be computed
 };
 
-// All that a decoder reads, over arrays that someone else owns. The plan has all templates; the first n_emission of them
-// speak of a label, the next n_pair of a pair of labels, others of longer runs of labels, the last n_far of labels further
-// back: what these give is not among the potentials.
+// All data of a decoder, as views of external arrays. The plan has all templates; the first n_emission of them
+// are about a label, the next n_pair about a pair of labels, others about longer runs of labels, the last n_far about labels
+// further back: the scores of these are not part of the potentials.
 struct TaggerModel : LinearChain {
   Plan plan;
   std::size_t n_emission = 0, n_pair = 0, n_far = 0;
   FrozenVocabulary vocabulary;
   std::vector<ColumnModel> columns;
-  FrozenStrings bag;                             // attributes that are given as strings
+  FrozenStrings bag;                             // free-form attributes
   const std::int32_t* bag_attributes = nullptr;  // [bag.size()] their numbers, or -1
-  const std::int32_t* bag_pairs = nullptr;       // the same among the attributes with label pairs; null: there are none
+  const std::int32_t* bag_pairs = nullptr;       // the same for attributes with label pairs; null: none
   std::size_t n_attributes = 0;
   LabelSets sets{};            // of the tag dictionary; set_of_token is filled in per sentence
-  std::int32_t open_set = -1;  // the set of words that the dictionary lacks,
-  FrozenStrings endings{};     // unless they end in one of these: the longest decides
-  const std::int32_t* ending_sets = nullptr;  // [endings.size()], or null: there are none
-  bool local = false;          // labels are normalised one by one
-  Rows<std::uint16_t> filter{};  // of the filter that prunes labels; starts null: there is none
+  std::int32_t open_set = -1;  // the label set of words missing from the dictionary,
+  FrozenStrings endings{};     // unless they end in one of these: the longest match decides
+  const std::int32_t* ending_sets = nullptr;  // [endings.size()], or null: none
+  bool local = false;          // labels are normalised locally
+  Rows<std::uint16_t> filter{};  // of the pruning filter; starts null: none
   FilterRule rule{};
   std::vector<Matcher> matchers{};
   std::vector<Derived> derived{};  // the last columns
-  std::shared_ptr<const FilterLevels> levels{};  // of pruning above order 0, null: none
-  std::vector<double> margins{};               // of each
+  std::shared_ptr<const FilterLevels> levels{};  // pruning above order 0, null: none
+  std::vector<double> margins{};               // of each level
 };
 
 class Decoder {
  public:
-  // `cache_bytes` bounds what is kept of the types met.
+  // `cache_bytes` bounds the memory for types.
   Decoder(TaggerModel model, std::size_t cache_bytes);
   ~Decoder();
 
-  std::uint64_t number() const { return number_; }  // no other decoder of this process has it
+  std::uint64_t number() const { return number_; }  // unique within the process
   const LabelWeights& labels() const { return model_.labels; }
-  std::size_t n_given() const { return model_.columns.size() - model_.derived.size(); }  // columns of a sentence
+  std::size_t n_given() const { return model_.columns.size() - model_.derived.size(); }  // input columns of a sentence
 
-  // Under the lock: begin a batch, find the type of each string, finish the batch, define the types it could not.
+  // Under the lock: begin a batch, find the type of each string, finish the batch, define the remaining types.
   std::unique_lock<std::mutex> try_lock();
   Batch begin();
   static std::int32_t type_of(Batch& batch, std::size_t column, std::string_view name) {
     return (*batch.lexicons)[column]->intern(name);
   }
-  // How many types were met for the first time; finish() defines them, all but those left in batch.undefined.
+  // Number of new types; finish() defines them, except those left in batch.undefined.
   std::size_t n_new(const Batch& batch) const;
   void finish(Batch& batch, std::size_t n_threads);
-  // `strings[j]` is what view j says of the type, or data() == nullptr where it says nothing.
+  // `strings[j]` is view j of the type; data() == nullptr if the view is undefined.
   void define(Batch& batch, std::int32_t column, std::int32_t type, std::span<const std::string_view> strings);
-  // Free-form attributes, and of the string with that id (-1: none) those with labels and with label pairs, -1 for none.
+  // Free-form attributes; for the string with that id (-1: unknown) the attributes with labels and with label pairs, -1 for none.
   const FrozenStrings& bag() const { return model_.bag; }
   std::pair<std::int32_t, std::int32_t> bag_attributes(std::int32_t id) const {
     if (id < 0) return {-1, -1};
     return {model_.bag_attributes[id], model_.bag_pairs ? model_.bag_pairs[id] : -1};
   }
 
-  // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride], and what
-  // n-grams have at single tokens).
-  // Where the tag dictionary and the filter leave a sentence no path, all labels are allowed. False if a sentence has no path at all,
-  // because all of them are forbidden. ``open``: a local model normalises over all labels, whatever the dictionary says.
+  // Without the lock: best paths; potentials [n_tokens, stride] (and edges [n_tokens, n_labels + 1, stride], and the
+  // scores of n-grams at single tokens).
+  // If tag dictionary and filter leave a sentence no path, all labels are allowed. False if a sentence has no path at all,
+  // because all of them are forbidden. ``open``: a local model normalises over all labels, ignoring the dictionary.
   bool decode(const Batch& batch, std::size_t n_threads, std::int32_t* paths) const;
   void potentials(const Batch& batch, bool open, std::size_t n_threads, float* emit, float* edge,
                   TokenNgrams<float>& ngrams) const;
-  // What stands at each token, of templates that speak of a label or of a pair of labels.
+  // The attributes of each token, for templates about a label or about a pair of labels.
   TokenLists attribute_lists(const Batch& batch, bool on_edge) const;
-  // Whether label pairs have other potentials at every token: by templates, or by normalising above order 1.
+  // Whether label pairs have token-specific potentials: by templates, or by normalising above order 1.
   bool edges_by_token() const {
     return model_.n_pair > 0 || model_.bag_pairs || (model_.local && (model_.labels.tri || model_.labels.ngrams));
   }
@@ -139,14 +139,14 @@ class Decoder {
   bool ngrams_by_token() const { return has_runs() || (model_.local && model_.labels.ngrams); }
   // The label set of a token by the tag dictionary, -1 without one.
   std::int32_t set_of(const Batch& batch, std::size_t token) const;
-  // The labels that the filter, if there is one, leaves each token.
+  // The candidate labels of each token after the filter, if there is one.
   bool has_filter() const { return model_.filter.starts; }
   TokenSets candidates(const Batch& batch, std::size_t n_threads) const;
 
  private:
   struct Buffers;
   struct State;
-  // Scratch that a thread borrows: one sentence at a time would spend much of its time in growing its own.
+  // Scratch borrowed by a thread: allocating it per sentence would take much of the time.
   class Borrowed {
    public:
     explicit Borrowed(State& from);
@@ -160,16 +160,16 @@ class Decoder {
     const int n_exceptions_;
     std::unique_ptr<Buffers> buffers_;
   };
-  struct Look {  // templates that look at one column at one offset alone
+  struct Look {  // templates of one column at one offset alone
     std::int32_t column, offset;
-    std::size_t slot;  // which vector of the column's records
+    std::size_t slot;  // index of the vector in the column's records
     std::vector<std::int32_t> templates;
   };
-  // Made when enough has been tagged to be worth it: the first sentences come sooner without.
+  // Built after enough tokens were tagged to pay off: the first sentences are tagged without them.
   struct Heavy {
     std::once_flag begun;
     std::atomic<bool> made = false;
-    std::atomic<std::size_t> n_tokens = 0;  // how many were tagged without them
+    std::atomic<std::size_t> n_tokens = 0;  // number of tokens tagged without them
     HeavyRows<float> rows;
   };
   bool define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const;
@@ -183,7 +183,7 @@ class Decoder {
   std::int32_t attribute_of(const Template& shape, IdOf id_of) const;
   State& state() const;
   void place(const Batch& batch, std::size_t sentence, Buffers& buffers) const;
-  // Where the buffers of a sentence of n tokens have what stands `offset` from its first one.
+  // Index in the buffers of a sentence of n tokens for `offset` from its first token.
   std::size_t place_of(std::int32_t column, std::size_t n, std::int32_t offset) const {
     return static_cast<std::size_t>(column) * (n + 2 * model_.plan.reach) + model_.plan.reach + offset;
   }
@@ -195,7 +195,7 @@ class Decoder {
   void fill(const Batch& batch, std::size_t sentence, const Heavy& heavy, Buffers& buffers, bool open = false) const;
   void sum_emissions(const Batch& batch, std::size_t begin, std::size_t n_tokens, const Rows<std::uint16_t>& rows,
                      Buffers& buffers) const;
-  bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates speak of longer runs of labels
+  bool has_runs() const { return edge_.size() > model_.n_pair; }  // whether templates are about longer runs of labels
   void sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
   ChainView<float> chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n_tokens) const;
   void filter_labels(const Batch& batch, std::size_t begin, std::size_t n_tokens, Buffers& buffers) const;
@@ -208,10 +208,10 @@ class Decoder {
   std::vector<Look> looks_;
   std::vector<std::size_t> n_slots_;        // [n_columns] looks of each column
   std::vector<std::int32_t> joint_, edge_;  // the other templates, of labels and of pairs
-  std::vector<std::vector<std::int32_t>> dimensions_;  // [n_templates] of those of vectors the attribute of each dimension
+  std::vector<std::vector<std::int32_t>> dimensions_;  // [n_templates] for vector templates, the attribute of each dimension
   const std::size_t heavy_stride_;          // padded columns of rows, more than labels if those have parts
-  const std::size_t row_stride_;            // the stride of vectors here: the same, and after them the labels of the filter
-  std::vector<float> bias_;                 // [stride] templates that look nowhere
+  const std::size_t row_stride_;            // the stride of vectors here: heavy_stride_, plus the labels of the filter
+  std::vector<float> bias_;                 // [stride] templates without atoms
   std::size_t longest_ending_ = 0;          // of the model, in bytes
   mutable std::atomic<State*> state_;
 };
@@ -221,7 +221,7 @@ std::int32_t Decoder::attribute_of(const Template& shape, IdOf id_of) const {
   return model_.vocabulary.find(shape, pack_key(model_.plan, shape, id_of, model_.vocabulary.known_folds()));
 }
 
-// The attributes and the numbers of the vector that a template of vectors gives of the string behind a view id.
+// The attributes and the numbers of a vector template for the string with a view id.
 template <class Visit>
 void Decoder::each_number(std::int32_t number, std::int32_t id, Visit visit) const {
   const Atom& atom = model_.plan.atoms[model_.plan.templates[number].first_atom];

@@ -1,7 +1,7 @@
-// The strings of one column that tagging has met: a number and a record each.
+// The strings of one column seen in tagging: a number and a record each.
 //
-// Records live in blocks that never move, each twice as long as the one before, so threads decode while another thread
-// meets new types.
+// Records are in blocks that never move, each twice as long as the previous one, so threads can decode while another thread
+// adds new types.
 #pragma once
 #include <array>
 #include <bit>
@@ -12,12 +12,12 @@
 
 namespace trellis {
 
-// The types of one column met so far.
+// The known types of one column.
 class Lexicon {
  public:
   static constexpr std::size_t kBlock = 512;  // records of the first block
 
-  // Before the types come records of the `n_outside` positions outside a sentence.
+  // The first records are those of the `n_outside` positions outside a sentence.
   Lexicon(std::size_t n_views, std::size_t vector_size, std::int32_t n_outside)
       : n_views_(n_views), vector_size_(vector_size), n_outside_(n_outside) {
     while (room_ < n_outside_) add_block();
@@ -42,8 +42,8 @@ class Lexicon {
     return names_.intern(name);
   }
 
-  std::int32_t n_tried = 0;      // the types before it are defined, or wait for someone to say what their views are
-  std::int32_t n_undefined = 0;  // how many of them wait
+  std::int32_t n_tried = 0;      // earlier types are defined, or wait for the caller to compute their views
+  std::int32_t n_undefined = 0;  // number of waiting types
 
  private:
   struct Block {
@@ -59,7 +59,7 @@ class Lexicon {
     const std::size_t b = std::bit_width(record / kBlock + 1) - 1;
     return {b, record - kBlock * ((std::size_t{1} << b) - 1)};
   }
-  // Before a number is given: where memory runs out no type is without a record.
+  // Call before assigning a number: if memory runs out, no type is without a record.
   void add_block() {
     const std::size_t b = place(room_ - n_outside_).block, n = kBlock << b;
     Block& block = blocks_[b];
@@ -69,7 +69,7 @@ class Lexicon {
   }
   std::size_t n_views_, vector_size_;
   std::int32_t n_outside_;
-  std::int32_t room_ = 0;  // how many records there are
+  std::int32_t room_ = 0;  // number of records
   Interner names_;
   std::array<Block, 24> blocks_;  // room for all numbers a type can have
 };

@@ -1,4 +1,4 @@
-// The scores of one sentence: where its types' records lie, what its templates find, and the sums of weights.
+// The scores of one sentence: locations of its types' records, attributes of its templates, and sums of weights.
 #include "tag/decoder_state.hpp"
 
 namespace trellis {
@@ -51,7 +51,7 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
       put(reach - d - 1, Lexicon::outside(static_cast<std::int32_t>(d)));
       put(reach + n + d, Lexicon::outside(static_cast<std::int32_t>(reach + d)));
     }
-    if (c == n_given()) match(n, buffers);  // what stands in the other columns is in its place
+    if (c == n_given()) match(n, buffers);  // the other columns are derived from the placed ones
     const auto [matcher, where] = c < n_given() ? Derived{} : model_.derived[c - n_given()];
     const std::size_t row = static_cast<std::size_t>(matcher) * Dictionary::kWhere + static_cast<std::size_t>(where);
     const std::int32_t* codes = c < n_given() ? batch.codes[c].data() + begin : buffers.matched.data() + row * n;
@@ -62,7 +62,7 @@ void Decoder::place(const Batch& batch, std::size_t sentence, Buffers& buffers) 
   }
 }
 
-// What the dictionaries say of the tokens of a sentence whose given columns are placed.
+// The dictionary values of the tokens of a sentence whose input columns are placed.
 void Decoder::match(std::size_t n, Buffers& buffers) const {
   buffers.symbols.resize(n);
   buffers.matched.resize(model_.matchers.size() * Dictionary::kWhere * n);
@@ -75,7 +75,7 @@ void Decoder::match(std::size_t n, Buffers& buffers) const {
   }
 }
 
-// keys[t] = the packed ids of template `number` at token t, kSilent where a view says nothing.
+// keys[t] = the packed ids of template `number` at token t, kSilent if a view is undefined.
 void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, std::uint64_t* keys) const {
   const Template& shape = model_.plan.templates[number];
   std::fill_n(keys, n, 0);
@@ -87,7 +87,7 @@ void Decoder::pack(std::int32_t number, std::size_t n, const Buffers& buffers, s
   }
 }
 
-// ids[t] = the attribute of template `number` at token t, -1 where it has none.
+// ids[t] = the attribute of template `number` at token t, -1 if unknown.
 void Decoder::find(std::int32_t number, std::size_t n, Buffers& buffers, std::int32_t* ids) const {
   if (buffers.keys.size() < n) buffers.keys.resize(n);
   pack(number, n, buffers, buffers.keys.data());
@@ -103,7 +103,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
   if (buffers.keys.size() < n * n_joint) buffers.keys.resize(n * n_joint);
   if (buffers.ids.size() < n * n_joint) buffers.ids.resize(n * n_joint);
 
-  // Joint templates in three rounds, so that what one round needs of memory is on its way while another works:
+  // Joint templates in three rounds, so that memory accesses of one round overlap with the work of another:
   // pack the keys, find the attributes, add their rows.
   for (std::size_t j = 0; j < n_joint; ++j) {
     std::uint64_t* keys = buffers.keys.data() + j * n;
@@ -139,7 +139,7 @@ void Decoder::fill(const Batch& batch, std::size_t sentence, const Heavy& heavy,
                         buffers.edge.data(), buffers.runs.ngrams, buffers.local);
 }
 
-// The candidates of every token of a sentence. Then scores of labels lie as close as they do without a filter.
+// The candidates of every token of a sentence. Afterwards the stride of label scores is the same as without a filter.
 void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n, Buffers& buffers) const {
   const std::size_t labels_stride = model_.labels.stride;
   double* levels_emit = model_.levels ? buffers.levels.emit(n, labels_stride) : nullptr;
@@ -155,7 +155,7 @@ void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n
     for (std::size_t z = 0; levels_emit && z < labels_stride; ++z) levels_emit[t * labels_stride + z] = static_cast<double>(scores[z]);
     std::copy_n(emit, heavy_stride_, buffers.emit.data() + t * heavy_stride_);
   }
-  for (std::size_t k = 0; k < model_.margins.size(); ++k) {  // what one level leaves are the candidates of the next
+  for (std::size_t k = 0; k < model_.margins.size(); ++k) {  // the output of one level is the input of the next
     buffers.levels.open(k + 1, buffers.candidates.view(), n);
     buffers.levels.lay_out(*model_.levels);
     buffers.candidates.clear();
@@ -163,14 +163,14 @@ void Decoder::filter_labels(const Batch& batch, std::size_t begin, std::size_t n
   }
 }
 
-// What a sentence that was just filled may have; starts null: all labels.
+// The candidates of the current sentence; starts null: all labels.
 LabelSets Decoder::sets_in(const Buffers& buffers) const {
   if (has_filter()) return buffers.candidates.view();
   return {buffers.sets.data(), model_.sets.starts, model_.sets.labels};
 }
 
-// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z] + sum over given ones of value(a) · w[a, y, z]
-// and of n-grams what they have at t
+// edge[t, y, z] = edge[y, z] + sum over edge attributes a at t of w[a, y, z] + sum over free-form ones of value(a) · w[a, y, z]
+// and the scores of n-grams at t
 void Decoder::sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t n, Buffers& buffers) const {
   const std::size_t stride = model_.labels.stride, size = (model_.labels.n_labels + 1) * stride;
   const bool by_token = edges_by_token();
@@ -193,11 +193,11 @@ void Decoder::sum_edges(const TokenLists& pairs, std::size_t begin, std::size_t 
   if (!has_runs() && !pairs.ids.empty()) add_rows(model_.edge_rows, sites_of(pairs), begin, begin + n, size, buffers.edge.data());
 }
 
-// The chain of a sentence that was just filled.
+// The chain of the current sentence.
 ChainView<float> Decoder::chain_in(Buffers& buffers, const LabelSets& sets, std::size_t n) const {
   ChainView<float> chain = buffers.chain(model_.labels, sets, 0, n, edges_by_token());
   if (ngrams_by_token()) buffers.add_runs(chain);
-  if (model_.local) buffers.ngrams.relaxed = {};  // bounds of what is not normalised say little
+  if (model_.local) buffers.ngrams.relaxed = {};  // bounds without normalisation are too loose
   return chain;
 }
 

@@ -1,4 +1,4 @@
-// The decoder's word types: what it knows of a string, computed when the string is met for the first time.
+// The decoder's word types: the data of a string, computed at its first occurrence.
 #include "parallel.hpp"
 #include "tag/decoder.hpp"
 
@@ -38,7 +38,7 @@ void Decoder::finish(Batch& batch, std::size_t n_threads) {
   }
 }
 
-// From what the model knows of the word, or from the word itself where all views can be computed here.
+// From the model's data of the word, or computed from the word itself if all views are native.
 bool Decoder::define_alone(Lexicon& lexicon, std::int32_t column, std::int32_t type, Said& said) const {
   const ColumnModel& known = model_.columns[column];
   const std::string_view name = lexicon.name(type);
@@ -72,11 +72,11 @@ void Decoder::set_views(Lexicon& lexicon, std::int32_t column, std::int32_t type
   sum_vectors(lexicon, column, type);
 }
 
-// The set of a word that the tag dictionary lacks.
+// The label set of a word missing from the tag dictionary.
 std::int32_t Decoder::guess_set(std::string_view word) const {
   if (!model_.ending_sets) return model_.open_set;
   for (std::size_t begin = word.size() - std::min(word.size(), longest_ending_); begin < word.size(); ++begin)
-    if ((word[begin] & 0xC0) != 0x80)  // where a character begins
+    if ((word[begin] & 0xC0) != 0x80)  // start of a character
       if (const std::int32_t ending = model_.endings.lookup(word.substr(begin)); ending >= 0) return model_.ending_sets[ending];
   return model_.open_set;
 }

@@ -46,7 +46,7 @@ TRELLIS_CLONES bool view_ids_fit(std::span<const std::int32_t> ids, std::span<co
   const std::size_t n = limits.size();
   unsigned bad = 0;
   for (std::size_t row = 0; row + n <= ids.size() && n > 0; row += n)
-    for (std::size_t j = 0; j < n; ++j)  // what is below `first` wraps around to a large number
+    for (std::size_t j = 0; j < n; ++j)  // numbers below `first` wrap around to large numbers
       bad |= unsigned{static_cast<std::uint32_t>(ids[row + j]) - first >= limits[j]} & unsigned{ids[row + j] != -1};
   return !bad;
 }

@@ -9,7 +9,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Walks over lines; content excludes the line ending (LF, CR LF, or the end of the text), whole includes it.
+// Iterates over lines; content excludes the line ending (LF, CR LF, or the end of the text), whole includes it.
 struct LineReader {
   std::string_view text;
   std::size_t at = 0;
@@ -32,20 +32,20 @@ std::size_t bom_length(std::string_view text, const ColumnFormat& format) {
   return format.first_line == 1 && text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
 }
 
-// Also where tabs separate fields: spreadsheets write an empty row as tabs alone.
+// Lines of tabs alone are blank even in tab-separated files: spreadsheets write empty rows so.
 bool all_blank(std::string_view line) {
   return std::all_of(line.begin(), line.end(), is_blank);
 }
 
-// The high bit of each byte of word that equals c; above the lowest one there may be false ones.
+// The high bit of each byte of word that equals c; above the lowest match there may be false positives.
 inline std::uint64_t bytes_equal(std::uint64_t word, char c) {
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::uint64_t zero_where = word ^ ones * static_cast<unsigned char>(c);
   return (zero_where - ones) & ~zero_where & ones << 7;
 }
 
-// The first tab (or blank, if blanks separate) in [p, end), or end. Eight bytes at a time, for most fields are that
-// short and a loop over bytes would mispredict each one's length; bytes up to limit, the end of the text, may be read.
+// The first tab (or whitespace, if whitespace separates) in [p, end), or end. Eight bytes at a time, since most fields are that
+// short and a loop over bytes would mispredict each length; bytes up to limit, the end of the text, may be read.
 inline const char* find_separator(const char* p, const char* end, const char* limit, bool tabs) {
   for (; p < end && limit - p >= 8; p += 8) {
     std::uint64_t word;
@@ -73,7 +73,7 @@ inline void split(std::string_view line, const char* limit, bool tabs, Take take
   }
 }
 
-// Most lines are seen to be tokens by their first byte: one above all that kind_of looks for.
+// Most lines are recognised as tokens by their first byte: it is above all bytes that kind_of checks for.
 inline bool plainly_token(std::string_view line, const ColumnFormat& format) {
   return !line.empty() && line[0] > '-' && !format.ids;
 }
@@ -119,7 +119,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   std::vector<std::int32_t>* codes = nullptr;  // [n_columns]
   Interner* values = nullptr;                  // [n_columns]
   auto begin_columns = [&] {
-    // As many tokens as there are lines, or as there is room for rows of that many fields.
+    // Upper bound on the number of tokens: lines, or rows that fit into the text.
     std::size_t n_lines = std::count(text.begin(), text.end(), '\n') + 1;
     std::size_t most = std::min(n_lines, text.size() / n_columns + 1);
     out.codes.resize(n_columns);

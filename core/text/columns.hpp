@@ -1,4 +1,4 @@
-// Files of columns: one token a line, blank lines between sentences, read into dictionary-encoded columns.
+// Column files: one token per line, blank lines between sentences, read into dictionary-encoded columns.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,27 +12,27 @@
 namespace trellis {
 
 struct ColumnFormat {
-  bool tabs = false;      // fields end at single tabs and may hold blanks or nothing; else at runs of blanks and tabs
+  bool tabs = false;      // fields are separated by single tabs and may contain spaces or be empty; else by whitespace
   bool comments = false;  // lines that begin with # are not tokens
   bool ids = false;       // CoNLL-U: rows whose first field has a - or . (word ranges, empty nodes) are not tokens
-  std::size_t n_columns = 0;     // what every row must have; 0: what the first row has
+  std::size_t n_columns = 0;     // required fields per row; 0: as in the first row
   std::int64_t first_line = 1;   // number of the first line; a byte order mark is skipped only in line 1
 };
 
 enum class LineKind {
   blank,    // ends a sentence
   token,
-  aside,    // a comment, a word range, an empty node: kept, and nothing ends
-  divider,  // -DOCSTART-: kept, and ends a sentence
+  aside,    // a comment, a word range, an empty node: stored, does not end a sentence
+  divider,  // -DOCSTART-: stored, ends a sentence
 };
 
 // A line without its line ending.
 LineKind kind_of(std::string_view line, const ColumnFormat& format);
 
-// A line that is no token, or a blank one where no sentence was open: kept to be written back.
+// A line without a token, or a blank line outside a sentence: stored for writing it back.
 struct Aside {
-  std::int64_t sentence;  // the sentence it stands in or before
-  std::int64_t token;     // how many tokens stand before it
+  std::int64_t sentence;  // the sentence that contains or follows it
+  std::int64_t token;     // number of tokens before it
   std::int64_t begin, end;  // its bytes in the file, without the line ending
 };
 
@@ -46,7 +46,7 @@ struct ParsedColumns {
   std::vector<Aside> asides;
   std::int64_t n_lines = 0;
 
-  // Where and why reading stopped, if it did.
+  // Location and reason of an error, if any.
   Trouble trouble = Trouble::none;
   std::int64_t line = 0;
   std::size_t found = 0, expected = 0;
@@ -54,8 +54,8 @@ struct ParsedColumns {
 
 ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format);
 
-// The file with one field of every token's line replaced by values[codes[t]] for token t, or with one more at its end. That is
-// set off by a tab where tabs separate or the line has one, else by a blank; line endings and all other lines stay. False if
+// The file with one field of every token's line replaced by values[codes[t]] for token t, or with a field appended. An appended
+// field is separated by a tab if tabs separate or the line has one, else by a space; other lines and line endings stay. False if
 // the number of tokens is not that of codes, or a line has no such field.
 bool write_column(std::string_view text, const ColumnFormat& format, std::optional<std::size_t> column,
                   std::span<const std::int32_t> codes, std::span<const std::uint8_t> data,

@@ -45,9 +45,9 @@ CrfsuiteModel::Strings read_strings(std::string_view file, std::uint64_t at, std
       refuse(what + " " + std::to_string(i) + of_file + "is damaged");
     out.starts[i] = static_cast<std::int64_t>(place);
     total += length - 1;
-    damaged(total > size);  // strings that overlap
+    damaged(total > size);  // overlapping strings
   }
-  constexpr std::size_t kChunk = 32;  // most strings are shorter: copying one takes no call, and what is too much is overwritten
+  constexpr std::size_t kChunk = 32;  // most strings are shorter: a fixed-size copy needs no call, and the excess is overwritten
   out.data.resize(total + kChunk);
   std::uint8_t* to = out.data.data();
   for (std::size_t i = 0; i < n; ++i) {
@@ -103,7 +103,7 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
     if (strings.lookup(strings.at(id)) != id) refuse("the CRFsuite model has one attribute twice");
   const std::int32_t ends[] = {strings.lookup(first), strings.lookup(last)};
 
-  constexpr double kMost = 1e30;  // no weight of a trained model is as great; ours are single precision
+  constexpr double kMost = 1e30;  // larger than any trained weight; ours are single precision
   bool no_label = false, no_kind = false, no_source = false;
   for (const Feature& f : features) {
     no_label |= (f.label >= n_labels) | !(std::fabs(f.weight) < kMost);
@@ -114,7 +114,7 @@ CrfsuiteModel read_crfsuite(std::string_view file, std::string_view first, std::
   if (no_kind) refuse("the CRFsuite model has features of an unknown kind");
   if (no_source) refuse("the CRFsuite model has a feature of an unknown attribute or label");
 
-  std::vector<std::pair<std::uint64_t, float>> slots;  // by attribute and label; a file of CRFsuite has them in order
+  std::vector<std::pair<std::uint64_t, float>> slots;  // by attribute and label; sorted in files of CRFsuite
   slots.reserve(features.size());
   for (const Feature& f : features) {
     const auto weight = static_cast<float>(f.weight);

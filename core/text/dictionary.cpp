@@ -21,7 +21,7 @@ void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks,
   std::int32_t *begins = values, *ends = values + n, *inside = values + 2 * n, *parts = values + 3 * n;
   std::fill_n(parts, n, kSilent);
   if (asks == kNobody) return;
-  std::size_t taken = 0;  // how many tokens are behind, or in the entry found last
+  std::size_t taken = 0;  // end of the last match
   for (std::size_t t = 0; t < n; ++t) {
     if (symbols[t] < 0) continue;
     std::size_t longest = 0;

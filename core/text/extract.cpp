@@ -11,7 +11,7 @@ TokenLists extract(GrowingVocabulary& vocabulary, const Plan& plan, std::span<co
   const std::size_t n_tokens = starts.empty() ? 0 : starts.back(), n_templates = plan.templates.size();
   std::vector<std::int32_t> local(n_templates * n_tokens);  // [n_templates, n_tokens], -1 where silent
 
-  // Tables are independent, so each is one piece of work; the numbering depends on the corpus alone.
+  // Tables are independent and processed in parallel; the numbering depends only on the corpus.
   parallel_blocks(plan.n_tables, 1, n_threads, [] { return 0; }, [&](int, std::size_t table, std::size_t) {
     for (std::size_t k = 0; k < n_templates; ++k) {
       const Template& shape = plan.templates[k];
@@ -43,7 +43,7 @@ std::vector<std::vector<std::int32_t>> merge(GrowingVocabulary& vocabulary, cons
                                              std::span<const std::span<const std::uint64_t>> tables,
                                              std::span<const std::span<const std::uint64_t>> folds) {
   std::vector<std::vector<std::int32_t>> numbers(tables.size()), fold_numbers(folds.size());
-  // The key of atoms first .. last: the last fold in it gets its number here.
+  // The key of atoms first .. last, with the number of its last fold translated to this vocabulary.
   const auto translated = [&](std::uint64_t key, std::int32_t first, std::int32_t last) {
     int bits = 0;
     for (std::int32_t a = last; a-- > first;) {

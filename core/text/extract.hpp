@@ -1,11 +1,11 @@
 // From columns of value codes to attribute ids.
 //
 // A *view* is a function of one value (its suffix, its shape, ...), tabulated once per distinct value: ids_of[c][v, j]
-// is the id of view j for value v of column c, -1 where the function says nothing. The first 2 * reach ids of every
-// view are kept for the positions outside the sentence: distance d before it is d - 1, distance d after it reach+d-1.
-// A *template* is a conjunction of views at offsets from the places where a site stands: a token has one place, an arc or
-// a span of words has several (places.hpp). Its key packs the ids of its views into 64 bits. Where the bits do not fit,
-// the key so far is replaced by its number in a table of its own (a fold), which keeps the key exact.
+// is the id of view j for value v of column c, -1 if the view is undefined. The first 2 * reach ids of every
+// view are reserved for positions outside the sentence: distance d before it is d - 1, distance d after it reach+d-1.
+// A *template* is a conjunction of views at offsets from the places of a site: a token has one place, an arc or
+// a span of words has several (places.hpp). Its key packs the ids of its views into 64 bits. If the bits do not suffice,
+// the key so far is replaced by its number in a separate table (a fold), which keeps the key exact.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,10 @@
 namespace trellis {
 
 struct Atom {
-  std::int32_t slot;    // which view of which column; of a measure its number
-  std::int32_t place;   // of a token 0; otherwise an entry of Anchor::at, kBetween or kMeasure
-  std::int32_t offset;  // from there
-  std::int32_t bits;    // room its ids take in the key
+  std::int32_t slot;    // index of column and view; of a measure its number
+  std::int32_t place;   // 0 for a token; otherwise an entry of Anchor::at, kBetween or kMeasure
+  std::int32_t offset;  // relative to the place
+  std::int32_t bits;    // width of its ids in the key
   std::int32_t fold;    // the fold that compresses the key before this atom is added, or -1
   bool operator==(const Atom&) const = default;
 };
@@ -30,7 +30,7 @@ constexpr std::int32_t kMeasure = -1, kBetween = -2;
 struct Template {
   std::int32_t first_atom, last_atom;  // atoms[first_atom .. last_atom)
   std::int32_t table;                  // templates of one table share their attributes
-  std::int32_t between = -1;  // the slot of the atom that is about all places between the first two of an anchor; -1: none
+  std::int32_t between = -1;  // the slot of the atom that covers all places between the first two of an anchor; -1: none
 };
 
 struct ColumnView {
@@ -43,7 +43,7 @@ struct Plan {
   std::vector<ColumnView> slots;
   std::int32_t n_tables = 0;
   std::int32_t n_folds = 0;
-  std::int32_t reach = 0;  // how far outside the sentence a view may be asked for
+  std::int32_t reach = 0;  // maximum distance of views outside the sentence
 
   const ColumnView& view_of(const Atom& atom) const { return slots[static_cast<std::size_t>(atom.slot)]; }
 };
@@ -54,7 +54,7 @@ struct ColumnCodes {
   std::size_t n_views = 0;
 };
 
-// A key that no packing gives, for keys have at most 63 bits: a template that says nothing.
+// A key outside the range of packed keys, which have at most 63 bits: the template is undefined.
 constexpr std::uint64_t kSilent = ~std::uint64_t{0};
 
 // The attributes of tokens, arcs or spans by their keys: one table per template table, one per fold.
@@ -65,14 +65,14 @@ struct Vocabulary {
   std::int32_t find(const Template& shape, std::uint64_t key) const {
     return key == kSilent ? -1 : tables[static_cast<std::size_t>(shape.table)].find(key);
   }
-  // What packing asks for: the number of a key in a fold, -1 where it has none; or made where it has none.
+  // Interface for packing: the number of a key in a fold, -1 if unknown; or created if unknown.
   auto known_folds() const {
     return [this](std::int32_t f, std::uint64_t key) { return folds[static_cast<std::size_t>(f)].find(key); };
   }
   auto made_folds() {
     return [this](std::int32_t f, std::uint64_t key) { return folds[static_cast<std::size_t>(f)].find_or_add(key); };
   }
-  // Where the numbers of each table begin when tables follow one another, and how many there are: [n_tables + 1].
+  // Offsets of the numbers of each table when tables are concatenated, and the total: [n_tables + 1].
   std::vector<std::int32_t> first_numbers() const {
     std::vector<std::int32_t> first{0};
     for (const Table& table : tables) first.push_back(first.back() + table.size());
@@ -94,7 +94,7 @@ inline std::int32_t view_id(const ColumnCodes& column, std::int32_t view, std::i
   return column.view_ids[static_cast<std::size_t>(column.codes[at]) * column.n_views + view];
 }
 
-// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: the key with one more. fold: as vocabularies have it.
+// key = id_1 · 2^(b_2 + ... + b_k) + ... + id_k, one id after the other: appends an id to the key. fold: as in vocabularies.
 template <class Fold>
 inline std::uint64_t pack_id(std::uint64_t key, const Atom& atom, std::int32_t id, Fold fold) {
   if (atom.fold >= 0 && id >= 0 && key != kSilent) {
@@ -115,7 +115,7 @@ inline std::uint64_t pack_key(const Plan& plan, const Template& shape, IdOf id_o
 TokenLists extract(GrowingVocabulary& vocabulary, const Plan& plan, std::span<const ColumnCodes> columns,
                    std::span<const std::int64_t> starts, std::size_t n_threads);
 
-// Adds what another vocabulary of the same plan has: its keys by their numbers, those of tables and of folds. Gives the numbers
+// Adds the keys of another vocabulary of the same plan, in order of their numbers, of tables and of folds. Returns the numbers
 // here of the keys of each table.
 std::vector<std::vector<std::int32_t>> merge(GrowingVocabulary& vocabulary, const Plan& plan,
                                              std::span<const std::span<const std::uint64_t>> tables,

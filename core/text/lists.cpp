@@ -7,7 +7,7 @@ namespace trellis {
 
 LabelCounts count_labels(std::span<const std::int64_t> starts, std::span<const std::int32_t> ids,
                          std::span<const std::int32_t> gold, std::size_t n_attributes) {
-  // The labels of all tokens, attribute by attribute: a counting sort.
+  // Groups the labels of all tokens by attribute: a counting sort.
   std::vector<std::int64_t> first(n_attributes + 1);
   for (std::int32_t id : ids) ++first[id + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());

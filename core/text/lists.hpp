@@ -1,4 +1,4 @@
-// Lists of attributes, one per token: which labels they were seen with, and the same lists under other numbers.
+// Lists of attributes, one per token: the labels they were seen with, and renumbering.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ struct TokenLists {
   void end_token() { starts.push_back(static_cast<std::int64_t>(ids.size())); }
 };
 
-// Which labels (or pairs, any code) each attribute was seen with, ascending, and how often: those of attribute a are
+// The labels (or pairs, any code) that each attribute was seen with, ascending, with counts: those of attribute a are
 // labels[starts[a] .. starts[a + 1]).
 struct LabelCounts {
   std::vector<std::int64_t> starts;   // [n_attributes + 1]

@@ -1,9 +1,9 @@
-// Attributes of sites that stand at several places of a sentence: an arc has a head and a dependent, and words between them.
+// Attributes of sites with several places in a sentence: an arc has a head and a dependent, and words between them.
 // A template is a conjunction of views at places, and of measures of the site itself, such as the distance from head to
-// dependent; its key packs their ids as extract.hpp does.
+// dependent; its key packs their ids as in extract.hpp.
 //
-// Before the first word stands the root, one place outside the sentence; a place that a site does not have (no sibling) is
-// the first one after it.
+// The root is one place before the first word, outside the sentence; a missing place of a site (no sibling) is
+// the first place after the sentence.
 #pragma once
 #include <array>
 #include <span>
@@ -13,13 +13,13 @@
 
 namespace trellis {
 
-// Where a site stands: token numbers within the sentence, from -1 (the root) to n; and its measures.
+// The places of a site: token numbers within the sentence, from -1 (the root) to n; and its measures.
 struct Anchor {
   std::array<std::int32_t, 4> at;
   std::array<std::int32_t, 4> measures;
 };
 
-// The view ids of one sentence, at all places that atoms may ask for.
+// The view ids of one sentence, at all places that atoms can refer to.
 class PlacedSentence {
  public:
   void load(const Plan& plan, std::span<const ColumnCodes> columns, std::int64_t begin, std::int64_t end) {
@@ -38,7 +38,7 @@ class PlacedSentence {
   std::int32_t size() const { return size_; }
   std::int32_t id(std::int32_t slot, std::int32_t at) const { return ids_[static_cast<std::size_t>(slot * width_ + pad_ + at)]; }
 
-  // The last place before `at` that has the same id; -1 where there is none.
+  // The last place before `at` with the same id; -1 if there is none.
   std::int32_t before(std::int32_t slot, std::int32_t at) {
     if (!know_before_[static_cast<std::size_t>(slot)]) find_before(slot);
     return before_[static_cast<std::size_t>(slot * width_ + pad_ + at)];
@@ -58,8 +58,8 @@ class PlacedSentence {
   std::vector<bool> know_before_;
 };
 
-// Calls emit(key, between) for the keys of a template at a site: one, none, or where it ranges over the places between the
-// first two of the anchor one for each distinct id there, with the first such place.
+// Calls emit(key, between) for the keys of a template at a site: one, none, or, for a template over the places between the
+// first two of the anchor, one for each distinct id there, with the first such place.
 template <class Fold, class Emit>
 inline void each_key(const Plan& plan, const Template& shape, PlacedSentence& x, const Anchor& anchor, Fold fold,
                      Emit emit) {

@@ -1,8 +1,8 @@
-// The attributes of tokens, given as names and values, to the ids of strings "name:value" of a model.
+// Maps the attributes of tokens, names and values, to the ids of the strings "name:value" of a model.
 //
-// Tokens have much the same names one after the other, and most values are short and come again and again. So names are
-// numbered, and a table keeps the ids that were found for the last values of each: most attributes are found without joining
-// name and value, and without the strings of the model. It is exact, for a slot has the whole value. Names and values that
+// Consecutive tokens have much the same names, and most values are short and frequent. So names are
+// numbered, and a table caches the ids of recent values of each: most attributes are found without joining
+// name and value, and without the strings of the model. It is exact, as a slot stores the whole value. Names and values that
 // are too long, and names beyond the first 256, are looked up each time.
 #pragma once
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace trellis {
 
-// "before" + "name:value"; one without a string as its value is "before" + "value".
+// "before" + "name:value"; an attribute without a string value is "before" + "value".
 struct AttributeName {
   std::string_view before, name, value = {};
   bool valued = false;
@@ -48,7 +48,7 @@ struct ShortString {
 
 class RecentAttributes {
  public:
-  // A name and a value, by the number of the name, and the id of their string.
+  // A name, by its number, and a value, with the id of their string.
   struct Entry {
     ShortString value;
     std::uint32_t name_and_size = 0;  // name << 8 | size of the value; 0: none
@@ -61,9 +61,9 @@ class RecentAttributes {
       return h >> 32;
     }
   };
-  static constexpr std::uint32_t kTooMany = 0, kUnnamed = 1;  // numbers that no name has: of further names, of values alone
+  static constexpr std::uint32_t kTooMany = 0, kUnnamed = 1;  // reserved numbers: for further names, for values without a name
 
-  // The number of a name that comes after that with number `last`.
+  // The number of a name, given the number `last` of the previous name.
   std::uint32_t number_of(std::string_view name, std::uint32_t last) {
     if (name.size() > ShortString::kLongest) return kTooMany;
     const ShortString text(name);
@@ -85,7 +85,7 @@ class RecentAttributes {
   struct Name {
     ShortString text;
     std::uint32_t size = ~0u;
-    std::uint32_t next = 0;  // the name that came after it last
+    std::uint32_t next = 0;  // the name that followed it last
   };
   static constexpr std::size_t kMostNames = 256, kMostSlots = std::size_t{1} << 16;
 
@@ -100,7 +100,7 @@ class RecentAttributes {
   }
   std::vector<Name> names_ = std::vector<Name>(kUnnamed + 1);
   std::array<std::uint16_t, 4 * kMostNames> numbers_{};             // of names, by hash; 0: none
-  std::vector<Entry> slots_ = std::vector<Entry>(kMostSlots >> 9);  // by hash; they grow with what is kept
+  std::vector<Entry> slots_ = std::vector<Entry>(kMostSlots >> 9);  // by hash; grows with the number of cached ids
   std::size_t n_kept_ = 0;
 };
 
@@ -124,7 +124,7 @@ class TokenAttributes {
     __builtin_prefetch(&recent_.slot_of(given.hash));
   }
 
-  // Calls found(id or -1, number) for each attribute of the token, in their order; the next token begins.
+  // Calls found(id or -1, number) for each attribute of the token, in order; then begins the next token.
   template <class Found>
   void end_token(Found found) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
@@ -144,7 +144,7 @@ class TokenAttributes {
     std::uint64_t hash = 0;
     float number = 0;
   };
-  // The string of a token's attribute is looked up together with others: slots, starts and data of strings lie far apart.
+  // The strings of a token's attributes are looked up together: slots, starts and data of strings lie far apart.
   void look_up(const AttributeName& attribute, std::size_t i) {
     const std::size_t begin = text_.size();
     attribute.append_to(text_);
@@ -169,7 +169,7 @@ class TokenAttributes {
   std::uint32_t last_ = 0;  // the number of the last name
   std::vector<Given> given_;
   std::vector<Asked> asked_;
-  std::string text_;  // of what is asked
+  std::string text_;  // of the current look-up
 };
 
 }  // namespace trellis

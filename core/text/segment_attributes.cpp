@@ -88,7 +88,7 @@ TokenLists SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t
   const std::size_t n_tokens = symbols.n_sentences ? static_cast<std::size_t>(symbols.starts[symbols.n_sentences]) : 0;
   std::vector<std::vector<std::int32_t>> found((symbols.n_sentences + kBlock - 1) / kBlock);
   TokenLists lists;
-  lists.starts.assign(n_tokens * longest + 1, 0);  // first how many each site has
+  lists.starts.assign(n_tokens * longest + 1, 0);  // first the counts per site
   parallel_blocks(symbols.n_sentences, kBlock, n_threads, [&] { return std::vector<std::int32_t>(n_templates()); },
                   [&](std::vector<std::int32_t>& runs, std::size_t first_sentence, std::size_t last_sentence) {
     std::vector<std::int32_t>& out = found[first_sentence / kBlock];
@@ -99,7 +99,7 @@ TokenLists SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t
         for (std::size_t length = 1; length <= longest && t + static_cast<std::int64_t>(length) <= last; ++length) {
           const std::size_t before = out.size();
           for (std::size_t k = 0; k < n_templates(); ++k) {
-            if (runs[k] < 0) continue;  // no longer text is known
+            if (runs[k] < 0) continue;  // no longer text exists
             if (const SegmentLook* const text = text_of(k)) {
               const std::int32_t* const view = symbols.views[static_cast<std::size_t>(text->view)];
               const std::int32_t symbol = view[t + static_cast<std::int64_t>(length) - 1];
@@ -121,7 +121,7 @@ TokenLists SegmentVocabulary::extract(const SegmentSymbols& symbols, std::size_t
 
 SegmentVocabulary::Nodes SegmentVocabulary::nodes(std::span<const std::int32_t> rank) const {
   const std::size_t n = tree_.size(), n_roots = tree_.n_roots();
-  // Which tree a node is of: lists are kept as they are.
+  // The tree of each node: lists are stored unchanged.
   std::vector<std::int32_t> attribute(attributes_), root(n), number(n);
   std::vector<bool> kept(n, false);
   for (std::size_t v = 0; v < n; ++v) {
@@ -147,13 +147,13 @@ bool SegmentVocabulary::set_nodes(std::span<const std::int32_t> parents, std::sp
   std::vector<std::size_t> root(n), list_of(n_roots);  // list_of: the look of a list's root
   for (std::size_t i = 0; i < looks_.size(); ++i)
     if (list_roots_[i] >= 0) list_of[static_cast<std::size_t>(list_roots_[i])] = i;
-  std::vector<bool> met(n, false);  // attributes, of which each stands at one node
+  std::vector<bool> met(n, false);  // attributes, each of which must be at one node
   std::size_t n_met = 0;
   for (std::size_t v = 0; v < n; ++v) {
     if (v >= n_roots) {
       if (parents[v] < 0 || static_cast<std::size_t>(parents[v]) >= v || tree_.size() != v) return false;
       make(parents[v], symbols[v]);
-      if (tree_.size() != v + 1) return false;  // one that was there already
+      if (tree_.size() != v + 1) return false;  // duplicate node
     }
     root[v] = v < n_roots ? v : root[static_cast<std::size_t>(parents[v])];
     const std::int32_t attribute = attributes_[v] = attributes[v];

@@ -1,8 +1,8 @@
 // Attributes of whole segments: templates over a segment's text, its first and last words and its length.
 //
-// A template is a list of looks, and each look says a symbol, its text one per word. The symbols of a segment lead from the
-// root of the template through a tree; where they end stands the attribute. The tree grows over the segments of training,
-// so that what no such segment has is no attribute, and most texts of a sentence end after a word or two.
+// A template is a list of looks, and each look yields one symbol, a text look one per word. The symbols of a segment form a path
+// from the root of the template through a tree, whose end node has the attribute. The tree grows over the segments of training,
+// so unseen combinations have no attribute, and most texts of a sentence end after a word or two.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,11 +15,11 @@ namespace trellis {
 struct SegmentLook {
   enum Kind : std::int32_t { kLength, kFirst, kLast, kText, kListed };
   Kind kind;
-  std::int32_t view;    // whose symbols; of kLength none
+  std::int32_t view;    // of its symbols; unused for kLength
   std::int32_t offset;  // from the first or the last word
 };
 
-// The symbols of a corpus: views[v][t] of token t, -1 where there is nothing to say.
+// The symbols of a corpus: views[v][t] of token t, -1 if undefined.
 struct SegmentSymbols {
   std::vector<const std::int32_t*> views;
   const std::int64_t* starts = nullptr;  // [n_sentences + 1]
@@ -28,25 +28,25 @@ struct SegmentSymbols {
 
 class SegmentVocabulary {
  public:
-  // Template k has looks[starts[k] .. starts[k + 1]); only the first of them may be a text, of its own (kText) or in a list
+  // Template k has looks[starts[k] .. starts[k + 1]); only the first of them may be a text, free (kText) or from a list
   // (kListed).
   SegmentVocabulary(std::vector<SegmentLook> looks, std::vector<std::int64_t> starts);
 
-  // A text of the list that look `look` asks, by its symbols.
+  // Adds a text to the list of look `look`, by its symbols.
   void add_entry(std::size_t look, std::span<const std::int32_t> text);
-  // Numbers the attributes of some segments, those not met before anew: a list per segment.
+  // The attributes of some segments, with numbers for new ones: a list per segment.
   TokenLists learn(const SegmentSymbols& symbols, std::span<const std::int64_t> begins, std::span<const std::int64_t> lengths);
   // The attributes of all segments: site t * longest + length - 1.
   TokenLists extract(const SegmentSymbols& symbols, std::size_t longest, std::size_t n_threads) const;
 
   std::int32_t n_attributes() const { return n_attributes_; }
-  // The nodes that lead to an attribute, those of templates or lists first; rank renumbers attributes, -1 drops one.
+  // The nodes on paths to attributes, those of templates or lists first; rank renumbers attributes, -1 drops one.
   struct Nodes {
     std::vector<std::int32_t> parents, symbols, attributes;
   };
   Nodes nodes(std::span<const std::int32_t> rank) const;
-  // Nodes as nodes() gives them, with how many symbols each view has; false unless attributes
-  // 0, 1, 2 ... stand each at one node, to which a symbol for every look of its template leads.
+  // Nodes as returned by nodes(), with the number of symbols of each view; false unless attributes
+  // 0, 1, 2 ... are at one node each, whose path has a symbol for every look of its template.
   bool set_nodes(std::span<const std::int32_t> parents, std::span<const std::int32_t> symbols,
                  std::span<const std::int32_t> attributes, std::span<const std::int32_t> n_symbols);
 
@@ -55,14 +55,14 @@ class SegmentVocabulary {
 
   std::size_t n_templates() const { return starts_.size() - 1; }
   std::int32_t make(std::int32_t node, std::int32_t symbol);
-  // From the node of a segment's text over the other looks of template k; step(node, symbol) gives the next, -1: none.
+  // From the node of a segment's text over the other looks of template k; step(node, symbol) returns the next node, -1: none.
   template <class Step>
   std::int32_t walk(const SegmentSymbols& symbols, std::size_t k, std::int32_t text, std::int64_t first, std::int64_t last,
                     std::int64_t begin, std::int64_t length, Step step) const;
-  const SegmentLook* text_of(std::size_t k) const;  // null where a template has none
-  std::int32_t text_root(std::size_t k) const;      // where texts begin: in the list, or at the template itself
+  const SegmentLook* text_of(std::size_t k) const;  // null if a template has none
+  std::int32_t text_root(std::size_t k) const;      // root of texts: in the list, or of the template itself
   static bool known_symbol(const SegmentLook& look, std::int32_t symbol, std::span<const std::int32_t> n_symbols);
-  // Whether the symbols from the root of template k to a node are what its looks say.
+  // Whether the symbols from the root of template k to a node match its looks.
   bool is_path(std::size_t node, std::size_t k, std::span<const std::int32_t> n_symbols) const;
 
   std::vector<SegmentLook> looks_;

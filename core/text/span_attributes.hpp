@@ -1,5 +1,5 @@
 // Attributes of spans and of split points by templates over places (places.hpp): `first` and `last` word of a span, `split`,
-// the first word after a split point, and as measures its length and its outline, what its words look like one by one.
+// the first word after a split point, and as measures its length and its outline, the sequence of its word shapes.
 #pragma once
 #include "text/places.hpp"
 
@@ -8,8 +8,8 @@ namespace trellis {
 struct SpanPlan {
   enum Place : std::int32_t { kFirst, kLast, kSplit };
 
-  Plan plan;                         // its last fold has outlines, of an outline with a word less and the id of that word
-  std::vector<bool> of_split;        // [n_templates] whether a template is of split points; else of spans
+  Plan plan;                         // its last fold has outlines: pairs of a shorter outline and the id of the next word
+  std::vector<bool> of_split;        // [n_templates] whether a template is for split points; else for spans
   std::int32_t outline = -1;         // the slot whose ids make an outline; -1: none
   static constexpr std::int32_t kLongestOutline = 12;  // words; longer spans have none
 
@@ -48,7 +48,7 @@ class SpanPlaces {
       if (plan_->of_split[t] == of_split)
         each_key(plan_->plan, plan_->plan.templates[t], words_, anchor, fold, [&](std::uint64_t key, std::int32_t) { emit(t, key); });
   }
-  // Calls visit(template, id) for those that a vocabulary has.
+  // Calls visit(template, id) for the known attributes of a vocabulary.
   template <class Table, class Visit>
   void find(const Vocabulary<Table>& vocabulary, std::int32_t i, std::int32_t j, Visit visit) {
     each(i, j, vocabulary.known_folds(), [&](std::size_t t, std::uint64_t key) {

@@ -78,7 +78,7 @@ std::uint64_t keyed_hash(std::string_view s) {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-// All or nothing: memory may run out.
+// Strong exception guarantee: memory may run out.
 template <class HashOf>
 void Interner::place_all(std::size_t n_slots, HashOf hash_of) {
   std::vector<Slot> old(n_slots);
@@ -95,7 +95,7 @@ void Interner::place_all(std::size_t n_slots, HashOf hash_of) {
 
 std::int32_t Interner::add(std::string_view s, std::uint64_t hash, std::size_t slot) {
   std::int32_t id = size();
-  data_.resize(static_cast<std::size_t>(starts_.back()));  // memory may have run out within an earlier call
+  data_.resize(static_cast<std::size_t>(starts_.back()));  // memory may have run out in an earlier call
   data_.insert(data_.end(), s.begin(), s.end());
   starts_.push_back(static_cast<std::int64_t>(data_.size()));
   slots_[slot] = {hash, static_cast<std::uint32_t>(s.size()), id};
@@ -135,7 +135,7 @@ std::int32_t FrozenStrings::lookup_long(std::string_view s) const {
 
 bool FrozenStrings::has_long_search() const {
   const std::size_t n = slots.size(), mask = n - 1;
-  // A run of so many slots that are taken has one whose number is a multiple of their count.
+  // A run of that many taken slots contains one whose number is a multiple of the run length.
   for (std::size_t i = 0; i < n; i += kLongSearch) {
     std::size_t length = 0;
     for (std::size_t at = i; length < kLongSearch && slots[at] >= 0; at = (at + 1) & mask) ++length;
@@ -149,7 +149,7 @@ void FrozenStrings::shorten_searches() {
   if (!has_long_search()) return;
   std::vector<std::int32_t> table(std::bit_ceil(std::max<std::size_t>(2 * size(), 2)), -1);
   const std::size_t mask = table.size() - 1;
-  for (std::size_t id = 0; id < size(); ++id) {  // of equal strings the first
+  for (std::size_t id = 0; id < size(); ++id) {  // of equal strings, the first
     const std::string_view s = at(static_cast<std::int32_t>(id));
     std::size_t i = keyed_hash(s) & mask;
     while (table[i] >= 0 && !holds(table[i], s)) i = (i + 1) & mask;
@@ -163,7 +163,7 @@ std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::s
   std::vector<std::int32_t> slots(std::bit_ceil(std::max<std::size_t>(2 * n, 2)), -1);
   const FrozenStrings strings{data, starts, slots};
   const std::size_t mask = slots.size() - 1;
-  std::vector<std::size_t> next;  // [n_slots] of a slot that is taken one further on, all taken between; made when searches are long
+  std::vector<std::size_t> next;  // [n_slots] for a taken slot one further on, all taken between; created if searches are long
   for (std::size_t id = 0; id < n; ++id) {
     std::size_t at = hash_bytes(strings.at(static_cast<std::int32_t>(id))) & mask;
     for (std::size_t tries = 0; tries < kLongSearch && slots[at] >= 0; ++tries) at = (at + 1) & mask;

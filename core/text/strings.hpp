@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "hashes are stored in 
 
 // The offset of the first byte that is not part of valid UTF-8, or the size.
 std::size_t find_invalid_utf8(std::string_view text);
-// The first string that is not valid UTF-8, or how many there are; string i is data[starts[i] .. starts[i + 1]).
+// The first string that is not valid UTF-8, or the number of strings; string i is data[starts[i] .. starts[i + 1]).
 std::size_t find_invalid_string(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts);
 
 // The bytes of a string of n < 8 bytes as one word, the rest zeros; overlapping loads instead of a loop over bytes.
@@ -33,7 +33,7 @@ inline std::uint64_t short_word(const char* p, std::size_t n) {
   return byte(0) | byte(n / 2) | byte(n - 1);
 }
 
-// The hash of a string, the same on every machine, for it is stored in model files:
+// The hash of a string, stored in model files, so the same on every machine:
 //   h = length * K;  for each little-endian 8-byte word w, the last one filled up with zeros:  h = (h ^ w) * K, then
 //   h ^= h >> 32;  at the end MurmurHash3's 64-bit finaliser, so that any bits of h may index a table.
 inline std::uint64_t hash_bytes(std::string_view s) {
@@ -49,15 +49,15 @@ inline std::uint64_t hash_bytes(std::string_view s) {
   return h ^ h >> 33;
 }
 
-// The hash of a string under a key that is drawn once per process: nobody can make strings that collide under it
+// The hash of a string under a random key per process, against deliberate collisions
 // (SipHash-1-3).
 std::uint64_t keyed_hash(std::string_view s);
 
-// A table that is half full by chance has runs of some 70 slots at a million strings, and of 256 never.
+// A half full table with random hashes has runs of some 70 slots at a million strings, and practically never of 256.
 inline constexpr std::size_t kLongSearch = 256;
 
-// A growable dictionary: ids count up in order of first appearance, whatever the hash. Strings that someone made to
-// collide under the plain hash make a search long; then the dictionary goes over to the keyed one.
+// A growable dictionary: ids count up in order of first appearance, whatever the hash. Strings made to
+// collide under the plain hash cause a long search; then the dictionary switches to the keyed hash.
 class Interner {
  public:
   Interner() : slots_(64) {}
@@ -85,7 +85,7 @@ class Interner {
     return data_.capacity() + starts_.capacity() * sizeof(std::int64_t) + slots_.size() * sizeof(Slot);
   }
 
-  // All strings one after the other and where each begins, given away; the dictionary is of no use afterwards.
+  // Moves out the concatenated strings and their offsets; the dictionary is unusable afterwards.
   std::vector<std::uint8_t> take_data() { return std::move(data_); }       // [starts.back()]
   std::vector<std::int64_t> take_starts() { return std::move(starts_); }  // [size + 1]
 
@@ -104,17 +104,17 @@ class Interner {
   std::vector<std::int64_t> starts_{0};
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t mask_ = slots_.size() - 1;
-  std::size_t plain_search_ = kLongSearch;  // slots looked at by the plain hash; none once the dictionary is keyed
+  std::size_t plain_search_ = kLongSearch;  // slots searched by the plain hash; 0 once the dictionary is keyed
 };
 
-// A dictionary over arrays someone else owns, perhaps mapped from a file. Look-ups check every index they follow, so
-// damaged arrays give wrong answers at worst, never a read out of bounds. The slots go by the plain hash, for they are
-// stored in files; strings that someone made to collide under it get slots by the keyed one when a model is loaded.
+// A dictionary over external arrays, perhaps mapped from a file. Look-ups check every index they follow, so
+// damaged arrays give wrong answers at worst, never a read out of bounds. The slots use the plain hash, as they are
+// stored in files; if strings were made to collide under it, slots by the keyed hash are built when a model is loaded.
 struct FrozenStrings {
   std::span<const std::uint8_t> data;   // [n_bytes]
   std::span<const std::int64_t> starts;  // [n + 1]
   std::span<const std::int32_t> slots;   // [2^k], ids or -1; a string's search begins at hash & (2^k - 1)
-  std::shared_ptr<const std::vector<std::int32_t>> keyed{};  // the same by the keyed hash, where searches in slots are long
+  std::shared_ptr<const std::vector<std::int32_t>> keyed{};  // the same by the keyed hash, if searches in slots are long
 
   std::size_t size() const { return starts.empty() ? 0 : starts.size() - 1; }
 
@@ -136,7 +136,7 @@ struct FrozenStrings {
     return lookup_long(s);
   }
 
-  // What a look-up needs lies far apart. Of many strings it is fetched in steps: first the slots, then the first string there.
+  // A look-up has dependent loads. For many strings it runs in steps with prefetching: first the slots, then the first string.
   void prefetch(std::uint64_t hash) const {
     if (!slots.empty()) __builtin_prefetch(&slots[hash & (slots.size() - 1)]);
   }
@@ -146,9 +146,9 @@ struct FrozenStrings {
     if (static_cast<std::uint64_t>(starts[id]) < data.size()) __builtin_prefetch(&data[starts[id]]);
   }
 
-  // Whether the arrays are what build_slots makes of strings in UTF-8: checked once, when a model is loaded.
+  // Whether the arrays could come from build_slots for strings in UTF-8: checked once, when a model is loaded.
   bool valid() const;
-  // Whether some search is long; of arrays that are valid, none is any more.
+  // Whether some search is long; for valid arrays, rebuilds the slots by the keyed hash if one is.
   bool has_long_search() const;
   void shorten_searches();
 
@@ -162,7 +162,7 @@ struct FrozenStrings {
   }
 };
 
-// The slots of a frozen dictionary: a power of two, at most half full. Of equal strings the first is found.
+// The slots of a frozen dictionary: a power of two, at most half full. Of equal strings the first one is found.
 // The starts must be in order and within the data.
 std::vector<std::int32_t> build_slots(std::span<const std::uint8_t> data, std::span<const std::int64_t> starts);
 

@@ -21,15 +21,15 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Open addressing with linear probing; an id of -1 marks an empty slot. Any number of slots below 2^32 will do: the search for a
-// key begins at its share of them, n_slots times the upper half of its hash as a fraction.
+// Open addressing with linear probing; an id of -1 marks an empty slot. Any number of slots below 2^32 works: the search for a
+// key begins at the slot n_slots times the upper half of its hash as a fraction.
 struct FrozenTable {
   const std::uint64_t* keys = nullptr;  // [n_slots]
   const std::int32_t* ids = nullptr;    // [n_slots]
   std::uint64_t n_slots = 0;
 
   std::uint64_t first_slot(std::uint64_t key) const { return (mix(key) >> 32) * n_slots >> 32; }
-  // Where the key stands, or the empty slot that ends its search.
+  // The slot of the key, or the empty slot that ends its search.
   std::uint64_t slot_of(std::uint64_t key) const {
     std::uint64_t i = first_slot(key);
     while (keys[i] != key && ids[i] >= 0) i = i + 1 < n_slots ? i + 1 : 0;
@@ -73,7 +73,7 @@ class GrowingTable {
   };
   using Entries = std::vector<Entry, LargePages<Entry>>;
 
-  // Where the key stands, or would stand.
+  // The slot of the key, or the one to insert it at.
   std::size_t place_of(std::uint64_t key) const {
     std::uint64_t i = mix(key) & (entries_.size() - 1);
     while (entries_[i].id >= 0 && entries_[i].key != key) i = (i + 1) & (entries_.size() - 1);
@@ -89,19 +89,19 @@ class GrowingTable {
   std::int32_t size_ = 0;
 };
 
-// Texts of symbols as a tree: a node for each beginning of a text, after the roots, where texts begin.
+// A tree of symbol sequences: a node for each prefix, after the roots, where sequences begin.
 class SymbolTree {
  public:
   explicit SymbolTree(std::size_t n_roots) : parents(n_roots, -1), symbols(parents), n_roots_(parents.size()) {}
 
   std::size_t size() const { return parents.size(); }
   std::size_t n_roots() const { return n_roots_; }
-  // The node that a symbol leads to, or -1.
+  // The child by a symbol, or -1.
   std::int32_t find(std::int32_t node, std::int32_t symbol) const {
     const std::int32_t edge = edges_.find(key(node, symbol));
     return edge < 0 ? -1 : static_cast<std::int32_t>(n_roots_) + edge;
   }
-  // The same; a missing node is made.
+  // The same, created if missing.
   std::int32_t make(std::int32_t node, std::int32_t symbol) {
     const std::int32_t child = static_cast<std::int32_t>(n_roots_) + edges_.find_or_add(key(node, symbol));
     if (static_cast<std::size_t>(child) == size()) parents.push_back(node), symbols.push_back(symbol);
@@ -118,15 +118,15 @@ class SymbolTree {
   std::size_t n_roots_;
 };
 
-// Tables laid out one behind the other: table k has the slots starts[k] .. starts[k + 1].
+// Concatenated tables: table k has the slots starts[k] .. starts[k + 1].
 struct FrozenArrays {
   std::vector<std::uint64_t> keys;
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> starts{0};  // [n_tables + 1]
 };
 
-// rank(id, base) renumbers entry id of the table whose first attribute is base, -1 drops it. Entries are laid out in the
-// order of their ranks, so that the layout does not depend on how a table grew.
+// rank(id, base) renumbers entry id of the table whose first attribute is base, -1 drops it. Entries are stored in the
+// order of their ranks, so that the layout does not depend on the history of a table.
 template <class Rank>
 FrozenArrays freeze_tables(std::span<const GrowingTable> tables, Rank rank) {
   FrozenArrays out;

@@ -38,7 +38,7 @@ bool ViewTree::find(const Call& call, Node& node) {
   const auto* name = std::find(std::begin(kNames), std::end(kNames), call.name);
   if (name == std::end(kNames)) return false;
   node.function = static_cast<Function>(name - std::begin(kNames));
-  // The last 0 letters are all letters in Python, and a negative number counts from the other end.
+  // As in Python, the last 0 letters are all letters, and a negative number counts from the other end.
   const bool counts = node.function == Function::prefix || node.function == Function::suffix;
   if (counts && call.number < 1) return false;
   node.number = counts ? static_cast<std::size_t>(call.number) : 0;
@@ -60,7 +60,7 @@ bool ViewTree::add(const std::vector<Call>& calls) {
   return true;
 }
 
-// The text must have room for as many bytes as the value has: views point into it.
+// The text must have as much capacity as the value has bytes: views point into it.
 std::string_view ViewTree::apply(const Node& node, std::string_view value, std::string& text) {
   const std::size_t begin = text.size();
   const auto written = [&] { return std::string_view(text.data() + begin, text.size() - begin); };
@@ -71,7 +71,7 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
       if (!value.empty() && is_digit(value[0])) return kDigits;
       [[fallthrough]];
     case Function::lower:
-    case Function::lower_ascii:  // the same of ASCII
+    case Function::lower_ascii:  // the same for ASCII
       for (char c : value) text.push_back(is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c);
       return written();
     case Function::shape:
@@ -103,7 +103,7 @@ std::string_view ViewTree::apply(const Node& node, std::string_view value, std::
 
 void ViewTree::ask(std::string_view word, Said& said) const {
   said.text.clear();
-  // So that nothing moves while strings point into it: what is written is no longer than the word or an answer.
+  // Reserved so that nothing moves while strings point into it: results are no longer than the word or a constant.
   said.text.reserve(n_written_ * std::max(word.size(), kLongestAnswer));
   said.nodes.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

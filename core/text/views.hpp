@@ -1,5 +1,5 @@
-// What templates ask of one word (features/templates.py), computed natively for words of ASCII alone, where no table
-// of Unicode is needed. Calls that several views share, such as the lower(...) of all suffixes, are computed once.
+// Views of one word in templates (features/templates.py), computed natively for ASCII words, where no table
+// of Unicode is needed. Calls shared by several views, such as the lower(...) of all suffixes, are computed once.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace trellis {
 
 bool is_ascii(std::string_view text);
 
-// What each view says of a word. A string whose data() is null stands for silence.
+// The views of a word. A string whose data() is null is undefined.
 struct Said {
   std::vector<std::string_view> views;  // [n_views], pointing into the word or into text
   std::vector<std::string_view> nodes;  // [n_nodes]
@@ -24,8 +24,8 @@ class ViewTree {
     std::int64_t number = 0;  // of prefix and suffix
   };
 
-  // The next view: its calls from the innermost on; none are the word itself, of which a tree is silent, for it is
-  // asked only about words that the model does not know. False if there is no native function of some name.
+  // Adds a view: its calls, innermost first; no calls are the word itself, for which a tree is undefined, as it is
+  // used only for words unknown to the model. False if there is no native function of some name.
   bool add(const std::vector<Call>& calls);
   std::size_t n_views() const { return node_of_.size(); }
 
@@ -38,7 +38,7 @@ class ViewTree {
     prefix, suffix, outside,
   };
   struct Node {
-    std::int32_t parent;  // whose string is taken; -1 is the word
+    std::int32_t parent;  // whose string is the argument; -1 is the word
     Function function;
     std::size_t number;
     bool operator==(const Node&) const = default;
@@ -49,7 +49,7 @@ class ViewTree {
 
   std::vector<Node> nodes_;            // parents before children
   std::vector<std::int32_t> node_of_;  // [n_views]
-  std::size_t n_written_ = 0;          // nodes whose strings are not part of their parents'
+  std::size_t n_written_ = 0;          // nodes whose strings are not substrings of their parents'
 };
 
 }  // namespace trellis

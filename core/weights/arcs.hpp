@@ -1,9 +1,9 @@
-// Arcs of dependency trees as sites: which arcs a sentence may have, and what they score by weights of their attributes.
+// Arcs of dependency trees as sites: the candidate arcs of a sentence, and their scores by attribute weights.
 //
 //   score(h, m) = sum over templates of arcs of w + max over labels of sum over templates of labels of w[label]
 //   score(h, s, m) = sum over templates of siblings of w
 //
-// Where trees are summed over, the log sum over labels stands for the maximum.
+// For sums over trees, the log sum over labels replaces the maximum.
 #pragma once
 #include "engine/elementary.hpp"
 #include "engine/trees.hpp"
@@ -11,12 +11,12 @@
 
 namespace trellis {
 
-// Templates in the order arcs, labels, siblings. After them may come a filter: an arc that has no attribute of it with a weight
-// is left out.
+// Templates in the order arcs, labels, siblings, then optionally a filter: arcs without any weighted attribute of the filter
+// are removed.
 struct ArcPlan {
   Plan places;
   std::size_t n_arcs = 0, n_labelled = 0, n_siblings = 0;
-  bool has_filter = false;  // then it is the template after those
+  bool has_filter = false;  // if so, its template is the last one
   std::size_t n_labels = 1;
 
   std::size_t n_templates() const { return n_arcs + n_labelled + n_siblings; }
@@ -33,21 +33,21 @@ inline std::int32_t distance_class(std::int32_t distance) { return distance <= 5
 template <class Real>
 using DistanceRow = std::array<Real, 16>;  // to the left and to the right, padded to a cache line of floats
 
-// Words and heads count from 1 on, the root is 0; `sibling` is the head itself where there is none.
+// Words and heads are numbered from 1, the root is 0; `sibling` is the head itself if there is none.
 inline Anchor arc_anchor(std::size_t head, std::size_t sibling, std::size_t word, std::int32_t n) {
   const auto h = static_cast<std::int32_t>(head), m = static_cast<std::int32_t>(word), s = static_cast<std::int32_t>(sibling);
   const std::int32_t right = m > h;
   return {{h - 1, m - 1, s == h ? n : s - 1, 0}, {right, right * kDistances + distance_class(right ? m - h : h - m), 0, 0}};
 }
 
-// What a sentence's arcs and siblings score, by weights of placed_weights.hpp or folded_arcs.hpp. Scratch of one thread.
+// Scores of a sentence's arcs and siblings, by weights of placed_weights.hpp or folded_arcs.hpp. Scratch of one thread.
 template <class Weights>
 class ArcScorer {
  public:
   ArcScorer(const ArcPlan& plan, const Weights& weights, bool sums_labels = false)
       : plan_(plan), weights_(weights), sums_labels_(sums_labels) {}
 
-  // Scores of all arcs that pass the filter, and of those of a tree `kept` [n] (null: none).
+  // Scores of all arcs that pass the filter, and of the arcs of a tree `kept` [n] (null: none).
   void score(PlacedSentence& x, const std::int32_t* kept = nullptr) {
     score_if(x, [&](std::size_t h, std::size_t m) {
       return !plan_.has_filter || (kept && static_cast<std::size_t>(kept[m - 1]) == h) || passes(x, h, m);
@@ -57,7 +57,7 @@ class ArcScorer {
     score_if(x, [](std::size_t, std::size_t) { return true; });
   }
 
-  // [n_labels] what each label gives to an arc.
+  // [n_labels] the score of each label for an arc.
   void label_scores(PlacedSentence& x, std::size_t h, std::size_t m, double* out) const {
     std::fill_n(out, plan_.n_labels, 0.0);
     const Anchor anchor = arc_anchor(h, h, m, x.size());
@@ -67,7 +67,7 @@ class ArcScorer {
     });
   }
 
-  // Calls visit(template, key, between) for what templates from first to last say of a site.
+  // Calls visit(template, key, between) for the keys of templates `first` to `last` at a site.
   template <class Visit>
   void each_attribute(PlacedSentence& x, const Anchor& anchor, std::size_t first, std::size_t last, Visit visit) const {
     for (std::size_t t = first; t < last; ++t)
@@ -115,7 +115,7 @@ class ArcScorer {
     answer(scores.siblings);
   }
 
-  // Best labels of all arcs, some arcs at a time: what rows have is asked for before it is added up.
+  // Best labels of all arcs, a few arcs at a time: rows are prefetched before they are added.
   void add_labels(PlacedSentence& x) {
     constexpr std::size_t kArcs = 8;
     const std::size_t n = scores.n, L = plan_.n_labels;
@@ -154,7 +154,7 @@ class ArcScorer {
   static std::uint32_t column_of(const Anchor& anchor) {
     return kFolded ? static_cast<std::uint32_t>(anchor.measures[kDistance]) : 0;
   }
-  // Keys of some sites are made, and asked for, before they are looked up.
+  // Keys of a few sites are computed and prefetched before they are looked up.
   struct Asked {
     std::uint64_t key;
     std::uint32_t site, t : 28, column : 4;
@@ -169,8 +169,8 @@ class ArcScorer {
   void answer(std::vector<double>& out) {
     each_found(1, [&](std::uint32_t site, const auto* weight) { out[site] += *weight; });
   }
-  // Calls visit(site, weights) for what is found, `width` weights of each. Tables are too large to lie near: of some keys at a
-  // time first where the weights are, so that they are on their way, then what they are.
+  // Calls visit(site, weights) for the keys found, `width` weights each. Tables exceed the cache: for a few keys at a
+  // time the locations of the weights come first, for prefetching, then the weights.
   template <class Visit>
   void each_found(std::size_t width, Visit visit) {
     constexpr std::size_t kAtOnce = 32;
@@ -191,7 +191,7 @@ class ArcScorer {
   const ArcPlan& plan_;
   const Weights& weights_;
   bool sums_labels_;
-  std::vector<DistanceRow<double>> of_heads_, of_dependents_;  // [n + 1] what folded weights give to words alone
+  std::vector<DistanceRow<double>> of_heads_, of_dependents_;  // [n + 1] scores of folded weights that depend on one word alone
   std::vector<double> several_;  // [some arcs, n_labels]
   std::vector<Asked> asked_;
 };

@@ -1,9 +1,9 @@
-// The other direction: what each attribute gets from the sites it stands at, block of examples by block of examples.
+// Gradients of attributes: each attribute sums the residuals of its sites, block of examples by block of examples.
 //
 //   gradient[k] += sum over sites s of attribute a in the block of value · residual[s, label of k]
 //
-// A block has few enough sites for their residuals to stay in a cache while its attributes pick from them. Where sites have lists
-// of labels, each slot has a list of its own: the residuals of its label where that is listed; all others are zero.
+// The residuals of a block fit into a cache while its attributes gather them. If sites have lists
+// of labels, each slot has its own list: the residuals of its label where that is listed; all others are zero.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -19,8 +19,8 @@ namespace trellis {
 template <class Real>
 class AttributeSums {
  public:
-  // A block has the examples that begin within as many sites, counted from `first_site` on. `lists`: the labels that each
-  // site may have; by default all.
+  // A block has the examples that begin within a fixed number of sites, counted from `first_site` on. `lists`: the allowed labels
+  // of each site; by default all.
   AttributeSums(const Layout& layout, const Sites& at, const std::int64_t* starts, std::size_t n_examples,
                 std::size_t first_site, std::size_t block_sites, const LabelSets& lists = {}, Spill* spill = nullptr)
       : layout_(layout), lists_(lists), stride_(padded(layout.n_columns())), examples_(1, 0) {
@@ -35,7 +35,7 @@ class AttributeSums {
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
   std::size_t first_example(std::size_t block) const { return examples_[block]; }
-  // Pieces of a block that may be summed at the same time.
+  // Pieces of a block that can be summed in parallel.
   std::size_t n_pieces(std::size_t block) const { return blocks_[block].cuts.size() - 1; }
 
   // `residual` [sites of the block, stride]; `sums` [stride] is scratch.
@@ -48,19 +48,19 @@ class AttributeSums {
 
  private:
   struct Item {
-    std::uint32_t attribute, site;  // counted from the first of the block; with lists a slot, and the place of a residual
+    std::uint32_t attribute, site;  // relative to the first of the block; with lists a slot, and the index of a residual
     float value;
   };
   struct Cut {
-    std::uint32_t entry, item;  // at which a piece begins
+    std::uint32_t entry, item;  // start of a piece
   };
   struct Block {
-    SpilledVector<std::uint32_t> attributes;  // ascending; one of very many items has several entries
-    SpilledVector<std::uint16_t> counts;      // as long: how many items follow
-    SpilledVector<std::uint16_t> narrow;      // sites counted from the first of the block, where 16 bits are enough
-    SpilledVector<std::uint32_t> wide;        // else
-    SpilledVector<float> values;              // as long, or empty where all are one
-    std::vector<Cut> cuts;                    // and the end
+    SpilledVector<std::uint32_t> attributes;  // ascending; an attribute with very many items has several entries
+    SpilledVector<std::uint16_t> counts;      // parallel to it: number of items
+    SpilledVector<std::uint16_t> narrow;      // sites relative to the first of the block, if 16 bits suffice
+    SpilledVector<std::uint32_t> wide;        // otherwise
+    SpilledVector<float> values;              // parallel to sites, or empty if all are one
+    std::vector<Cut> cuts;                    // including the end
 
     Block(const std::vector<Item>& items, bool valued, Spill* spill)
         : attributes(Spilled<std::uint32_t>(spill)), counts(Spilled<std::uint16_t>(spill)), narrow(counts), wide(attributes),
@@ -89,7 +89,7 @@ class AttributeSums {
     }
   };
 
-  // The items of a block by attribute, and of an attribute in the order of their sites; `next` [n_attributes + 1] is scratch.
+  // Groups the items of a block by attribute, each in the order of its sites; `next` [n_attributes + 1] is scratch.
   std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) const {
     const auto each_item = [&](auto visit) {
       for (std::int64_t s = begin; s < end; ++s)
@@ -129,7 +129,7 @@ class AttributeSums {
         continue;
       }
       const std::uint32_t begin = layout_.row_starts[a], end = layout_.row_starts[a + 1];
-      if (end - begin < heavy_from<Real>(stride_)) {  // each of its labels is summed alone
+      if (end - begin < heavy_from<Real>(stride_)) {  // each of its labels is summed separately
         for (std::uint32_t s = begin; s < end; ++s) fixed.add(gradient[s], sum_of(residual + layout_.row_labels[s], stride_));
       } else {
         sum_rows(b, sites, first, last, residual, sums);
@@ -138,7 +138,7 @@ class AttributeSums {
     }
   }
 
-  // sums[z] = sum_i value_i · residual[site_i, z]; some sites at a time in Real, those sums in double
+  // sums[z] = sum_i value_i · residual[site_i, z]; a few sites at a time in Real, these sums in double
   template <class Site>
   TRELLIS_INLINE void sum_rows(const Block& b, const Site* sites, std::uint32_t first, std::uint32_t last,
                                const Real* residual, double* sums) const {

@@ -1,5 +1,5 @@
-// Edge attributes about labels further back than those directly before a token (engine/beam.hpp says which). The columns of
-// their rows are cells of label pairs, [L+1, stride]: the label that is seen, and the token's own.
+// Edge attributes about labels further back than those directly before a token (kinds: engine/beam.hpp). The columns of
+// their rows are cells of label pairs, [L+1, stride]: the selected earlier label and the token's own label.
 #pragma once
 #include "engine/beam.hpp"
 #include "weights/sites.hpp"

@@ -4,8 +4,8 @@
 
 namespace trellis {
 
-// At level 1 every label is a node, and all pairs are arcs. Above it the arcs of the level below are nodes, and an arc leads
-// from one to another where the first ends in the node that the second begins with.
+// At level 1 every label is a node, and all pairs are arcs. Above it, the arcs of the level below are nodes, and an arc connects
+// two nodes if the first ends in the lower node that the second begins with.
 void LevelSentence::open(std::size_t level, const LabelSets& sets, std::size_t n) {
   level_ = level, n_ = n;
   lattice_.clear();

@@ -1,10 +1,10 @@
-// Levels of pruning above order 0 (Müller, Schmid & Schütze 2013). Level k, from 1 on, is a chain of order k over what the
-// level before it left: it scores labels as the filter of order 0 does and adds weights of label n-grams of up to k + 1
-// labels. A run of k + 1 labels at a token stays if the best path by it scores at most a margin less than the best path:
+// Pruning levels above order 0 (Müller, Schmid & Schütze 2013). Level k, from 1 on, is a chain of order k over what the
+// previous level left: label scores of the filter of order 0 plus weights of label n-grams of up to k + 1
+// labels. A run of k + 1 labels at a token survives if its max-marginal is at most a margin below the best path's score:
 //
 //   max over paths by the run of score(path) >= max over all paths of score(path) - margin
 //
-// So the best path of every level stays, and no sentence is left without a path. The level above has nodes for these runs.
+// So the best path of every level survives, and no sentence is left without a path. These runs are the nodes of the next level.
 #pragma once
 #include <span>
 
@@ -17,7 +17,7 @@ namespace trellis {
 struct FilterLevels {
   std::size_t n_labels, stride;
   Ngrams ngrams;
-  std::vector<double> edge;    // [n_labels + 1, stride] of label pairs, minus infinity where they are forbidden
+  std::vector<double> edge;    // [n_labels + 1, stride] of label pairs, minus infinity if forbidden
   std::vector<double> end;     // [stride] likewise of last labels, or empty
   std::vector<double> scores;  // [n_nodes] of longer n-grams
 
@@ -29,16 +29,16 @@ struct FilterLevels {
 // One sentence at one level; the scratch of one thread.
 class LevelSentence {
  public:
-  // What the level below left of n tokens: `sets` with a lattice, at level 1 lists of labels alone.
+  // The output of the level below for n tokens: `sets` with a lattice, at level 1 lists of labels alone.
   void open(std::size_t level, const LabelSets& sets, std::size_t n);
-  // Scores of labels [n, stride], to be filled in for the labels of the sets.
+  // Scores of labels [n, stride], to be filled in by the caller for the labels of the sets.
   double* emit(std::size_t n, std::size_t stride) { return grow(emit_, n * stride); }
-  // Its steps, with the weights of this level.
+  // Lays out its steps, with the weights of this level.
   void lay_out(const FilterLevels& levels);
   // The arcs of a path, by token; the path must be one of the lattice.
   void find_arcs(const std::int32_t* path);
 
-  // By how much the best path outscores the best one by each of those arcs: calls visit(t, gap). None is visited if no path
+  // The score gap between the best path and the best path through each of those arcs: calls visit(t, gap). No call if no path
   // is possible.
   template <class Visit>
   void each_gap(Visit visit) {
@@ -47,7 +47,7 @@ class LevelSentence {
       for (std::size_t i = work_.step_starts[t]; i < work_.step_starts[t + 1]; ++i)
         if (work_.steps[i].arc == arcs_[t]) visit(t, gaps_[i]);
   }
-  // Calls visit(t, step, P(step), whether it is one of those arcs).
+  // Calls visit(t, step, P(step), whether it is one of these arcs).
   template <class Visit>
   void each_step(Visit visit) {
     LatticeStates<double> states{chain_, work_};
@@ -58,10 +58,10 @@ class LevelSentence {
   std::size_t label_before(const StateStep<double>& step) const {
     return chain_.ngrams->ngrams->label(work_.states[step.from]);
   }
-  // What the margin leaves, and with `keep` the arcs of the path, after what is in `to`. Where no path is possible, all.
+  // Appends the nodes and arcs within the margin, and with `keep` the arcs of the path, to `to`. If no path is possible, all.
   void prune(double margin, bool keep, TokenSets& to);
 
-  // The memory it keeps that grows with the length of a sentence.
+  // Its memory that grows with the length of a sentence.
   std::size_t bytes() const { return (emit_.capacity() + gaps_.capacity()) * sizeof(double) + work_.bytes(); }
 
  private:

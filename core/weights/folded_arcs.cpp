@@ -4,7 +4,7 @@ namespace trellis {
 
 namespace {
 
-// The measures of an arc by its column: what arc_anchor gives for its distance, with its direction.
+// The measures of an arc by column: what arc_anchor returns for its distance, with its direction.
 std::int32_t measure_at(std::size_t measure, std::size_t column) {
   const auto at = static_cast<std::int32_t>(column);
   return measure == kDirection ? at / kDistances : at;
@@ -40,7 +40,7 @@ FoldedArcs::FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights) : arc_p
   for (const Group& group : groups_) arc_plan.places.templates.push_back(group.shape);
 }
 
-// Templates with the same atoms before their measures are a group. Where measures come first, or a fold follows, they stay.
+// Templates with the same atoms before their measures form a group. Templates with measures first, or with a later fold, remain.
 FoldedArcs::Groups FoldedArcs::folded(const ArcPlan& plan, std::size_t first, std::size_t last) const {
   Groups groups;
   for (std::size_t t = first; t < last; ++t) {
@@ -63,7 +63,7 @@ void FoldedArcs::add_entries(const ArcPlan& plan, std::size_t t, Group& group) c
   for (std::uint64_t i = 0; i < table.n_slots; ++i) {
     if (table.ids[i] < 0) continue;
     std::uint64_t key = table.keys[i];
-    std::array<std::int32_t, 2> values{-1, -1};  // of direction and distance; -1: the template does not say
+    std::array<std::int32_t, 2> values{-1, -1};  // of direction and distance; -1: not in the template
     for (std::size_t a = measures.size(); a-- > 0; key >>= measures[a].bits)
       values[static_cast<std::size_t>(measures[a].slot)] =
           static_cast<std::int32_t>(key & ((std::uint64_t{1} << measures[a].bits) - 1));

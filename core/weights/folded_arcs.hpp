@@ -1,7 +1,7 @@
-// Weights of arcs and siblings as a parser reads them. Templates often differ in measures alone: the same words and tags with
-// the direction of the arc, and again with its distance. Here such templates are one group: a key without measures has a row
-// of what they give together at every distance, so that one look-up answers for all. What depends on the head alone, or on
-// the dependent alone, is summed once per word.
+// Weights of arcs and siblings for parsing. Templates often differ in measures alone: the same words and tags with
+// the direction of the arc, and again with its distance. Such templates are folded into a group: a key without measures has a row
+// with the sum of their weights at every distance, so that one look-up serves all. Features of the head alone, or of
+// the dependent alone, are summed once per word.
 #pragma once
 #include <optional>
 
@@ -14,9 +14,9 @@ class FoldedArcs {
  public:
   FoldedArcs(const ArcPlan& plan, const FrozenPlaces& weights);
 
-  // Groups of arcs and of siblings in place of their templates.
+  // Groups replace the templates of arcs and of siblings.
   ArcPlan arc_plan;
-  // What scores ask for; rows of groups are by distance.
+  // Interface for scoring; rows of groups are indexed by distance.
   auto known_folds() const { return weights_.known_folds(); }
   void prefetch(std::size_t t, std::uint64_t key) const {
     groups_[t].single ? weights_.prefetch(*groups_[t].single, key) : groups_[t].table.prefetch(key);
@@ -24,14 +24,14 @@ class FoldedArcs {
   const float* row(std::size_t t, std::uint64_t key) const {
     return groups_[t].single ? weights_.row(*groups_[t].single, key) : groups_[t].find(key);
   }
-  // What words give as heads and as dependents to arcs that do not depend on the other word: [n + 1] by distance.
+  // Scores of words as heads and as dependents, independent of the other word: [n + 1] by distance.
   void sum_words(PlacedSentence& x, std::vector<DistanceRow<double>>& heads, std::vector<DistanceRow<double>>& dependents) const;
 
  private:
   using Row = DistanceRow<float>;
   struct Group {
     Template shape;                     // without measures
-    std::optional<std::size_t> single;  // a template that is as it was; it has no rows here
+    std::optional<std::size_t> single;  // a template that was not folded; it has no rows here
     GrowingTable table{};               // of keys, by the number of their rows
     std::vector<Row, LargePages<Row>> rows{};
     const float* find(std::uint64_t key) const {

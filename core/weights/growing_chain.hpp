@@ -1,5 +1,5 @@
-// All weights of a chain while they are learnt: of attributes, of edge attributes, of label pairs and of what is longer,
-// which is all triples (order 2) or those n-grams that training has touched (any order).
+// All weights of a chain during training: of attributes, of edge attributes, of label pairs and of longer n-grams,
+// which are all triples (order 2) or the n-grams created in training (any order).
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace trellis {
 
-// Rows of weights are numbered: attributes, then edge attributes, then one for label pairs and one for what is longer.
+// Rows of weights are numbered: attributes, edge attributes, then one row for label pairs and one for longer n-grams.
 struct GrowingChain {
-  // At order 0 label pairs have no weights. `sparse`: longer n-grams, of up to order + 1 labels, come into being when
-  // training first touches them; else there is a table of triples at order 2, and no order above it.
+  // At order 0 label pairs have no weights. `sparse`: longer n-grams, of up to order + 1 labels, are created when
+  // training first updates them; otherwise there is a table of triples at order 2, and no higher order.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_, bool sparse,
                const LabelParts& parts_ = {}, bool variances = false)
       : GrowingChain(n_attributes, n_edge_attributes, n_labels_, order_,
                      sparse ? std::optional(Ngrams(n_labels_, static_cast<std::size_t>(order_))) : std::nullopt, parts_,
                      variances) {}
-  // The same with the n-grams that there are.
+  // The same with given n-grams.
   GrowingChain(std::size_t n_attributes, std::size_t n_edge_attributes, std::size_t n_labels_, int order_,
                std::optional<Ngrams> ngrams_, const LabelParts& parts_, bool variances = false)
       : rows(n_attributes, parts_.width(n_labels_), heavy_from<float>(padded(parts_.width(n_labels_))), variances),
@@ -37,7 +37,7 @@ struct GrowingChain {
   }
   std::uint32_t pair_row() const { return static_cast<std::uint32_t>(rows.n_attributes() + edge_rows.n_attributes()); }
 
-  // A weight by its row and its place there: find gives nulls where there is none yet, make makes it.
+  // A weight by row and place: find returns nulls if it does not exist, make creates it.
   TRELLIS_INLINE LearntWeight find(std::uint32_t row, std::uint32_t place) {
     const std::size_t n = rows.n_attributes();
     if (row < n) return rows.find(static_cast<std::int32_t>(row), place);
@@ -52,11 +52,11 @@ struct GrowingChain {
     return find(row, place);
   }
 
-  // Take over the weights of a chain of the same kind, which has no n-grams.
+  // Copies the weights of a chain of the same kind, which has no n-grams.
   void set_weights(const GrowingChain& other) {
     rows = other.rows, edge_rows = other.edge_rows, edge = other.edge, tri = other.tri;
   }
-  // Calls visit(row, place) for every weight that there is.
+  // Calls visit(row, place) for every existing weight.
   template <class Visit>
   void each_weight(Visit visit) const {
     const auto n = static_cast<std::uint32_t>(rows.n_attributes());
@@ -72,16 +72,16 @@ struct GrowingChain {
     return {rows.n_attributes(), edge_rows.n_attributes(), n_labels, order, ngrams, parts};
   }
 
-  // Who asks for the weight of an n-gram may change it, and the bounds are not right any more. Apart, so that steps without
-  // n-grams are short.
+  // The caller may change the weight of the n-gram, so its bounds are marked stale. Out of line, so that steps without
+  // n-grams stay short.
   __attribute__((noinline)) void ask_ngram(std::uint32_t place) {
     ngrams_asked.push_back(place);
     ngram_scores.relaxed = {};
   }
 
-  // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has by its last label
-  // (reach 0), by its last two (1), by all three (2). Of the parts of a label only those that label
-  // `unlike` has not (NULL: all of them).
+  // Calls visit(row, place, value) for the features that a part of the sentence from `begin` on has for its last label
+  // (reach 0), its last two (1), all three (2). Parts of labels are visited only if label
+  // `unlike` does not have them (NULL: all of them).
   template <class Visit>
   TRELLIS_INLINE void each_feature(const ChainData& data, std::size_t begin, const Part& part, int reach,
                                    std::size_t unlike, Visit visit) {
@@ -93,7 +93,7 @@ struct GrowingChain {
         if (grows || rows.may_have(a, place)) visit(static_cast<std::uint32_t>(a), place, value);
       });
       if (!parts.any()) return;
-      std::uint32_t few[kFewParts];  // not kept beside the weights: many threads may call
+      std::uint32_t few[kFewParts];  // on the stack: many threads may call
       std::vector<std::uint32_t> many(parts.of(part.z).size() > kFewParts ? parts.of(part.z).size() : 0);
       std::uint32_t* const first = many.empty() ? few : many.data();
       const std::span columns(first, std::ranges::set_difference(parts.of(part.z), parts.of(unlike), first).out);
@@ -110,9 +110,9 @@ struct GrowingChain {
       });
   }
 
-  // Calls visit(row, place, value) for the n-grams of three labels and more that the path of a sentence from `begin` on
-  // ends in after token t and that are at least `shortest` labels long, and for what edge attributes have with them; they
-  // are made.
+  // Calls visit(row, place, value) for the n-grams of three labels and more, at least `shortest` labels long, that end at
+  // token t in the path of a sentence from `begin` on, and for the edge attributes with them; missing ones are
+  // created.
   template <class Visit>
   void each_ngram_feature(const ChainData& data, std::size_t begin, const std::int32_t* path, std::size_t t,
                           std::size_t shortest, Visit visit) {
@@ -122,7 +122,7 @@ struct GrowingChain {
     ngrams_grown();
     each_run(data, begin, t, node, shortest, visit);
   }
-  // The same for all that an n-gram ends in.
+  // The same for all suffixes of an n-gram.
   template <class Visit>
   void each_run(const ChainData& data, std::size_t begin, std::size_t t, std::uint32_t node, std::size_t shortest,
                 Visit visit) const {
@@ -140,22 +140,22 @@ struct GrowingChain {
     });
   }
 
-  // After n-grams were made: weights for them.
+  // Call after new n-grams: adds their weights.
   void ngrams_grown() {
     tri.resize(ngrams->size());
     ngram_scores.ngrams = &*ngrams;
     ngram_scores.scores = tri.weights.data();
   }
-  // After all n-grams were given their weights.
+  // Call after all n-grams got their weights.
   void ngrams_given() {
     ngram_bounds.emplace(n_labels);
     ngram_bounds->set(*ngrams, tri.weights.data());
     ngram_scores.relaxed = ngram_bounds->relaxed();
     ngrams_asked.clear();
   }
-  // What n-grams give at most, by the weights of now.
+  // Bounds on the scores of n-grams by the current weights.
   void bound_ngrams() {
-    if (ngrams_asked.empty()) return;  // so that many may ask at once
+    if (ngrams_asked.empty()) return;  // concurrent calls are then safe
     ngram_bounds->grow(*ngrams);
     for (std::uint32_t g : ngrams_asked) ngram_bounds->update(*ngrams, tri.weights.data(), g);
     ngram_scores.relaxed = ngram_bounds->relaxed();
@@ -168,7 +168,7 @@ struct GrowingChain {
   // The potentials of the sentence [begin, end), which live in `to`.
   ChainView<float> chain(const ChainData& data, std::size_t begin, std::size_t end, Potentials<float>& to) const;
 
-  static constexpr std::size_t kFewParts = 32;  // labels hardly ever have more
+  static constexpr std::size_t kFewParts = 32;  // labels rarely have more
   GrowingRows rows, edge_rows;
   const LabelParts parts;
   std::size_t n_labels, stride;
@@ -176,7 +176,7 @@ struct GrowingChain {
   std::optional<Ngrams> ngrams;
   NgramScores<float> ngram_scores{};
   std::optional<NgramBounds<float>> ngram_bounds;
-  std::vector<std::uint32_t> ngrams_asked;  // n-grams whose weights may have changed since the bounds were right
+  std::vector<std::uint32_t> ngrams_asked;  // n-grams whose weights may have changed since the bounds were updated
   LearntTable edge, tri;  // as LabelTables has them; tri [n_nodes] with n-grams, else empty below order 2
   std::vector<float> end;  // as LabelTables has it, or empty; never changes
 };

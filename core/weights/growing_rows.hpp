@@ -1,9 +1,9 @@
-// Weights that come into being when training first touches them: a row of slots an attribute.
+// Weights created when training first updates them: a row of slots per attribute.
 //
-// Of all pairs of an attribute and a label training touches few, so a row begins empty and grows. A row with many labels
-// becomes heavy: one float per label, added as vectors. Beside each weight stands its sum for averaging,
+// Training updates few of all pairs of an attribute and a label, so a row begins empty and grows. A row with many labels
+// becomes heavy: one float per label, added as vectors. Each weight has its sum for averaging,
 //   u[s] = sum over updates of (examples seen before it) · (its change to weight s),
-// and, where a learner keeps one, its variance, which begins as 1.
+// and, for some learners, its variance, initially 1.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -16,14 +16,14 @@
 
 namespace trellis {
 
-// One weight and what stands beside it; all null where there is none, variance null where none are kept.
+// A weight with its sum and variance; all null if it does not exist, variance null if the learner has none.
 struct LearntWeight {
   float* weight = nullptr;
   double* sum = nullptr;
   float* variance = nullptr;
 };
 
-// What stands beside weights.
+// Sum and variance of a weight.
 class Beside {
  public:
   explicit Beside(bool variances, std::size_t n = 0) : sums(n), variances(variances ? n : 0, 1.0f), varies_(variances) {}
@@ -45,7 +45,7 @@ class Beside {
   bool varies_;
 };
 
-// A weight for every cell of a table.
+// A dense table of weights.
 struct LearntTable : Beside {
   LearntTable(std::size_t n, bool variances) : Beside(variances, n), weights(n) {}
   void resize(std::size_t n) { weights.resize(n), Beside::resize(n); }
@@ -56,23 +56,23 @@ struct LearntTable : Beside {
 
 class GrowingRows {
  public:
-  // Rows over n_labels labels. A row becomes heavy when it has so many of them; 0: none does.
+  // Rows over n_labels labels. A row becomes heavy with that many labels; 0: never.
   GrowingRows(std::size_t n_attributes, std::size_t n_labels, std::size_t heavy_from, bool variances = false)
       : n_labels_(n_labels), stride_(padded(n_labels)), heavy_from_(heavy_from), rows_(n_attributes),
         beside_slots_(variances), heavy_(0, variances) {}
 
-  // From now on no row gets a label but by set(). A heavy row would have labels it must not have: there will be none.
+  // From now on only set() adds labels to rows. No row becomes heavy, since a heavy row has all labels.
   void stop_growing() { grows_ = false, heavy_from_ = 0; }
   bool grows() const { return grows_; }
 
-  // The place of w[attribute, label], made if there is none.
+  // The location of w[attribute, label], created if missing.
   TRELLIS_INLINE LearntWeight make(std::int32_t attribute, std::uint32_t label) {
     const LearntWeight place = find(rows_[attribute], label);
     return place.weight ? place : grow(rows_[attribute], label);
   }
   void set(std::int32_t attribute, std::uint32_t label, float weight) { *make(attribute, label).weight = weight; }
 
-  // Where rows do not grow, an attribute that was never seen with a label has no feature with it.
+  // If rows do not grow, an attribute has no feature with a label it was never seen with.
   bool may_have(std::int32_t attribute, std::uint32_t label) { return grows_ || find(attribute, label).weight; }
   LearntWeight find(std::int32_t attribute, std::uint32_t label) { return find(rows_[attribute], label); }
 
@@ -99,14 +99,14 @@ class GrowingRows {
     }
   }
 
-  // The same for some labels at least.
+  // The same, for some labels at least.
   TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit, std::span<const std::int32_t> labels) const {
     const Row row = rows_[attribute];
     if (row.size == kHeavy) add_heavy(heavy_.weights.data() + row.offset, labels, value, emit);
     else add_to(attribute, value, emit);
   }
 
-  // Calls visit(label, weight) for a row of edge attributes: none of them is heavy.
+  // Calls visit(label, weight) for a row of edge attributes, which is never heavy.
   template <class Visit>
   void each_slot(std::int32_t attribute, Visit visit) const {
     const Row row = rows_[attribute];
@@ -136,7 +136,7 @@ class GrowingRows {
   static constexpr std::uint32_t kHeavy = ~0u;
   struct Row {
     std::uint32_t offset = 0;  // into slots_, or into heavy_
-    std::uint32_t size = 0;    // slots taken, out of bit_ceil(size); kHeavy for a heavy row
+    std::uint32_t size = 0;    // used slots, out of bit_ceil(size); kHeavy for a heavy row
   };
   struct Slot {
     std::uint32_t label;
@@ -155,7 +155,7 @@ class GrowingRows {
     if (end > kHeavy) throw std::length_error("more weights than 2^32; use fewer features or labels");
   }
 
-  // A new slot for a label that the row does not have. What a moved row leaves behind stays unused: at most half.
+  // A new slot for a label that is not in the row. The old slots of a moved row stay unused: at most half.
   LearntWeight grow(Row& row, std::uint32_t label) {
     if (heavy_from_ && row.size + 1 >= heavy_from_) {
       const std::size_t offset = heavy_.weights.size();
@@ -168,7 +168,7 @@ class GrowingRows {
       row = {static_cast<std::uint32_t>(offset), kHeavy};
       return find(row, label);
     }
-    if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to twice the room
+    if (row.size == 0 || std::has_single_bit(row.size)) {  // full: move to a doubled capacity
       const std::size_t offset = slots_.size();
       check_offset(offset + std::bit_ceil(row.size + 1));
       beside_slots_.resize(offset + std::bit_ceil(row.size + 1));

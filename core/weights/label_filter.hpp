@@ -1,10 +1,10 @@
-// Which labels a token may have by the scores of a filter, an order 0 model: those within a margin of the best one.
+// Candidate labels of a token by the scores of a filter, an order 0 model: those within a margin of the best one.
 //
 //   candidates(t) = { z : score[t, z] >= max over z' of score[t, z'] - margin }
 //
-// That is p(z) >= exp(-margin) · max p, so no probability is needed. Of more than `most` such labels the best are taken, the
-// lower ones of equals: a few tokens of which the filter knows little would cost more than all others. Where a tag dictionary lists the labels of a token,
-// only those are looked at; so there is a candidate always.
+// That is p(z) >= exp(-margin) · max p, without computing probabilities. If more than `most` labels qualify, the best are used,
+// ties: the lowest. Without this limit a few uncertain tokens would dominate the cost. If a tag dictionary lists the
+// labels of a token, only those qualify; so there is always a candidate.
 #pragma once
 #include <vector>
 
@@ -17,7 +17,7 @@ struct FilterRule {
   std::size_t most = 0;
 };
 
-// Sets of labels, one per token, that grow token by token, with the nodes and arcs of a lattice where there is one.
+// Sets of labels, one per token, appended token by token, with the nodes and arcs of a lattice if there is one.
 struct TokenSets {
   std::vector<std::int32_t> set_of_token;  // [n_tokens] their own numbers
   std::vector<std::int64_t> starts{0};     // [n_tokens + 1]
@@ -41,7 +41,7 @@ struct TokenSets {
   }
 };
 
-// Those of all pieces, one after the other.
+// The concatenation of all pieces.
 inline TokenSets joined(const std::vector<TokenSets>& pieces) {
   TokenSets out;
   const auto add = [](auto& to, const auto& items, std::size_t shift = 0, std::size_t skipped = 0) {
@@ -57,7 +57,7 @@ inline TokenSets joined(const std::vector<TokenSets>& pieces) {
   return out;
 }
 
-// The candidates of one more token; label `keep` is one of them whatever it scores (-1: none).
+// Appends the candidates of one token; label `keep` is always one of them (-1: none).
 template <class Labels>
 TRELLIS_INLINE void add_candidates(const float* scores, const Labels& labels, const FilterRule& rule, std::int32_t keep,
                                    TokenSets& to) {

@@ -3,7 +3,7 @@
 //
 //   emit[z] = row[z] + sum over parts p of z of row[p]
 //
-// What learners send back goes the other way:  residual[p] = sum over labels z with part p of residual[z].
+// Gradients are mapped by the transpose:  residual[p] = sum over labels z with part p of residual[z].
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace trellis {
 class LabelParts {
  public:
   LabelParts() = default;
-  // Of label z columns[starts[z] .. starts[z + 1]), which ascend.
+  // Label z has the ascending columns columns[starts[z] .. starts[z + 1]).
   LabelParts(std::span<const std::int64_t> starts, std::span<const std::int32_t> columns)
       : n_labels_(starts.size() - 1), n_columns_(n_labels_), starts_(starts.begin(), starts.end()),
         columns_(columns.begin(), columns.end()) {
@@ -35,15 +35,15 @@ class LabelParts {
 
   bool any() const { return !starts_.empty(); }
   std::size_t stride() const { return padded(n_columns_); }
-  // Columns of rows, of labels with parts or without.
+  // The number of columns of rows, of labels with or without parts.
   std::size_t width(std::size_t labels) const { return any() ? n_columns_ : labels; }
-  // NULL has none.
+  // NULL has no parts.
   std::span<const std::uint32_t> of(std::size_t z) const {
     if (z == n_labels_) return {};
     return {columns_.data() + starts_[z], columns_.data() + starts_[z + 1]};
   }
 
-  // Rows over all columns, [n, stride()], become rows over labels, [n, padded(n_labels)], in the same place.
+  // Rows over all columns, [n, stride()], become rows over labels, [n, padded(n_labels)], in place.
   template <class Real>
   void fold(std::size_t n, Real* rows) const {
     for (std::size_t t = 0; any() && t < n; ++t) {
@@ -59,7 +59,7 @@ class LabelParts {
     }
   }
 
-  // The same of some labels of each row, labels_at(t), which ascend; the places of others are not used.
+  // The same for some labels of each row, labels_at(t), which ascend; entries of other labels are undefined.
   template <class Real, class LabelsAt>
   void fold_listed(std::size_t n, Real* rows, LabelsAt labels_at) const {
     for (std::size_t t = 0; any() && t < n; ++t) {
@@ -73,7 +73,7 @@ class LabelParts {
     }
   }
 
-  // The columns of labels that ascend: they themselves, then their parts; those live in `scratch`.
+  // The columns of ascending labels: the labels themselves, then their parts; stored in `scratch`.
   std::span<const std::int32_t> columns_of(std::span<const std::int32_t> labels, std::vector<std::int32_t>& scratch) const {
     if (!any()) return labels;
     scratch.assign(labels.begin(), labels.end());
@@ -102,8 +102,8 @@ class LabelParts {
   }
 
  private:
-  // Labels with the same number of parts follow one another: their loops all end after as many steps, as processors
-  // foresee.
+  // Labels with the same number of parts are grouped: loops with the same trip count are predicted
+  // well.
   template <class Visit>
   TRELLIS_INLINE void each_label(Visit visit) const {
     const std::uint32_t* link = links_.data();

@@ -1,4 +1,4 @@
-// The order of the parameters of a chain in a vector, for all learners that use gradients.
+// The order of the parameters of a chain in a vector, for batch learners.
 #pragma once
 #include <span>
 
@@ -17,11 +17,11 @@ struct Layout {
   std::span<const std::uint32_t> edge_row_starts;  // [n_edge_attributes + 1]
   std::span<const std::uint32_t> edge_row_labels;  // [n_edge_slots] previous * stride + label
   std::span<const std::int32_t> edge_places;       // which cells of [L+1, stride] have a weight
-  std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]; which n-grams where there are some
-  std::span<const float> edge_base;                // [L+1, stride] fixed: 0, or minus infinity for what is forbidden
+  std::span<const std::int32_t> tri_places;        // which cells of [L+1, L+1, stride]; which n-grams if they are sparse
+  std::span<const float> edge_base;                // [L+1, stride] fixed: 0, or minus infinity if forbidden
   std::span<const float> end_base;                 // [stride], or empty
-  LabelParts parts{};                              // then row_labels are columns, of labels and of parts
-  const Ngrams* ngrams = nullptr;                  // sparse label n-grams, in place of triples
+  LabelParts parts{};                              // if set, row_labels are columns, of labels and of parts
+  const Ngrams* ngrams = nullptr;                  // sparse label n-grams, instead of triples
 
   std::size_t n_columns() const { return parts.width(n_labels); }  // of rows
   std::size_t n_parameters() const {

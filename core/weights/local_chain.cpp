@@ -26,7 +26,7 @@ TRELLIS_INLINE void score_labels(const ChainView<Real>& chain, std::size_t t, st
 template <class Real>
 struct Normalization {
   Real top, sum;
-  // Minus infinity where all is forbidden.
+  // Minus infinity if everything is forbidden.
   template <class To>
   TRELLIS_INLINE To log() const { return To(top) + trellis::log(To(sum)); }
 };
@@ -75,9 +75,9 @@ LocalNormalizer::LocalNormalizer(const LabelTables<float>& labels) {
   for (std::size_t g = 0; g < ngrams.size(); ++g) factors_.push_back(exp(labels.ngrams->scores[g]));
 }
 
-// One sentence on its way, by the states that the labels before a token may be in: single labels, numbered from 1 on, NULL after
-// them, and where label n-grams are sparse those that longer ones begin with. What labels score after such a state is what
-// they score after its shorter one, but for those that it has n-grams with. With a table of triples all pairs are looked at.
+// The current sentence, by the states of the labels before a token: single labels, numbered from 1 on, NULL after
+// them, and with sparse label n-grams the prefixes of longer n-grams. After such a state, labels score as after its
+// suffix, except those with which it has n-grams. With a table of triples all pairs are evaluated.
 struct LocalPass {
   const LocalNormalizer& of;
   const ChainView<float> chain;
@@ -109,13 +109,13 @@ struct LocalPass {
   }
 
   TRELLIS_INLINE bool is_single(std::uint32_t state) const { return state <= 1 + chain.n_labels; }
-  TRELLIS_INLINE std::size_t label(std::size_t i) const { return w.states[i] - 1; }  // of a single one
+  TRELLIS_INLINE std::size_t label(std::size_t i) const { return w.states[i] - 1; }  // of a state of one label
   template <class Visit>
   TRELLIS_INLINE void each_before(std::size_t t, Visit visit) const {
     for (std::size_t x = t > 1 ? 0 : chain.n_labels; x < (t > 1 ? chain.n_labels : chain.n_labels + 1); ++x) visit(x);
   }
 
-  // log sum_z exp(what z scores after a label); the exponentials stay in a row.
+  // log sum_z exp(score of z after a label); the exponentials are stored in a row.
   TRELLIS_INLINE float log_z(std::size_t t, std::size_t i) const {
     float* exps = w.rows.data() + i * chain.stride;
     score_labels<float>(chain, t, label(i), nullptr, exps);
@@ -123,8 +123,8 @@ struct LocalPass {
     w.tops[i] = z.top;
     return z.log<float>();
   }
-  // The same after x and that label. Exponentials of pairs and of triples are computed once each; where their products
-  // underflow, anew.
+  // The same after x and that label. Exponentials of pairs and of triples are computed once each; if their products
+  // underflow, they are recomputed.
   TRELLIS_INLINE float log_z_of_pair(std::size_t t, std::size_t x, std::size_t i) const {
     const std::size_t stride = chain.stride, at = x * (chain.n_labels + 1) + label(i);
     const float* exps = w.rows.data() + i * stride;
@@ -145,7 +145,7 @@ struct LocalPass {
     ngrams->each_child(w.states[i], [&](std::uint32_t g) { exps[ngrams->label(g)] *= of.factors_[g]; });
     const float sum = sum_lanes(exps, stride);
     if (sum > of.safe_ && sum < kMost) return Normalization<float>{w.tops[i], sum}.log<float>();
-    // Where factors overflow or vanish; also where all is forbidden.
+    // If factors overflow or underflow; also if everything is forbidden.
     w.exact.resize(stride);
     score_labels<float>(chain, t, ngrams->label(w.states[i]), nullptr, w.exact.data());
     for (std::uint32_t c = w.states[i]; ngrams->length(c) + 1 >= kScored; c = ngrams->shorter(c))
@@ -153,7 +153,7 @@ struct LocalPass {
     return exp_labels(chain.n_labels, stride, w.exact.data()).log<float>();
   }
 
-  // A history after which everything is forbidden has probability 0.
+  // A history without allowed next labels has probability 0.
   TRELLIS_INLINE void take(std::size_t t, std::size_t x, std::size_t y, float log_z) const {
     const std::size_t L = chain.n_labels, stride = chain.stride;
     const auto less = [log_z](float score) { return log_z == kForbidden<float> ? log_z : score - log_z; };
@@ -164,7 +164,7 @@ struct LocalPass {
       before = less(before);
     }
   }
-  // Whether all is forbidden after a state depends on its last label alone, from which it was taken then.
+  // Whether everything is forbidden after a state depends on its last label alone, which was handled before.
   TRELLIS_INLINE void take_longer(std::size_t t, std::size_t i) const {
     const std::uint32_t state = w.states[i];
     if (w.log_z[i] == kForbidden<float>) return;
@@ -175,7 +175,7 @@ struct LocalPass {
       by_token.nodes.push_back(state), by_token.scores.push_back(-more);
   }
 
-  // The states that labels up to t may be in, with all their shorter ones.
+  // The possible states of the labels up to t, with all their suffixes.
   void go_on(std::size_t t) const {
     w.next.clear();
     const auto allowed = [&](std::size_t z) { return !chain.allowed || allows(*chain.allowed, t, z); };

@@ -1,10 +1,10 @@
-// Scores of rules over spans (engine/phrase_forest.hpp). Attributes stand at a span and at a split point; their rows have columns
-// for rules and for what rules have in common, such as the parent:
+// Scores of rules over spans (engine/phrase_forest.hpp). Attributes belong to a span or a split point; their rows have columns
+// for rules and for properties shared by rules, such as the parent:
 //
 //   score(A -> B C over i, k, j) = base[A -> B C] + sum over attributes a of the span i .. j and of the split point k of
 //                                  w[a, A -> B C] + w[a, A]
 //
-// A split point's part does not depend on the span, so it is summed once for all.
+// The score of a split point does not depend on the span, so it is summed once.
 #pragma once
 #include "engine/phrase_forest.hpp"
 #include "text/span_attributes.hpp"
@@ -12,7 +12,7 @@
 
 namespace trellis {
 
-// Which columns a rule has.
+// The columns of each rule.
 struct RuleColumns {
   static constexpr std::size_t kMost = 2;
   std::size_t n_columns = 0;
@@ -25,7 +25,7 @@ struct RuleColumns {
   }
 };
 
-// Attributes of one sentence: those of the spans of its forest, as they stand there, and of the points before its words.
+// Attributes of one sentence: those of the spans of its forest, in its order, and of the points before its words.
 struct PhraseSites {
   Sites sites;
   std::size_t first_span = 0;
@@ -39,8 +39,8 @@ void each_site(const PhraseForest& forest, const PhraseSites& at, std::size_t ed
   if (const std::int32_t split = forest.edges()[edge].split) visit(at.first_split + static_cast<std::size_t>(split));
 }
 
-// The attributes of a forest's spans and of the points before its words, one list after the other. `first`: what the numbers of
-// each template begin with; null: they go over all templates already.
+// The attributes of a forest's spans and of the points before its words, one list after the other. `first`: offsets of the
+// numbers of each template; null: the numbers already cover all templates.
 template <class Table>
 void find_attributes(const Vocabulary<Table>& vocabulary, const std::int32_t* first, const PhraseForest& forest, SpanPlaces& x,
                      TokenLists& to) {
@@ -52,7 +52,7 @@ void find_attributes(const Vocabulary<Table>& vocabulary, const std::int32_t* fi
   }
 }
 
-// What words have by their tags, added to the scores of edges.
+// Adds the tag scores of words to the scores of edges.
 inline void add_tag_scores(const PhraseForest& forest, const WordTags& words, double* scores) {
   const PhraseGrammar& grammar = forest.grammar();
   const std::vector<ForestEdge>& edges = forest.edges();
@@ -81,8 +81,8 @@ class PhraseScores {
     });
   }
 
-  // The other way: calls add(attribute, value, amount_of) at every site; amount_of(column) is the sum of the amounts [n_edges]
-  // of its edges that have the column.
+  // The transpose: calls add(attribute, value, amount_of) at every site; amount_of(column) is the sum of the amounts [n_edges]
+  // of its edges with the column.
   template <class Add>
   void hand_back(const PhraseForest& forest, const PhraseSites& at, const double* amounts, Add add) {
     each_site(forest, at, [&](std::size_t site, auto edges) {
@@ -94,7 +94,7 @@ class PhraseScores {
   }
 
  private:
-  // The sum of a column at the site of now, which begins as zero.
+  // The sum of a column at the current site, initially zero.
   Real& sum_of(std::int32_t column) {
     const auto c = static_cast<std::size_t>(column);
     if (seen_[c] != number_) seen_[c] = number_, wanted_.push_back(column), sums_[c] = 0;
@@ -128,7 +128,7 @@ class PhraseScores {
 
   const RuleColumns& columns_;
   std::uint64_t number_ = 0;          // of sites so far
-  std::vector<std::uint64_t> seen_;   // [n_columns] the last site that wanted a column
+  std::vector<std::uint64_t> seen_;   // [n_columns] the last site that used a column
   std::vector<std::int32_t> wanted_;  // columns
   std::vector<Real> sums_;            // [n_columns]
   std::vector<std::size_t> starts_, next_;  // [n_words + 2]

@@ -1,7 +1,7 @@
-// Weights of attributes of placed sites (text/places.hpp), a table of keys per template: in training, where weights come into
-// being when they are first touched, and as a model has them.
+// Weights of attributes of placed sites (text/places.hpp), a table of keys per template: growing in training, or frozen
+// in a model.
 //
-// A template has one column of weights (of the site) or one per label of the site. A weight is named by its template and by
+// A template has one column of weights (of the site) or one per label of the site. A weight is identified by its template and by
 // attribute · columns + column.
 #pragma once
 #include <stdexcept>
@@ -19,11 +19,11 @@ struct GrowingPlaces : GrowingVocabulary {
       : GrowingVocabulary(empty_vocabulary(plan)), columns(std::move(columns_)),
         values(tables.size(), LearntTable(0, variances)) {}
 
-  // What Steps asks for.
+  // Interface of Steps.
   LearntWeight find(std::uint32_t row, std::uint32_t place) { return values[row].at(place); }
   LearntWeight make(std::uint32_t row, std::uint32_t place) { return values[row].at(place); }
 
-  // The attribute of a key, made if there is none: its weights begin as zero.
+  // The attribute of a key, created with zero weights if missing.
   std::uint32_t make_attribute(std::size_t t, std::uint64_t key) {
     const auto id = static_cast<std::uint32_t>(tables[t].find_or_add(key));
     if (const std::size_t n = static_cast<std::size_t>(tables[t].size()) * columns[t]; n > values[t].weights.size()) {
@@ -33,7 +33,7 @@ struct GrowingPlaces : GrowingVocabulary {
     return id;
   }
 
-  // What scores ask for beside the number of a fold: where an attribute's weights begin, null where it has none.
+  // Interface for scoring, with the number of a fold: the location of an attribute's weights, null if it has none.
   void prefetch(std::size_t t, std::uint64_t key) const { tables[t].prefetch(key); }
   const float* row(std::size_t t, std::uint64_t key) const {
     const std::int32_t id = tables[t].find(key);
@@ -41,7 +41,7 @@ struct GrowingPlaces : GrowingVocabulary {
   }
 };
 
-// Weights in one vector, those of a model or of a gradient-based learner: attribute i of template t has
+// Weights in one vector, of a model or of a batch learner: attribute i of template t has
 // values[first[t] + i · columns[t] ...].
 template <class Keys, class Real>
 struct FixedPlaces {

@@ -12,7 +12,7 @@ TRELLIS_CLONES ChainView<float> LinearChain::chain(const ChainData& data, std::s
 
 namespace {
 
-// Apart, so that each is compiled as if there were no other.
+// Separate functions, so that each is optimised independently.
 TRELLIS_CLONES ChainView<float> chain_of_all(const GrowingChain& weights, const ChainData& data, std::size_t begin,
                                              std::size_t end, Potentials<float>& to) {
   return chain_of<false>(weights.rows, weights.parts, weights.edge_rows, weights.labels(), data, begin, end, to);

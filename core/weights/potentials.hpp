@@ -1,4 +1,4 @@
-// How weights become the potentials of one sentence, for learners and taggers alike.
+// Computes the potentials of a sentence from weights, for learners and taggers.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace trellis {
 
-// Whether some path may be forbidden, by minus infinity among them.
+// Whether some path may be forbidden, by minus infinity in these tables.
 template <class Real>
 bool forbids(const LabelTables<Real>& labels) {
   const std::size_t n_pairs = (labels.n_labels + 1) * labels.stride, n_triples = labels.tri ? (labels.n_labels + 1) * n_pairs : 0;
@@ -20,17 +20,17 @@ bool forbids(const LabelTables<Real>& labels) {
 
 using LabelWeights = LabelTables<float>;
 
-// The potentials of one sentence; grown once, then reused.
+// The potentials of one sentence; memory is reused.
 template <class Real>
 struct Potentials {
   std::vector<Real> emit;  // [n, stride] at least
-  std::vector<Real> edge;  // [n, n_labels + 1, stride] at least, where label pairs differ by token
+  std::vector<Real> edge;  // [n, n_labels + 1, stride] at least, if label pairs differ by token
   LabelSets allowed{};
-  std::vector<std::int32_t> columns;  // of rows, that one token needs
-  TokenRuns<Real> runs;         // where edge attributes are about more than one label before
+  std::vector<std::int32_t> columns;  // columns of rows needed by one token
+  TokenRuns<Real> runs;         // for edge attributes about more than one previous label
   NgramScores<Real> ngrams{};   // with them
 
-  // The tokens from `begin` on as a chain; emit must be filled, and edge if it is there `by_token`.
+  // The tokens from `begin` on as a chain; emit must be filled, and edge if `by_token`.
   ChainView<Real> chain(const LabelTables<Real>& labels, const LabelSets& sets, std::size_t begin, std::size_t n,
                         bool by_token) {
     allowed = sets;
@@ -45,7 +45,7 @@ struct Potentials {
   }
 };
 
-// edge[t, y, z] = shared[y, z] for n tokens, room for which is made
+// edge[t, y, z] = shared[y, z] for n tokens, after resizing it
 template <class Real>
 void share_edges(const Real* shared, std::size_t size, std::size_t n, std::vector<Real>& edge) {
   if (edge.size() < n * size) edge.resize(n * size);
@@ -53,7 +53,7 @@ void share_edges(const Real* shared, std::size_t size, std::size_t n, std::vecto
 }
 
 // edge[t, y, z] = shared[y, z] + sum over edge attributes a at t of value(a) · w[a, (y, z)], for tokens from begin to end; and
-// what they have with longer runs of labels.
+// their scores of longer label runs.
 template <class AnyRows, class Real, class Sum>
 TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::size_t size, const Ngrams* ngrams,
                                const ChainData& data, std::size_t begin, std::size_t end, std::size_t stride, Real* emit, std::vector<Real>& edge,
@@ -66,7 +66,7 @@ TRELLIS_INLINE void fill_edges(const AnyRows& rows, const Real* shared, std::siz
     add_rows(rows, data.edge_attributes, begin, end, size, edge.data());
 }
 
-// The sentence [begin, end), which has a token at least; it lives in `to`. `kListed`: tokens have lists of labels, and other
+// The nonempty sentence [begin, end); stored in `to`. `kListed`: tokens have lists of labels, and other
 // labels need no scores.
 template <bool kListed, class AnyRows, class AnyEdgeRows>
 TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& parts, const AnyEdgeRows& edge_rows,
@@ -95,7 +95,7 @@ TRELLIS_INLINE ChainView<float> chain_of(const AnyRows& rows, const LabelParts& 
   return chain;
 }
 
-// The linear model of a chain; its arrays live elsewhere.
+// The linear model of a chain; a view of external arrays.
 struct LinearChain {
   Rows<std::uint16_t> rows;
   Rows<std::uint32_t> edge_rows;

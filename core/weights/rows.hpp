@@ -1,8 +1,8 @@
-// Weights of attributes, a row per attribute, and their sum over what stands at a site.
+// Weights of attributes, a row per attribute, and their sums at sites.
 //
 // Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of few labels (light)
 // are lists of slots, a label and a weight each. Rows of many (heavy) are vectors over all labels. All sums of weights,
-// of learners and of taggers, are made of the three loops below.
+// in training and tagging, use the three loops below.
 #pragma once
 #include <span>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace trellis {
 
-// From how many weights on a row is heavy: a vector of labels then costs less to add than its slots one by one.
+// The number of weights from which a row is heavy: adding a vector of labels is then cheaper than adding slots one by one.
 template <class Real>
 constexpr std::size_t heavy_from(std::size_t stride) { return 2 + stride / kLanes<Real>; }
 
@@ -31,13 +31,13 @@ TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, Real value, R
   for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
 }
 
-// The same for some labels.
+// The same, for some labels.
 template <class Real>
 TRELLIS_INLINE void add_heavy(const Real* row, std::span<const std::int32_t> labels, Real value, Real* scores) {
   for (const std::int32_t z : labels) scores[z] += value * row[z];
 }
 
-// The same for many rows at once, a few vectors of labels at a time, which stay in registers:
+// The same for many rows at once, a few vectors of labels at a time, in registers:
 // sum[c] += value_i · row_at(i)[z + lanes of c], for i from first to last; values null: all one
 template <class Real, std::size_t Chunks, class Value, class RowAt>
 TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at, const Value* values, std::size_t z,
@@ -51,19 +51,19 @@ TRELLIS_INLINE void sum_heavy(std::size_t first, std::size_t last, RowAt row_at,
   }
 }
 
-// Which rows are heavy, and their vectors; where all rows are, those that are there.
+// The numbering of heavy rows, and their vectors; if all rows are heavy, those that exist.
 template <class Real>
 class HeavyRows {
  public:
   HeavyRows() = default;  // none is
-  // starts [n_attributes + 1] of slots, which outlive it.
+  // starts [n_attributes + 1] of slots, which must outlive it.
   HeavyRows(const std::uint32_t* starts, std::size_t n_attributes, std::size_t stride)
       : starts_(starts), stride_(stride), least_(heavy_from<Real>(stride)), number_(n_attributes) {
     std::int32_t n = 0;
     for (std::size_t a = 0; a < n_attributes; ++a) number_[a] = has(static_cast<std::int32_t>(a)) ? n++ : -1;
     vectors_.assign(static_cast<std::size_t>(n) * stride, 0);
   }
-  // None is there yet, make() makes one.
+  // Initially empty, rows are added by make().
   HeavyRows(std::size_t n_attributes, std::size_t stride) : stride_(stride), number_(n_attributes, -1) {}
   Real* make(std::int32_t attribute) {
     if (number_[attribute] < 0) {
@@ -103,14 +103,14 @@ class HeavyRows {
   std::vector<Real> vectors_;         // [n_heavy, stride]
 };
 
-// Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. Of edge attributes the "label" is a
-// pair's place in the matrix of label pairs, previous * stride + label, or a longer run of labels (token_runs.hpp).
+// Attribute a has weights[s] for labels[s], s from starts[a] to starts[a + 1]. For edge attributes the "label" is a
+// cell of the matrix of label pairs, previous * stride + label, or a longer run of labels (token_runs.hpp).
 template <class Label, class Real = float>
 struct Rows {
   const std::uint32_t* starts = nullptr;   // [n_attributes + 1]
   const Label* labels = nullptr;           // [n_slots]
   const Real* weights = nullptr;           // [n_slots]
-  const HeavyRows<Real>* heavy = nullptr;  // those of many labels, or null: none is heavy
+  const HeavyRows<Real>* heavy = nullptr;  // rows with many labels, or null: none is heavy
 
   TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
     if (heavy && heavy->has(attribute)) return add_heavy(heavy->of(attribute), heavy->stride(), value, out);
@@ -118,7 +118,7 @@ struct Rows {
       return std::pair{labels[s], weights[s]};
     }, value, out);
   }
-  // The same for some labels at least.
+  // The same, for some labels at least.
   TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t> wanted) const {
     if (heavy && heavy->has(attribute)) add_heavy(heavy->of(attribute), wanted, value, out);
     else add_to(attribute, value, out);
@@ -136,12 +136,12 @@ struct Rows {
 };
 
 // out[s, ...] += sum over attributes a at site s of value(a) · w[a, ...], for sites from begin to end; rows of `out` are
-// `size` long. Where only some columns of each site are wanted, columns_at(s), what others get does not matter.
+// `size` long. If only some columns of each site are needed, columns_at(s), the others are undefined.
 struct AllColumns {};
 template <class AnyRows, class Real, class ColumnsAt = AllColumns>
 TRELLIS_INLINE void add_rows(const AnyRows& rows, const Sites& at, std::size_t begin, std::size_t end, std::size_t size,
                              Real* out, ColumnsAt columns_at = {}) {
-  // Rows lie scattered: what a site will need is asked for some attributes ahead, first the row, then its slots.
+  // Rows lie scattered: the data of a site is prefetched some attributes ahead, first the row, then its slots.
   constexpr std::int64_t kAhead = 24;
   const std::int64_t last = at.starts[end];
   std::int64_t i = at.starts[begin];

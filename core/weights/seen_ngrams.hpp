@@ -6,8 +6,8 @@
 
 namespace trellis {
 
-// Adds the n-grams of gold [n_tokens] that end in each token, of up to order + 1 labels, those from NULL on with `null`.
-// A label that is not known (-1) is in none. Gives how often each occurs, [n_nodes], times the weight of its sentence
+// Adds the n-grams of gold [n_tokens] that end at each token, of up to order + 1 labels; with `null` also those from NULL on.
+// Unknown labels (-1) are in none. Returns how often each occurs, [n_nodes], times the weight of its sentence
 // (weights null: all one).
 inline std::vector<double> add_seen(Ngrams& ngrams, const std::int32_t* gold, const std::int64_t* starts,
                                     std::size_t n_sentences, bool null, const double* weights) {

@@ -1,10 +1,10 @@
-// The rows of weights as training reads them: laid out site by site, so that emissions are a walk along two streams.
+// Rows of weights for training, laid out site by site, so that emissions are computed from two sequential streams.
 //
 // Most attributes were seen with one or two labels, and a few frequent ones with nearly all. Rows of many labels (heavy)
-// are added as vectors over all labels. Of the others (light) each site lists its weights one by one, those of one label
-// together: a sum in a register instead of as many trips through memory. With many labels such lists become several times
-// as long as the corpus; then its own lists of attributes are walked instead, row by row. So they are where few rows have a
-// weight at all, as while boosting: the others are passed over. Where sites have lists of labels, no others are summed for.
+// are added as vectors over all labels. The weights of light rows are listed per site, those of one label
+// together: a sum in a register instead of many memory accesses. With many labels such lists become several times
+// as long as the corpus; then the corpus's own lists of attributes are used, row by row. The same if few rows have a
+// weight at all, as in boosting: the others are skipped. If sites have lists of labels, only listed labels are summed.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -17,7 +17,7 @@ namespace trellis {
 template <class Real>
 class SiteRows {
  public:
-  // `few`: few rows have a weight. `lists`: the labels that each site may have; by default all.
+  // `few`: few rows have a weight. `lists`: the allowed labels of each site; by default all.
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {},
            Spill* spill = nullptr)
       : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
@@ -40,15 +40,15 @@ class SiteRows {
       has_weight_[a] = std::any_of(weights_.data() + layout_.row_starts[a], weights_.data() + layout_.row_starts[a + 1],
                                    [](Real weight) { return weight != 0; });
   }
-  // One weight, where few rows have some.
+  // Sets one weight, if few rows have weights.
   void change(std::size_t slot, Real weight) {
     weights_[slot] = weight;
     const auto& starts = layout_.row_starts;
     has_weight_[std::upper_bound(starts.begin(), starts.end(), slot) - starts.begin() - 1] = 1;
   }
 
-  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; of labels that are not
-  // listed it means nothing
+  // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; undefined for labels
+  // that are not listed
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
     if (!listed_) return walk(begin, end, emit);
     for (std::size_t t = begin; t < end; ++t, emit += stride_) {
@@ -62,8 +62,8 @@ class SiteRows {
   HeavyRows<Real> heavy;
 
  private:
-  static constexpr std::size_t kAhead = 64;       // slots whose weights are asked for before they are needed
-  static constexpr std::int64_t kItemsAhead = 24;  // items whose rows are looked for before they are needed
+  static constexpr std::size_t kAhead = 64;       // prefetch distance, in slots
+  static constexpr std::int64_t kItemsAhead = 24;  // prefetch distance, in items
   struct Run {
     std::uint16_t label, length;
   };
@@ -101,7 +101,7 @@ class SiteRows {
     }
   }
 
-  // The same from the corpus alone.
+  // The same from the lists of the corpus.
   TRELLIS_INLINE void walk(std::size_t begin, std::size_t end, Real* emit) const {
     struct Light {
       std::uint32_t first, last;  // slots
@@ -139,7 +139,7 @@ class SiteRows {
   }
 
   void list_sites(std::size_t n_sites) {
-    constexpr std::size_t kLonger = 2;  // than the corpus: what lists of slots may be
+    constexpr std::size_t kLonger = 2;  // factor on the corpus: maximum length of lists of slots
     std::size_t n_heavy = 0, n_light = 0;
     for (std::int64_t i = 0; i < n_items_; ++i) heavy.has(at_.ids[i]) ? ++n_heavy : n_light += n_slots(at_.ids[i]);
     listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items_);
@@ -152,7 +152,7 @@ class SiteRows {
     if (at_.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
     std::vector<std::uint32_t> place(layout_.n_columns() + 1);
     for (std::size_t t = 0; t < n_sites; ++t) list_heavy(t), list_light(t, place);
-    slots_.resize(slots_.size() + kAhead);  // looked at, never used
+    slots_.resize(slots_.size() + kAhead);  // padding for prefetching, never used
     runs_.shrink_to_fit();
   }
 
@@ -165,7 +165,7 @@ class SiteRows {
     heavy_starts_.push_back(heavy_.size());
   }
 
-  // The slots of a site's light rows, ordered by label by counting.
+  // The slots of a site's light rows, by counting sort over labels.
   void list_light(std::size_t t, std::vector<std::uint32_t>& place) {
     std::fill(place.begin(), place.end(), 0);
     const auto each_light_slot = [&](auto visit) {
@@ -200,13 +200,13 @@ class SiteRows {
   const std::size_t stride_;
   const std::int64_t n_items_;            // of all sites
   const bool few_;                        // whether few rows have a weight
-  bool listed_ = true;                    // whether sites are listed here, or walked in the corpus
+  bool listed_ = true;                    // whether sites are listed here, or read from the corpus
   std::vector<Real> weights_;             // [n_slots]
-  std::vector<std::uint8_t> has_weight_;  // [n_attributes] where few rows have one
+  std::vector<std::uint8_t> has_weight_;  // [n_attributes] if few rows have one
   SpilledVector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_sites + 1]
   SpilledVector<std::uint32_t> heavy_, slots_;                        // numbers of heavy rows, slots of light ones
-  SpilledVector<Real> heavy_values_, light_values_;                   // as long, or empty where all values are one
-  SpilledVector<Run> runs_;                                           // so many slots of that label
+  SpilledVector<Real> heavy_values_, light_values_;                   // as long, or empty if all values are one
+  SpilledVector<Run> runs_;                                           // runs of slots with the same label
 };
 
 }  // namespace trellis

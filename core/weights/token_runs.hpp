@@ -1,5 +1,5 @@
-// What edge attributes give to runs of labels at single tokens. The columns of their rows are the cells of label pairs,
-// [L+1, stride], and after those the n-grams, by their numbers. Of n-grams, those of three labels and more are there: a
+// Scores of edge attributes for runs of labels at single tokens. The columns of their rows are the cells of label pairs,
+// [L+1, stride], followed by the n-grams, by number. The n-grams have three labels and more: a
 // run of two is a pair. A history that reaches beyond the first token begins with NULL, so at the first token all runs are
 // pairs of NULL and a label.
 #pragma once
@@ -8,12 +8,12 @@
 
 namespace trellis {
 
-// The n-grams that rows have at the tokens of a sentence, each once per token, with their summed scores.
+// The n-grams of rows at the tokens of a sentence, without duplicates per token, with their summed scores.
 template <class Real>
 class TokenRuns {
  public:
-  // n_pairs: cells of label pairs; edge [n, n_pairs] where they differ by token, else null: then what they give at the
-  // first token goes to emit [stride].
+  // n_pairs: cells of label pairs; edge [n, n_pairs] if they differ by token, else null: then the scores of pairs at the
+  // first token go to emit [stride].
   template <class AnyRows, class Score>
   void fill(const AnyRows& rows, const Sites& at, std::size_t begin, std::size_t end, std::size_t n_nodes,
             std::size_t n_pairs, Score* edge, Score* emit, std::size_t stride) {
@@ -30,7 +30,7 @@ class TokenRuns {
     ngrams.starts.assign(1, 0), ngrams.nodes.clear(), ngrams.scores.clear();
     if (place_.size() < n_nodes) place_.resize(n_nodes, -1);
   }
-  // One row at the next token; as above, edge [n_pairs] or null; emit null but at the first token.
+  // Adds a row at the next token; as above, edge [n_pairs] or null; emit null except at the first token.
   template <class AnyRows, class Score>
   void add_row(const AnyRows& rows, std::int32_t attribute, float value, std::size_t n_pairs, Score* edge, Score* emit,
                std::size_t stride) {
@@ -58,7 +58,7 @@ class TokenRuns {
     }
   }
 
-  std::vector<std::int32_t> place_;  // [n_nodes] of those of this token in ngrams.nodes; -1: not there
+  std::vector<std::int32_t> place_;  // [n_nodes] index of this token's n-grams in ngrams.nodes; -1: none
 };
 
 }  // namespace trellis
