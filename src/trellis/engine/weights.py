@@ -26,9 +26,9 @@ START = "<start>"  # the label before the sentence
 class Votes(Stored):
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
-    A weight is known by its row and its place in it. Rows are attributes, then edge attributes, then one row for label
-    pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp); where n-grams are sparse,
-    the places of the last row are their numbers, and the model keeps all that any update changed.
+    A weight is identified by its row and its index there. Rows are attributes, then edge attributes, then one row for
+    label pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp). With sparse n-grams
+    the indices of the last row are their numbers, and the model stores all weights changed by an update.
     """
 
     counts: Longs  # [n_updates + 1] votes of the weights after 0, 1, 2 ... updates

@@ -171,8 +171,8 @@ class NgramCounts:
     def lambdas(self) -> Doubles:
         """[order + 1] by deleted interpolation (Brants 2000, figure 1).
 
-        Every n-gram of order + 1 labels votes with its count for the length of context that predicts it best once it is
-        itself taken out of the counts, the longest of equals. Every length has one vote to begin with.
+        Every n-gram of order + 1 labels votes with its count for the context length that predicts it best after one
+        occurrence is removed from the counts (ties: the longest). Every length starts with one vote.
         """
         whole = ((self.lengths == self.order + 1) | (self._from_start() & (self.lengths > 1))) & (self.counts > 0)
         grams = np.flatnonzero(whole)

@@ -68,7 +68,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # Connections inherit it: an answer is sent at once, not when the client confirms the part before.
+        # Inherited by connections: responses are sent without waiting for acknowledgements (Nagle's algorithm is off).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
