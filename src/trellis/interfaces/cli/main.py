@@ -130,7 +130,7 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
             "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
         )
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # flush again, without waiting for running threads
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for running threads
         _leave("interrupted", INTERRUPTED)
 
 

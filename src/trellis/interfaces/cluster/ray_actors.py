@@ -1,7 +1,7 @@
 """Actors of Ray for training: objects in workers, calls with a time limit, sums by a tree of adders.
 
-An actor that dies, or takes too long, is made anew on a free core, and its calls of ``prepare`` are repeated: what it
-gives depends on its files and arguments alone, so that nobody sees the difference.
+An actor that dies or times out is recreated on a free core, and its calls of ``prepare`` are repeated. Its results
+depend only on its files and arguments, so they do not change.
 """
 
 from __future__ import annotations

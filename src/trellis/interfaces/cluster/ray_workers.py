@@ -76,8 +76,8 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
             stop.wait()
             ray.shutdown()
 
-    # A thread can be left where Ray never answers, and handlers of signals are not replaced there. It stays to the end:
-    # the processes of Ray are killed when the thread that started them is no more.
+    # A thread can be abandoned if Ray never responds, and signal handlers are not replaced in it. It lives until the
+    # end, as Ray's processes are killed when the thread that started them ends.
     thread = threading.Thread(target=keep, daemon=True)
     thread.start()
     try:

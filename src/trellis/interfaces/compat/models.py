@@ -33,7 +33,7 @@ def check_labels(labels: Sequence[str], order: int = 1) -> None:
         raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are supported at order {order}")
 
 
-Values = tuple[str | int, ...]  # of an observation; a number is a place outside the sentence, negative before it
+Values = tuple[str | int, ...]  # of an observation; a number is a position outside the sentence
 
 
 def frozen_vocabulary(

@@ -27,7 +27,7 @@ class PatternFile:
     firsts: tuple[Longs, Longs]  # [n observations] index of its first weight of labels, of label pairs; -1: none
     places: Longs  # of all nonzero weights, ascending
     weights: Doubles
-    outside: Callable[[int], str]  # the name of a place outside the sentence, by its distance, negative before it
+    outside: Callable[[int], str]  # name of a position outside the sentence, by distance (negative: before)
     local: bool = False  # locally normalised
 
 

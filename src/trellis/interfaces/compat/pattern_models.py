@@ -29,7 +29,7 @@ from trellis.interfaces.compat.pattern_files import PatternFile, parse_pattern_m
 from trellis.tasks.tagging.chain_model import ChainModel
 
 MOST_COLUMNS, MOST_PATTERNS = 1000, 2000  # of a file
-MOST_WAYS, MOST_ALIKE = 200, 256  # of an observation to be cut; patterns that it may be of
+MOST_WAYS, MOST_ALIKE = 200, 256  # splits of an observation; patterns per observation
 MOST_WEIGHTS = 1 << 26  # limit of weights of a model, including those of ambiguous observations
 
 
@@ -72,7 +72,7 @@ def _model(parsed: PatternFile, tool: str) -> ChainModel:
         )
     plain = {text: count for text, count in counts[True].items() if not MACRO.search(text)}
     both = [(text, False) for text in counts[False]] + [(text, True) for text in counts[True] if text not in plain]
-    lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest stays as it is
+    lines = [("B" if on_edge else "U") + text for text, on_edge in both]  # CRF++'s letters; the rest is unchanged
     templates, _ = parse_crfpp(lines, columns, tool) if lines else ([], False)
     times = [counts[on_edge][text] for text, on_edge in both]
     # Patterns that differ in offsets only share their weights, which are multiplied once: those of other counts do not.
