@@ -19,13 +19,13 @@ class Entry:
 
     learner: str
     peer: Peer | None = None
-    variant: str = ""  # told behind the name
-    training: dict[str, Any] = field(default_factory=dict)  # what else ``train`` is told
+    variant: str = ""  # suffix of the name
+    training: dict[str, Any] = field(default_factory=dict)  # further arguments of ``train``
     rounds: int | None = None
 
     @property
     def name(self) -> str:
-        """As tables have it."""
+        """The name in tables."""
         name = OURS if self.peer is None else self.peer.name
         return f"{name}, {self.variant}" if self.variant else name
 
@@ -34,7 +34,7 @@ class Entry:
         return str(folder / f"{self.name.replace(' ', '_')}.{self.learner}")
 
     def call(self, function: str) -> str:
-        """The function that does it."""
+        """The function of the task."""
         return f"{CONTENDERS}.ours:{function}" if self.peer is None else self.peer.call(function)
 
     def does(self, function: str, work: Work, folder: Path, variant: str = "", **more: Any) -> Contender:

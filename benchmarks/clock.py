@@ -27,12 +27,12 @@ class Clock:
         return time.perf_counter() - self._begun
 
     def figures(self) -> dict[str, float]:
-        """As a turn gives them."""
+        """The figures of a turn."""
         return {"seconds": self.seconds, "cpu": self.cpu}
 
 
 def best(work: Callable[[], Any], repeats: int) -> tuple[dict[str, float], Any]:
-    """The shortest of some repeats, and what the last of them gave."""
+    """The shortest time of several runs, and the result of the last one."""
     clocks = []
     for _ in range(repeats):
         with Clock() as clock:

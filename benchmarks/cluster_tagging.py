@@ -35,7 +35,7 @@ def run(setting: Setting) -> Result:
     cpu, seconds = dict[tuple[str, int], float](), dict[tuple[str, int], float]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        learner = trellis.Perceptron(epochs=1)  # what it costs to tag depends little on how well it was trained
+        learner = trellis.Perceptron(epochs=1)  # the cost of tagging depends little on the quality of training
         trellis.train(corpus, target="pos", learner=learner, order=1).save(folder / "pos.trellis")
         for n in copies:
             _write(corpus, folder / str(n), n)

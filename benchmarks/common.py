@@ -17,16 +17,16 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class MissingDataError(Exception):
-    """A corpus is not where it was looked for."""
+    """A corpus was not found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a benchmark is to be run."""
+    """Settings of a benchmark run."""
 
     data: Path
-    rounds: int  # each contender gets as many turns; its best counts
-    quick: bool = False  # less data, and the result is not kept
+    rounds: int  # turns per contender; the best one counts
+    quick: bool = False  # less data; the result is not saved
 
     def file(self, name: str) -> Path:
         """A file of the data folder."""
@@ -63,7 +63,7 @@ class Result:
 
 
 def _line(cells: list[str], widths: list[int], to_left: list[bool]) -> str:
-    """Names to the left, figures to the right."""
+    """Format a row: names left-aligned, figures right-aligned."""
     places = zip(cells, widths, to_left, strict=True)
     return "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in places).rstrip()
 
@@ -98,7 +98,7 @@ def verdict(met: bool) -> str:
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Seconds, and what the work gave."""
+    """Run the work; return seconds and its result."""
     begun = time.perf_counter()
     given = work()
     return time.perf_counter() - begun, given
@@ -111,5 +111,5 @@ def best_of(rounds: int, *contenders: Callable[[], float]) -> list[float]:
 
 
 def seconds(work: Callable[[], object]) -> Callable[[], float]:
-    """The work as a contender; what it gives is freed outside the clock."""
+    """The work as a contender; its result is freed after the clock stops."""
     return lambda: timed(work)[0]

@@ -15,21 +15,21 @@ UNITS = {"peak_mb": "MB"}  # of all other figures it is seconds
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A name and what its turn is: a function ``module:name`` with arguments, or a command."""
+    """A name and its work: a function ``module:name`` with arguments, or a command."""
 
     name: str
     function: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     command: Sequence[str] = ()
-    rounds: int | None = None  # at most so many; for those that take long
+    rounds: int | None = None  # maximum number of turns, for slow contenders
 
     def turn(self) -> Turn:
-        """One turn in a process of its own."""
+        """Run one turn in a separate process."""
         return run(self.command) if self.command else call(self.function, self.arguments)
 
 
 def rotate(contenders: Sequence[Contender], rounds: int) -> dict[str, list[Turn]]:
-    """A B C A B C ...: the turns of each. Who fails is told of and left out."""
+    """Run turns in the order A B C A B C ...; contenders that fail are reported and skipped."""
     turns: dict[str, list[Turn]] = {contender.name: [] for contender in contenders}
     failed = set()
     for turn in range(rounds):

@@ -27,7 +27,7 @@ Sentence = list[dict[str, Any]]
 
 
 def features(corpus: trellis.Corpus) -> list[Sentence]:
-    """Of each token what it is, how it is spelled, and its neighbours."""
+    """Features of each token: word, spelling, and neighbours."""
     return [
         [_token(words, tags, i) for i in range(len(words))]
         for words, tags in zip(corpus.sentences("word"), corpus.sentences("pos"), strict=True)

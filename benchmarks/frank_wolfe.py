@@ -45,7 +45,7 @@ def train(corpus: Corpus, learner: Any) -> tuple[float, trellis.Tagger]:
 
 
 def run(setting: Setting) -> Result:
-    """Learning times in turns; F1 and the duality gap of what was learnt."""
+    """Learning times in turns; F1 and duality gap of the models."""
     corpus, test = (trellis.read(setting.file(f"conll2000/{name}.txt")) for name in ("train", "test"))
     taggers: dict[str, trellis.Tagger] = {}
 

@@ -25,7 +25,7 @@ Kernel = Callable[[], object]
 
 
 class _Capture(trellis.Learner):
-    """A learner that keeps the problem it is given, for kernels to work on."""
+    """A learner that stores its problem, as input of kernels."""
 
     problem: Any = None
 
@@ -35,7 +35,7 @@ class _Capture(trellis.Learner):
 
 
 def _corpus() -> list[list[tuple[str, str]]]:
-    """Words by a law of Zipf, each with one or two labels."""
+    """Words with a Zipf distribution, each with one or two labels."""
     random = np.random.default_rng(1)
     ranks = np.minimum(random.zipf(1.3, SENTENCES * LENGTH), WORDS)
     labels = (ranks * 7 + (random.random(len(ranks)) < 0.2)) % LABELS
@@ -52,7 +52,7 @@ def _potentials(n_labels: int, order: int, n_tokens: int) -> Potentials:
 
 
 def _problem(corpus: Any, learner: Any) -> Any:
-    """What ``train`` would give a learner of that kind."""
+    """The problem that ``train`` makes for a learner of that kind."""
     capture = _Capture()
     pairs = getattr(learner, "default_pairs", "all")
     try:
@@ -64,7 +64,7 @@ def _problem(corpus: Any, learner: Any) -> Any:
 
 
 def kernels(folder: Path) -> dict[str, Kernel]:
-    """Everything made ready, so that a call is the kernel and little else."""
+    """Prepare all input, so that a call consists mainly of the kernel."""
     sentences = _corpus()
     words = [[word for word, _ in sentence] for sentence in sentences]
     text = folder / "columns.txt"
@@ -96,7 +96,7 @@ def kernels(folder: Path) -> dict[str, Kernel]:
 
 
 def main() -> None:
-    """Each once to warm up, then once between two marks."""
+    """Call each kernel once for warm-up, then once between two marks."""
     with tempfile.TemporaryDirectory() as folder:
         for kernel in kernels(Path(folder)).values():
             kernel()

@@ -25,7 +25,7 @@ from trellis.evaluation.attachment import attachment
 Row = dict[str, Any]
 Trees = list[tuple[list[int], list[str]]]
 
-# A second run parses the test file so many times more: the difference is free of start-up and loading.
+# A second run parses the test file this many times more: the difference excludes start-up and loading.
 REPEATS = 3
 
 
@@ -39,7 +39,7 @@ class _Program:
     parse: str
 
 
-# MaltParser by its defaults, but for liblinear in the place of the slow kernels of libsvm.
+# MaltParser with its defaults, except for liblinear instead of the slow kernels of libsvm.
 PROGRAMS = (
     _Program(
         "MaltParser, liblinear",
@@ -117,7 +117,7 @@ def _java(name: str, parts: Parts, program: _Program) -> Row:
 
 
 def _write(corpus: trellis.Corpus, file: Path, times: int = 1) -> None:
-    """The ten columns of CoNLL-X; what the corpus does not have is an underscore."""
+    """Write the ten columns of CoNLL-X; missing columns are underscores."""
 
     def column(*names: str) -> Iterable[list[str]]:
         for name in names:
@@ -125,7 +125,7 @@ def _write(corpus: trellis.Corpus, file: Path, times: int = 1) -> None:
                 return corpus.sentences(name)
         return [["_"] * len(words) for words in _words(corpus)]
 
-    coarse, fine = column("upos", "pos"), column("xpos", "upos", "pos")  # MaltParser looks at fine tags
+    coarse, fine = column("upos", "pos"), column("xpos", "upos", "pos")  # MaltParser uses fine tags
     parts = (_words(corpus), column("lemma"), coarse, fine, column("feats"), column("head"), column("deprel"))
     sentences = [
         "".join(
@@ -148,7 +148,7 @@ def _trees(corpus: trellis.Corpus) -> Trees:
 
 
 def _udpipe(name: str, parts: Parts) -> list[Row]:
-    """UDPipe 1's parser by its own defaults; its epoch is chosen on dev, as ours is."""
+    """UDPipe 1's parser with its defaults; the epoch is selected on dev, as for trellis."""
     try:
         from ufal.udpipe import InputFormat, Model, Pipeline, ProcessingError, Sentence, Sentences, Trainer
     except ImportError:

@@ -30,7 +30,7 @@ class Peer:
 
     @property
     def is_here(self) -> bool:
-        """Whether it can be called."""
+        """Whether it is installed."""
         if self.command:
             return shutil.which(self.command) is not None and (
                 self.name != "Wapiti" or _is_the_crf_wapiti(self.command)
@@ -44,7 +44,7 @@ class Peer:
 
 
 def _is_the_crf_wapiti(command: str) -> bool:
-    """A scanner of web sites has the same name."""
+    """Another program, a scanner of web sites, has the same name."""
     said = subprocess.run([command, "version"], capture_output=True, text=True)
     return "Sequence Labelling" in said.stdout + said.stderr or "Wapiti v1" in said.stdout + said.stderr
 
@@ -72,5 +72,5 @@ def present(*names: str) -> list[Peer]:
 
 
 def absent(*names: str) -> list[str]:
-    """A line about each that is not, for the notes under a table."""
+    """A line for each missing peer, for the notes under a table."""
     return [f"{name} is not here." for name in names if not PEERS[name].is_here]

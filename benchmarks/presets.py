@@ -82,7 +82,7 @@ def clusters(path: Any) -> list[str]:
 
 
 def asked(setting: Setting) -> Iterator[Asked]:
-    """What is measured."""
+    """The rows to measure."""
     pairs = clusters(setting.file(CLUSTERS))
     for task in ("EWT", "Sequoia"):
         for learner in LEARNERS:
@@ -148,7 +148,7 @@ def data_of(setting: Setting, task: str) -> Data:
             return Data(train, dev, "label")
 
 
-# What the preset ``default`` was before it was measured, for its speed.
+# The former preset ``default``, for comparing speed.
 BEFORE = [
     *("bias", "word[-2]", "word[-1]", "word[0]", "word[1]", "word[2]", "word[-1] & word[0]", "word[0] & word[1]"),
     *("lower(word[0])", *(f"{end}fix(lower(word[0]), {k})" for end in ("pre", "suf") for k in (1, 2, 3, 4))),

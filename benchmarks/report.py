@@ -22,7 +22,7 @@ HEADLINE = re.compile(r"^A CRF trains.*$", re.MULTILINE)
 
 
 def learners() -> str:
-    """What stands between the markers of docs/learners.md: every learner on the same data."""
+    """The generated section of docs/learners.md: every learner on the same data."""
     rows = kept("learners").get("rows", [])
     lines = [
         f"| {row['learner']} | {row['F1, %']:.2f} | {row['training, s']:.1f} | {row['epochs']:,} "
@@ -34,7 +34,7 @@ def learners() -> str:
 
 
 def presets() -> str:
-    """What stands between the markers of docs/presets.md: what presets and learners give."""
+    """The generated section of docs/presets.md: results of presets and learners."""
     head = "| task | features | learner | dev | test | training, s | tokens/s |"
     lines = [head, "| --- | --- | --- | ---: | ---: | ---: | ---: |"]
     for row in kept("presets").get("rows", []):
@@ -47,7 +47,7 @@ def presets() -> str:
 
 
 def parsers() -> str:
-    """What stands between the markers of docs/parsing.md: other parsers."""
+    """The generated section of docs/parsing.md: other parsers."""
     lines = ["| corpus | parser | UAS, % | LAS, % | sentences/s |", "| --- | --- | ---: | ---: | ---: |"]
     for row in kept("parsing_peers").get("rows", []):
         las = f"{row['LAS, %']:.2f}" if "LAS, %" in row else "–"
@@ -56,7 +56,7 @@ def parsers() -> str:
 
 
 def shards() -> str:
-    """What stands between the markers of docs/cluster.md: F1 and seconds by the number of shards."""
+    """The generated section of docs/cluster.md: F1 and seconds by the number of shards."""
     rows = kept("shards").get("rows", [])
     names = list(dict.fromkeys(row["shards"] for row in rows))
     learners = list(dict.fromkeys(row["learner"] for row in rows))
@@ -74,7 +74,7 @@ def shards() -> str:
 
 
 def scale() -> str:
-    """What stands between the markers of docs/scale.md: streams, iterations measured, and simulated ones by workers."""
+    """The generated section of docs/scale.md: streams, measured iterations, and simulated iterations by workers."""
     lines = ["| corpus | peak MB | µs per token | ratio | bar |", "| --- | ---: | ---: | ---: | ---: |"]
     for row in kept("streams").get("rows", []):
         cells = (f"{row[name]:,.3g}" if name in row else "" for name in ("µs per token", "ratio", "at most"))
@@ -95,7 +95,7 @@ def scale() -> str:
 
 
 def with_section(text: str, made: str) -> str:
-    """A page's text with the section between its markers made anew."""
+    """A page's text with the section between its markers replaced."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:

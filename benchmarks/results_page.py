@@ -38,7 +38,7 @@ class Table:
     name: str
     title: str
     text: str
-    quality: str = ""  # what the column of accuracy measures, for benchmarks against peers
+    quality: str = ""  # meaning of the accuracy column, for benchmarks against peers
     rounds: bool = True  # the best of several rounds counts
     columns: tuple[str, ...] = ()  # which, and their order; else all of the rows
 
@@ -253,7 +253,7 @@ def results_page() -> str:
 
 
 def _absent() -> str:
-    """Which programs the benchmarks know, but were not installed."""
+    """Programs known to the benchmarks that were not installed."""
     notes = (note for name in PEERS for note in kept(name).get("notes", []))
     names = list(dict.fromkeys(note.removesuffix(" is not here.") for note in notes if note.endswith(" is not here.")))
     names = [name for name in names if not any(name in kept(other).get("rival", "") for other in PEERS)]
@@ -340,7 +340,7 @@ def _published(rows: list[str]) -> str:
 
 
 def _markdown(lines: list[list[str]]) -> str:
-    """A table without its empty columns; those of numbers to the right."""
+    """A table without empty columns; columns of numbers are right-aligned."""
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     right = [all(not cell or cell[0].isdigit() or cell[0] in "-–" for cell in column[1:]) for column in columns]
     rule = ["---:" if to_right else "---" for to_right in right]
@@ -363,7 +363,7 @@ def _figure(value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """To three digits, in the unit that suits."""
+    """Three significant digits, in a suitable unit."""
     if seconds >= 0.1:
         return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
     return f"{1000 * seconds:.1f} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f} µs"
@@ -452,7 +452,7 @@ def _measured(row: Row, quality: str) -> str:
 
 
 def panels() -> list[Row]:
-    """What docs/img/speed.svg shows: per panel a title, and per program its seconds and quality."""
+    """Content of docs/img/speed.svg: per panel a title, and per program its seconds and quality."""
     shown = (
         ("crf", "chunks, CRF by L-BFGS, to its own end", "Train a CRF to convergence", "F1"),
         ("end_to_end", "chunks, file to model at equal F1", "Train a tagger, from file to model", "F1"),

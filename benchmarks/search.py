@@ -14,7 +14,7 @@ from trellis.learners.online import Update
 
 EPOCHS = 5
 WIDTHS = (1, 2, 4, 8, 16)
-# Beside the templates of a preset, chosen on the same held-out data from a few.
+# In addition to the templates of a preset; selected from a few on the same held-out data.
 FAR = {
     "chunking": ["label[-2]", "label[-3]", "label[same]"],
     "default": ["label[-2]", "label[-3]", "label[same] & form[0]"],

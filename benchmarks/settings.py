@@ -7,7 +7,7 @@ from typing import Any
 EPOCHS = 10  # of the averaged perceptron and of stochastic gradients
 CAPPED = 30  # iterations of the models that are only tagged with: the same number of weights on both sides
 
-# What trellis is told: the learner's class, its arguments, what else `trellis.Features` gets.
+# Settings of trellis: the learner's class, its arguments, further arguments of `trellis.Features`.
 TRELLIS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "crf": ("CRF", {"c2": 1.0, "start": False}, {}),
     "crf-capped": ("CRF", {"c2": 1.0, "start": False, "epochs": CAPPED}, {}),

@@ -41,7 +41,7 @@ def run(setting: Setting) -> Result:
     """The least CPU time of several processes each, in turn, after one to see that it runs."""
     with tempfile.TemporaryDirectory() as folder:
         _write_models(Path(folder))
-        # Installed modules are compiled: what the environment says of that is not what a user has.
+        # Installed modules are compiled, so settings of the environment that prevent this are removed.
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         place: dict[str, Any] = {"cwd": folder, "env": {**kept, "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}}
         works = {what: command for what, command in COMMANDS.items() if usage(command, **place) is not None}

@@ -17,7 +17,7 @@ QUICK = 10  # a quick run has a tenth of the training data
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is learnt, as contenders get it."""
+    """A training task in the form passed to contenders."""
 
     name: str
     train: str
@@ -28,7 +28,7 @@ class Work:
     metric: str  # "F1" or "accuracy"
 
     def given(self) -> dict[str, Any]:
-        """As JSON can carry it."""
+        """The task as JSON-compatible values."""
         return asdict(self)
 
     def quality(self, found: list[list[str]]) -> float:
@@ -78,7 +78,7 @@ def xpos(setting: Setting, folder: Path) -> Work:
 
 
 def typos(setting: Setting, folder: Path) -> Work:
-    """Letters as typed to letters as meant, 26 labels; a word is a sequence."""
+    """Typed letters to intended letters, 26 labels; a word is a sequence."""
 
     def words(name: str) -> list[Sentence]:
         lines = setting.file(f"typos/{name}.tsv").read_text(encoding="utf-8").split("\n")

@@ -59,13 +59,13 @@ class Margins:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What was measured on a corpus, and what the theorems say of it."""
+    """Measurements on a corpus, and the bounds of the theorems."""
 
     n_sentences: int
     radius: float  # R
     radius_is_exact: bool  # by looking at all paths; else it is an upper bound of R
     mistakes: list[int]  # in each pass of the perceptron
-    separable: bool  # whether some weights found get every sentence right
+    separable: bool  # whether weights were found that label every sentence correctly
     margins: list[Margins]  # by the weights that were tried, the least bound first
     most_margin: float | None  # no weights have a greater one; None where data do not fit
     held_out_error: float | None = None  # share of held-out sentences that voting gets wrong after one pass
@@ -91,7 +91,7 @@ class Study:
         return 2 / (self.n_sentences + 1) * self.bound_2
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """A table: what, its value, what it means."""
+        """Rows of a table: quantity, value, meaning."""
         exact = "exactly, by looking at all paths" if self.radius_is_exact else "an upper bound"
         best = self.margins[0]
         rows = [
@@ -146,7 +146,7 @@ def study(
     n_threads: int | None = None,
     observer: Observer | None = None,
 ) -> Study:
-    """Train the perceptron on a corpus and measure what the theorems speak of.
+    """Train the perceptron on a corpus and measure the quantities in the theorems.
 
     The weights U whose bounds are told are those of the perceptron, their average and those of the greatest margin, by
     a hidden Markov SVM. ``epochs`` are passes of the perceptron; with ``held_out``, another corpus, a voted perceptron

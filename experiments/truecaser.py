@@ -21,7 +21,7 @@ from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.options import Features
 from trellis.tasks.tagging.train import train
 
-HELD_OUT = 10  # one paragraph in so many
+HELD_OUT = 10  # every n-th paragraph
 FEATURES = [
     "bias",
     "is_first",
@@ -54,14 +54,14 @@ def _corpus(paragraphs: Iterable[str]) -> Corpus:
 
 
 def corpora() -> tuple[Corpus, Corpus]:
-    """To train on, held out. A paragraph counts once; code and tables are left out."""
+    """Training and held-out corpora. Duplicate paragraphs, code and tables are removed."""
     parts = dict.fromkeys(part for name in sorted(topics) for part in topics[name].split("\n\n"))
     prose = [part for part in parts if len(part) > 80 and not part.startswith(("   ", "+", "|"))]
     return _corpus(p for i, p in enumerate(prose) if i % HELD_OUT), _corpus(prose[::HELD_OUT])
 
 
 def truecaser() -> tuple[Tagger, Corpus]:
-    """The tagger, and what it was not trained on."""
+    """The tagger, and the held-out corpus."""
     training, test = corpora()
     learner = CRF(c1=1.0, c2=0.0, epochs=200)
     about = {"text": "the manual of Python, pydoc_data.topics", "licence": "PSF-2.0"}

@@ -19,7 +19,7 @@ Key = Hashable  # a feature's name: its template (or what templates share) and t
 
 
 def apply(call: Call, value: str) -> str | None:
-    """One function of one value, or None where it says nothing."""
+    """Apply a function to a value; None if it gives no feature."""
     yes = {
         "has_digit": bool(re.search(r"[0-9]", value)),
         "has_hyphen": "-" in value,
@@ -228,6 +228,6 @@ class Twin:
         return mistakes, updates
 
     def result(self, average: bool) -> dict[Key, np.float32]:
-        """What is not zero, as the floats of a model."""
+        """The nonzero weights, as floats of a model."""
         out = {k: w / self.examples for k, w in self.total.items()} if average else self.weights
         return {name: np.float32(w) for name, w in out.items() if np.float32(w) != 0}

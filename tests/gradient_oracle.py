@@ -24,7 +24,7 @@ LENGTHS = (3, 1, 0, 4, 2)
 
 @dataclass(frozen=True)
 class Spec:
-    """What a problem has."""
+    """Properties of a problem."""
 
     order: int = 1
     edges: bool = False  # edge templates

@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model, and what to train and ask it."""
+    """A kind of model, with its training and test data."""
 
     name: str
     model: type[trellis.Model]
@@ -64,7 +64,7 @@ class Kind:
     wrong: tuple[Any, ...] = (3, None, [3], [None], object())  # inputs that are errors
     no_answer: tuple[str, ...] = ()  # methods that are rejected
     no_effect: tuple[str, ...] = ()  # options of training that are rejected
-    distinct: Callable[[Any], Any] = str  # what the outputs of a k-best list differ in
+    distinct: Callable[[Any], Any] = str  # the part in which outputs of a k-best list differ
     file: tuple[str, str] = ("data.txt", "")  # name and content of a file of gold data
     file_options: tuple[str, ...] = ()
     seven_epochs: tuple[str, ...] = ("--epochs", "7")  # as an option of trellis train
@@ -111,7 +111,7 @@ SPANS, OTHER_SPANS = (
     )
     for labels in (["B-X", "I-X", "O"], ["B-X", "O", "O"])
 )
-# Commands that take a model of any task, or say of which.
+# Commands for models of any task, or of certain tasks.
 VERBS = (
     *("predict", "evaluate", "explain", "draw", "info", "dump", "compare", "report", "calibrate", "convert"),
     *("serve", "studio"),
@@ -163,7 +163,7 @@ def half_right(outputs: list[Any], right: list[Any]) -> float:
 
 
 def dependencies(tree: trellis.DependencyTree) -> list[int]:
-    """What the trees of a k-best list differ in."""
+    """The part in which the trees of a k-best list differ."""
     return list(tree.heads)
 
 

@@ -76,7 +76,7 @@ def names_of(vocabulary: Vocabulary, templates: list[str], corpus: Corpus, *, on
 
 
 def weights_of(tagger: Tagger, templates: list[str], corpus: Corpus) -> dict[Key, np.float32]:
-    """Every weight that is not zero by its name, as Twin.result gives them."""
+    """Every nonzero weight by name, as in Twin.result."""
     vocabulary, weights = tagger.model.vocabulary, tagger.model.weights
     out: dict[Key, np.float32] = {}
     n = len(tagger.labels)

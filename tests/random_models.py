@@ -55,7 +55,7 @@ def random_tagger(
     spread: float = 1.0,
     **options: Any,
 ) -> Tagger:
-    """A tagger of these labels whose weights mean nothing."""
+    """A tagger of these labels with random weights."""
     rng = np.random.default_rng(seed)
     learner = trellis.Perceptron(epochs=2, average=False)
     values = {"target": "label", "features": list(templates), "order": order, "learner": learner, **options}

@@ -51,7 +51,7 @@ def test_weights_are_the_mean_of_the_members_weights(
 
 
 def test_members_take_sentences_in_other_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no feature is left out, members differ by the order of sentences alone."""
+    """If no feature is omitted, members differ only in the order of sentences."""
     monkeypatch.setattr("trellis.tasks.tagging.training.bagging.LEFT_OUT", 0.0)
     for shuffle in (False, True):
         learner = trellis.MIRA(epochs=2, shuffle=shuffle)

@@ -270,7 +270,7 @@ def test_k_best_paths_differ_and_descend(p: reference.Potentials, k: int) -> Non
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_batches_and_threads(case: tuple[int, bool, bool, str]) -> None:
-    """A batch gives what its sentences give one by one, bit for bit, on any number of threads."""
+    """Batches are bit-identical to sentences one by one, for any number of threads."""
     lengths = [3, 0, 1, 7, 2, *range(40), 0]
     starts = np.cumsum([0, *lengths])
     n_labels = 3
@@ -345,7 +345,7 @@ def test_perceptron_learns_and_averages(order: int) -> None:
     for tokens, gold in zip(sentences, golds, strict=True):
         assert reference.viterbi(reference.potentials(alpha, tokens))[0] == gold
         assert reference.viterbi(reference.potentials(gamma, tokens))[0] == gold
-    # The definition, by another way: the mean of what shorter runs end with.
+    # The definition computed differently: the mean of the final weights of shorter trainings.
     steps = []
     weights = reference.DenseWeights.zeros(2, 2, order)
     for _ in range(5):

@@ -262,7 +262,7 @@ class Here(ThisProcess, WorkersHere):
 
 @pytest.fixture
 def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Outcome]:
-    """Run a command line; what it left behind, and the names of the values that it read."""
+    """Run a command line; return its output files, and the names of the values that it read."""
 
     import trellis.interfaces.cluster.ray_workers
     import trellis.interfaces.serve.server

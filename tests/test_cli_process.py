@@ -98,7 +98,7 @@ def test_control_c_before_the_first_epoch_gives_up(here: Path) -> None:
 
 
 def test_a_background_job_does_not_hear_control_c(here: Path) -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a shell does for a job in the background
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # like a shell with a background job
     try:
         line = f"train {TRAIN} --epochs 300 --model m"
         with subprocess.Popen([*COMMAND, *line.split()], stderr=subprocess.PIPE, text=True) as process:
@@ -275,7 +275,7 @@ def test_what_cannot_be_written_is_one_line(line: str) -> None:
 
 
 def test_unbuffered_output_is_whole_or_an_error(tmp_path: Path) -> None:
-    """A raw file takes as much as it likes of what it is given."""
+    """A raw file may write only a part of its input."""
     (tmp_path / "t.txt").write_text("in python\n" * 200_000)
     line = f"ulimit -f 100; exec {sys.executable} -m trellis predict --words t.txt -q > out"
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

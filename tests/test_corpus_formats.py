@@ -325,7 +325,7 @@ def damaged_lists() -> pa.Array:
     ],
 )
 def test_damaged_and_odd_tables(table: pa.Table, options: dict[str, Any], why: str, tmp_path: Path) -> None:
-    """Arrow checks nothing by itself when it reads: offsets beyond the text would end the process."""
+    """Arrow does not validate files on reading: offsets beyond the text would crash the process."""
     with pytest.raises(CorpusError, match=re.escape(why)):
         trellis.read(table, **options)
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:

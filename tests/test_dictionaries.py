@@ -122,7 +122,7 @@ def test_training_and_tagging_see_the_same(tmp_path: Path) -> None:
     extraction = extract(corpus, feature_set(features, ["word"]), 1)
     assert extraction.lists is not None
     [lists] = extraction.lists.chunks()
-    assert lists.starts[7] == 7 * 13 - 2 * 3  # in_list says nothing of Hall and x
+    assert lists.starts[7] == 7 * 13 - 2 * 3  # in_list has no value for Hall and x
     for t, names in enumerate(names_of(tagger, sentence)):
         for k, f in enumerate(FUNCTIONS):
             for i in (-1, 0, 1):

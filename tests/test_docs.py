@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^```(python|console)\n(.*?)^```(?:\n\n```(?:text)?\n(.*?)^`
 def test_examples_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a block prints is compared with the block without a language that follows it."""
+    """The output of a code block is compared with the following block without a language."""
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     scope: dict[str, object] = {}

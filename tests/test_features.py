@@ -93,7 +93,7 @@ def check_bijection(expected: list[list[list[tuple[Key, float]]]], lists: Ragged
 def check_known(
     number: dict[Key, int], corpus: Corpus, features: list[str], lists: Ragged | None, on_edge: bool
 ) -> None:
-    """Of another corpus exactly the features that are known, under their numbers; a value of 0 is left out."""
+    """Another corpus gets exactly the known features with their numbers; values of 0 are dropped."""
     expected = [
         [(number[key], value) for key, value in token if key in number and value != 0]
         for sentence in features_of(features, corpus, on_edge=on_edge)
@@ -237,7 +237,7 @@ def test_cut_offs_and_numbering(min_count: int, pairs: Any) -> None:
     assert [rank[number[key]] for key in ranked] == list(range(len(alive)))
     # The most frequent first, equals in order of their old numbers.
     assert ranked == sorted(alive, key=lambda key: (-count[key], number[key]))
-    # A vocabulary frozen by that rank knows what is left and nothing else.
+    # A vocabulary frozen with that rank contains exactly the remaining features.
     vocabulary = freeze(extraction, rank, np.empty(0, np.int32))
     names = names_of(vocabulary, templates, corpus, on_edge=False)
     assert {key: a for a, key in names.items()} == {key: rank[number[key]] for key in alive}
@@ -246,7 +246,7 @@ def test_cut_offs_and_numbering(min_count: int, pairs: Any) -> None:
 
 
 def test_a_slice_knows_its_own_words_only() -> None:
-    """A slice shares the values of the whole corpus, but what is not in it is unknown."""
+    """A slice shares the values of the whole corpus, but values that do not occur in it are unknown."""
     corpus = trellis.read({"word": [["a", "b"], ["c"]], "label": [["X", "Y"], ["Z"]]})
     vocabulary = extracted(corpus[:1], ["word[0]"]).vocabulary
     assert list(vocabulary.columns[0].values) == ["a", "b"]
@@ -382,7 +382,7 @@ def test_unseen_words_speak_through_their_views(tmp_path: Path) -> None:
     corpus = trellis.read({"word": [["known", "b1"]], "label": [["X", "Y"]]})
     features = ["word[0]", "suffix(word[0], 1)", f'cluster(word[0], "{tmp_path / "c.txt"}")']
     vocabulary = frozen(extracted(corpus, features))
-    (tmp_path / "c.txt").unlink()  # what the file said is in the vocabulary
+    (tmp_path / "c.txt").unlink()  # the content of the file is in the vocabulary
     other = trellis.read({"word": [["unseen", "z1", "q"]], "label": [["X", "X", "X"]]})
     (word, suffix, cluster, word2, suffix2) = encode(vocabulary, corpus, 1)[0].ids.tolist()
     assert len({word, suffix, cluster, word2, suffix2}) == 5

@@ -65,7 +65,7 @@ def split(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def joined(header: dict[str, Any], data: bytes, *, sign: bool = True) -> bytes:
-    """A file again, with a digest that fits what it has."""
+    """Rebuild a file with a valid digest."""
     header = copy.deepcopy(header)
     metadata = header.get("__metadata__")
     if isinstance(metadata, dict) and "text" in metadata:

@@ -259,7 +259,7 @@ def test_seeds() -> None:
     assert first == again != other
 
 
-# ------------------------------------------------------------ what a problem may carry
+# ------------------------------------------------------------ optional parts of a problem
 
 
 def test_a_weight_is_a_number_of_copies() -> None:
@@ -484,7 +484,7 @@ def test_a_learner_tells_the_same_in_every_process() -> None:
 
 
 def test_a_solved_problem_stays_solved(tmp_path: Path) -> None:
-    """Taken up again after its last pass, training adds nothing."""
+    """Resuming after the last pass changes nothing."""
     corpus, checkpoint = corpus_of(0), tmp_path / "checkpoint"
     learner = trellis.HMSVM(kernel=cubic, epochs=5000)
     whole = train(corpus, learner, checkpoint=checkpoint, dev=corpus)

@@ -50,7 +50,7 @@ def effective(kind: Kind, name: str, value: Any) -> bool:
 
 
 def plain(epochs: int) -> trellis.Perceptron:
-    """A learner whose weights depend on nothing but those of the epoch before."""
+    """A learner whose weights depend only on those of the previous epoch."""
     return trellis.Perceptron(epochs=epochs, average=False, shuffle=False)
 
 

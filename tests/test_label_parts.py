@@ -256,7 +256,7 @@ def test_warm_starts_score_as_the_older_model(name: str, pairs: Any) -> None:
 
 
 def test_checkpoints_keep_parts(tmp_path: Path) -> None:
-    """The best epoch before the stop is kept with its parts, and a checkpoint without parts is another training's."""
+    """A checkpoint contains the best epoch with its parts; a checkpoint without parts belongs to another training."""
     kind = PART_KINDS["parts"]
     corpus, dev = kind.corpus(2, 20), kind.corpus(3, 20)
 

@@ -178,7 +178,7 @@ def test_defaults_follow_the_solver() -> None:
     assert trellis.CRF() == trellis.CRF(epochs=None)
 
 
-# ------------------------------------------------------------ what train wants of a learner
+# ------------------------------------------------------------ requirements of train for learners
 
 
 class Majority(trellis.Learner):

@@ -45,7 +45,7 @@ def normal(word: str) -> str:
 
 
 def features(i: int, words: list[str], before: str, before_that: str) -> list[str]:
-    """What NLTK's tagger looks at, by its names."""
+    """The features of NLTK's tagger, by its names."""
     context = ["-START-", "-START2-", *map(normal, words), "-END-", "-END2-"]
     word, at = words[i], i + 2
     return [

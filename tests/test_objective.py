@@ -60,7 +60,7 @@ def test_gradients_are_finite_differences(name: str, transitions: str) -> None:
     objective = parameters.objective(local=False, single=False)
     _, gradient = gradient_of(objective, x, problem.sentence_weights, 1)
 
-    def total(at: Doubles) -> float:  # by now the losses are known to be right
+    def total(at: Doubles) -> float:  # the losses were checked above
         return float(problem.weigh(objective.losses(at, 1)).sum())
 
     np.testing.assert_allclose(gradient, slope_of(total, x), rtol=0, atol=1e-6)

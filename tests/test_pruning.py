@@ -291,7 +291,7 @@ def test_a_filter_prunes_sentences_that_it_was_not_trained_on(monkeypatch: pytes
 
 @pytest.mark.filterwarnings("ignore::trellis.TrellisWarning")
 def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At usual numbers of labels nothing changes."""
+    """Nothing is pruned at usual numbers of labels."""
     corpus = {"word": [["a", "b"], ["b"], ["c", "a"], ["b", "c"]] * 3, "label": [[*"AB"], ["B"], [*"CA"], [*"BC"]] * 3}
 
     def train(**options: Any) -> trellis.Tagger:
@@ -299,7 +299,7 @@ def test_many_labels_are_pruned_unless_something_else_is_asked_for(monkeypatch: 
 
     assert (has_too_many_labels(2000, 1), has_too_many_labels(2001, 1)) == (False, True)
     assert (has_too_many_labels(200, 2), has_too_many_labels(201, 3)) == (False, True)
-    assert not has_too_many_labels(9999, 0)  # where nothing is decoded
+    assert not has_too_many_labels(9999, 0)  # without decoding
     assert learnt(train()) == learnt(train(search=trellis.Search(prune=False)))
     monkeypatch.setattr("trellis.tasks.tagging.training.encoding.TOO_MANY", (2, 3))
     automatic, asked = train(), train(search=trellis.Search(prune=True))

@@ -25,7 +25,7 @@ SOURCE = Path(trellis.__file__)
 
 
 def checked_names() -> dict[str, str]:
-    """What a type checker sees: the imports under TYPE_CHECKING."""
+    """The names visible to type checkers: the imports under TYPE_CHECKING."""
     found: dict[str, str] = {}
     [block] = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
     for node in block.body:
@@ -100,13 +100,13 @@ def train_of(task: str) -> typing.Any:
 
 
 def documented() -> dict[str, typing.Any]:
-    """Every public function, class and property by its name: what ``trellis`` exports and the API pages list."""
+    """Every public function, class and property by name: exports of ``trellis`` and entries of the API pages."""
     names = {f"trellis.{name}" for name in trellis._MODULES}
     for page in (Path(__file__).parent.parent / "docs").rglob("*.md"):
         for name, options in re.findall(r"^::: (trellis\.\S+)((?:\n    .*)*)", page.read_text(encoding="utf-8"), re.M):
             members = re.search(r"members: \[(.+)\]", options)
             names |= {f"{name}.{member}" for member in members[1].split(", ")} if members else {name}
-    # What ``Parser.train`` and the like take is described in the function that they call.
+    # The parameters of ``Parser.train`` and similar methods are described in the function they call.
     objects: dict[str, typing.Any] = {f"{train.__module__}.train": train for train in map(train_of, sorted(TASKS))}
     for name in names:
         try:
@@ -166,7 +166,7 @@ def names_in(section: str) -> set[str]:
 
 
 def faults(thing: typing.Any) -> list[str]:
-    """What a docstring lacks, and what it describes that does not exist."""
+    """Missing and superfluous entries of a docstring."""
     found = sections(inspect.getdoc(thing) or "")
     names, fields = (names_in(found.get(title, "")) for title in ("Parameters", "Attributes"))
     must, may = wanted_parameters(thing)

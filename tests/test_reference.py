@@ -145,7 +145,7 @@ def test_working_sets_reach_the_hm_svms_objective(cost: str) -> None:
     sentences = [[["ab".index(word)] for word in sentence] for sentence in words]
     golds = [["XY".index(z) for z in sentence] for sentence in labels]
     n = 2 * 2 + 3 * 2
-    parts = [np.zeros(n) for _ in words]  # what each sentence has added to w
+    parts = [np.zeros(n) for _ in words]  # the contribution of each sentence to w
     sets: list[dict[tuple[int, ...], tuple[Doubles, float]]] = [{} for _ in words]
     dual_costs = [0.0] * len(words)
     for _ in range(200):

@@ -24,7 +24,7 @@ WRONG = [["B-NP", "O", "O"], ["B-VP", "B-VP"], ["B-NP", "I-NP", "B-VP", "B-NP", 
 
 @pytest.fixture(scope="module")
 def tagger() -> trellis.Tagger:
-    """It was taught something else than what it is held against."""
+    """A tagger trained on labels that differ from the gold labels of the test."""
     return trellis.train({"word": WORDS, "chunk": WRONG}, target="chunk", learner=trellis.CRF(epochs=50, c2=0.01))
 
 

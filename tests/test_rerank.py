@@ -230,7 +230,7 @@ def test_features_differ_between_candidates_as_their_definition_says() -> None:
 
 
 class Unpacked:
-    """Lists as candidates, each with all its features: what a packed list must agree with."""
+    """Lists as candidates, each with all its features: the reference for packed lists."""
 
     def __init__(self, features: GlobalFeatures, scale: float) -> None:
         self.given, self.scale, self.of = features, scale, cost_named("auto", ("N", "V"))

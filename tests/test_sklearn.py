@@ -382,7 +382,7 @@ def test_random_state() -> None:
     for state in (7, np.int64(7)):
         fitted = SequenceTagger(perceptron, random_state=state).fit(WORDS, Y)
         assert fitted.tagger_.training["learner"]["seed"] == 7
-        assert fitted.learner is perceptron  # what was given stays as it is
+        assert fitted.learner is perceptron  # the arguments are unchanged
     drawn = SequenceTagger(random_state=np.random.RandomState(1)).fit(WORDS, Y).tagger_
     assert drawn.training["learner"]["seed"] == np.random.RandomState(1).randint(2**31)
     for learner in (trellis.HMM(), trellis.Perceptron(shuffle=False)):  # without a seed

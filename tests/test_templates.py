@@ -193,7 +193,7 @@ def test_names_are_shared() -> None:
 
 def test_columns() -> None:
     chosen = feature_set(["is_first", "pos[0]", "word[0] & is_last"], COLUMNS)
-    assert chosen.columns == ["pos", "word"]  # is_first reads what the other templates read first
+    assert chosen.columns == ["pos", "word"]  # is_first reads the first column used by other templates
     assert feature_set(["is_first"], COLUMNS).columns == ["word"]
     with pytest.raises(TemplateError, match=r"'lemma\[0\] & word\[0\]' reads column 'lemma'; the corpus has word, pos"):
         feature_set(["lemma[0] & word[0]"], COLUMNS)
@@ -204,7 +204,7 @@ def test_columns() -> None:
 
 
 def test_templates_given_as_objects() -> None:
-    """Only what can be written and read back, for a model keeps templates as text."""
+    """Templates must be writable and readable, as a model stores them as text."""
     assert feature_set([Template((Look("word", -1),), name="a")], COLUMNS).templates[0].name == "a"
     for bad in (
         Template((Look("word", 500),)),
@@ -364,7 +364,7 @@ def test_template_files(tmp_path: Path) -> None:
         chosen = feature_set(given_as, COLUMNS)
         assert [str(t) for t in chosen.templates] == ["word[0]", "near: word[-1] & pos[0]"]
         assert chosen.bigrams
-    file.write_text("Upper[0]\nBias[1]\n")  # begins like a CRF++ line, but is none
+    file.write_text("Upper[0]\nBias[1]\n")  # begins like a CRF++ line, but is not one
     assert feature_set(file, ["Upper", "Bias"]).columns == ["Upper", "Bias"]
     file.write_text("word[0]\n\nword[0\n")
     with pytest.raises(TemplateError, match=r"my\.templates:3: template 'word\[0', character 7: expected \]"):
@@ -432,7 +432,7 @@ def test_presets_in_lists_and_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("# names\nrich\nner \nword[3]\n")
     by_list = feature_set(["rich", "ner ", "word[3]"], ["word"])
     assert feature_set(tmp_path / "file", ["word"]) == by_list
-    assert len(set(by_list.templates)) == len(by_list.templates)  # what both have is there once
+    assert len(set(by_list.templates)) == len(by_list.templates)  # common templates occur once
     assert by_list.history == 2
     assert {*feature_set("ner", ["word"]).templates} < {*by_list.templates}
     (tmp_path / "file").write_text("word[0]\nnerr\n")

@@ -97,7 +97,7 @@ def tree_parser(folder: Path) -> Any:
     return trellis.TreeParser.train(str(folder / "trees.mrg"))
 
 
-# What trains a model of each kind, and what loads one.
+# Functions that train and load a model of each kind.
 FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "tagger": (lambda folder: tagger(), trellis.load),
     "parser": (lambda folder: trellis.Parser.train(TREEBANK, learner=trellis.Perceptron(epochs=1)), trellis.load),

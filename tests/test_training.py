@@ -83,7 +83,7 @@ def test_killed_and_resumed_gives_the_same_bits(name: str, order: int, tmp_path:
 
 
 def damaged(path: Path, name: str, how: str) -> dict[str, Any] | None:
-    """The tensors of a checkpoint with one of them changed; None where that changes nothing."""
+    """The tensors of a checkpoint with one changed; None if the change has no effect."""
     tensors, metadata = tensor_file._split(path.read_bytes(), path, "")
     array = np.array(tensors[name])
     changes = {
@@ -162,7 +162,7 @@ def test_damaged_records_of_checkpoints(key: str, value: Any, tmp_path: Path) ->
         train(corpus, **options)
 
 
-# Every parameter of train: what it is at first, and what it is then. None of them may be forgotten.
+# Every parameter of train with its first and its changed value; the list must be complete.
 CHANGED: dict[str, tuple[Any, Any]] = {
     "corpus": (corpus_of(0), corpus_of(2)),
     "target": ("label", "pos"),
@@ -244,7 +244,7 @@ def test_a_checkpoint_continues_with_more_epochs(name: str, tmp_path: Path) -> N
     options: dict[str, Any] = {} if name == "boost by folds" else {"dev": dev}
     short, checkpoint = replace(learner, epochs=3), tmp_path / "checkpoint"
     train(corpus, learner=short, checkpoint=checkpoint, **options)
-    if name == "boost by folds":  # all folds were trained for so many rounds
+    if name == "boost by folds":  # number of rounds of all folds
         with pytest.raises(ModelError, match="another training"):
             train(corpus, learner=learner, checkpoint=checkpoint)
         return
@@ -389,7 +389,7 @@ def test_metrics(metric: str) -> None:
 
 
 def test_the_metric_of_spans() -> None:
-    """F1 of spans, which is not what token accuracy says; labels without spans have none."""
+    """F1 of spans differs from token accuracy; labels without spans have no F1."""
     words = [["the", "old", "man"], ["a", "man"], ["the", "man", "saw", "old", "ships"], ["ships"]] * 4
     labels = [["B", "I", "I"], ["B", "I"], ["B", "I", "O", "B", "I"], ["B"]] * 4
     given = {"word": words, "label": [[z if z == "O" else f"{z}-NP" for z in s] for s in labels]}
@@ -452,7 +452,7 @@ def test_a_weight_of_two_is_the_sentence_twice(learner: Any) -> None:
 
 @pytest.mark.parametrize("name", ["perceptron", "mira", "pa", "arow"])
 def test_a_weight_of_nothing_is_no_sentence(name: str) -> None:
-    """Sentences that count for nothing make no step: without averages, they might as well not be there."""
+    """Sentences of weight 0 cause no update: without averaging the result is the same without them."""
     corpus, kind = corpus_of(0, 20), type(LEARNERS[name])
     learner = kind(epochs=3, average=False, shuffle=False)
     options: dict[str, Any] = {
@@ -483,7 +483,7 @@ def test_costs_are_never_ignored(name: str) -> None:
 
 
 def test_costs_move_mistakes() -> None:
-    """Where the data decides nothing, the label that is dear to miss is given."""
+    """If the data are ambiguous, the label with the higher cost is predicted."""
     corpus = trellis.read({"word": [["a"]] * 10, "label": [["L0"], ["L1"]] * 5})
     for dear in ("L0", "L1"):
         learner = trellis.MIRA(epochs=20, C=100.0)
@@ -603,7 +603,7 @@ def test_unannotated_conllu(tmp_path: Path) -> None:
 
 
 def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
-    """As parameters and in info; what JSON cannot hold is an error before training begins."""
+    """As parameters and in info; values that are not JSON-compatible are errors before training."""
     corpus = corpus_of(0)
     options: dict[str, Any] = {
         "order": np.int64(2),
@@ -699,7 +699,7 @@ def test_a_fit_walks_through_few_files(kind: str) -> None:
 
 @pytest.mark.parametrize("name", [*LEARNERS, "frank-wolfe", "hmm"])
 def test_threads_that_share_a_learner(name: str) -> None:
-    """A learner is its parameters and nothing else: trainings at the same time are as those one after the other."""
+    """Learners have no state: simultaneous trainings give the same results as sequential ones."""
     learner, corpus = (LEARNERS | OTHERS)[name], corpus_of(0)
     with ThreadPoolExecutor(4) as pool:
         found = {tagger.to_bytes() for tagger in pool.map(lambda _: train(corpus, learner=learner), range(4))}

@@ -34,7 +34,7 @@ treebank: trellis.Treebank = trellis.parse_trees("(TOP (S (NP (NN rain)) (VP (VB
 tree: trellis.PhraseTree = trellis.TreeParser.train(treebank, learner="pcfg").parse(["rain", "fell"])
 """
 
-# Line by line, and what mypy says of each.
+# Code lines with the messages of mypy.
 WRONG = {
     "trellis.Percepton(epochs=3)": '"Percepton"',
     'tagger: trellis.Taggerr = trellis.Tagger.load("pos.trellis")': "trellis.Taggerr",

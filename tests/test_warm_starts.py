@@ -209,7 +209,7 @@ def test_what_was_learnt_is_where_it_begins(name: str, order: int) -> None:
     assert first.evaluate(corpus).token_accuracy == 1.0
     again = trellis.train(corpus, init=first, learner=learner(epochs=1))
     event = again.training["history"][0]
-    if name == "perceptron":  # those with a margin count what costs lead to
+    if name == "perceptron":  # learners with a margin also count violations of it
         assert event["mistakes"] == 0
     assert again.evaluate(corpus).token_accuracy == 1.0
     if "objective" in event:
@@ -231,7 +231,7 @@ def test_new_labels_and_features(name: str, order: int) -> None:
     assert both.labels == ("A", "B", "C", "D")
     assert both.tag(["c", "d"]) == ["C", "D"]
     assert both.tag(["a", "c"]) == ["A", "C"]
-    if name in ("perceptron", "mira", "arow"):  # gradient learners may forget what they are not shown
+    if name in ("perceptron", "mira", "arow"):  # gradient learners may forget labels that are not in the new data
         assert both.tag(["b", "a"]) == ["B", "A"]
 
 

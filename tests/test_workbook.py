@@ -430,7 +430,7 @@ def test_export(tmp_path: Path) -> None:
         assert trellis.read(tmp_path / f"out.{format}").sentences("ner") == [["B-PER", "O"]]
 
 
-# ------------------------------------------------------------ what the page asks
+# ------------------------------------------------------------ requests of the page
 
 NAMES = {
     "word": [["Ann", "saw", "Rome"], ["Bob", "ran"], ["New", "York"]],
@@ -465,7 +465,7 @@ def test_two_tabs(tmp_path: Path, model: Path) -> None:
         first = ask("set", **change, labels=["B-PER", None], client="a")[1]["revision"]
         status, answer = ask("set", **change, labels=[None, "O"], client="b")
         assert (status, answer) == (409, {"error": "sentence 2 was changed in another tab or session; not saved"})
-        assert ask("set", number=1, labels=["O", "O"])[0] == 409  # who has seen nothing has not seen the change
+        assert ask("set", number=1, labels=["O", "O"])[0] == 409  # a client without a revision has not seen the change
         _, now = ask("next", number=1)
         assert (now["labels"], now["revision"]) == (["B-PER", None], first)
         change = {"number": 1, "revision": first}

@@ -14,7 +14,7 @@ Work = dict[str, Any]
 
 
 def train(work: Work, model: str, learner: str, epochs: int | None = None) -> Work:
-    """Learning is what its own log counts: iterations alone, after features were generated."""
+    """Learning time as in its own log: iterations only, after feature generation."""
     algorithm, parameters = CRFSUITE[learner]
     attributes = ATTRIBUTES[work["features"]]
     with Clock() as total:
@@ -67,7 +67,7 @@ def start(work: Work, model: str, repeats: int = 5) -> Work:
 
 
 def beliefs(work: Work, model: str) -> Work:
-    """A call a token and label, which is how it gives them."""
+    """One call per token and label, as required by its interface."""
     sentences, tagger, attributes = read_rows(work["test"]), _open(model), ATTRIBUTES[work["features"]]
     names = tagger.labels()
 

@@ -26,7 +26,7 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
     trace: list[tuple[float, float | None]] = []  # seconds since learning began, objective
 
     def observe(event: Any) -> None:
-        # A stochastic pass knows only what the loss of each sentence was as it was met.
+        # A stochastic pass knows the loss of each sentence only at the time of its step.
         trace.append((learning.elapsed, event.objective if event.gradient_norm is not None else None))
 
     def clocked_fit(*arguments: Any) -> Any:
@@ -54,7 +54,7 @@ def train(work: Work, model: str, learner: str, n_threads: int = 2, epochs: int 
 
 
 class _Probe(trellis.Learner):
-    """A learner that learns nothing: it takes the objective, in double precision, at the weights it begins with."""
+    """A learner without updates: it computes the objective of the initial weights in double precision."""
 
     default_pairs, family = "seen", "log-linear"
 
@@ -68,7 +68,7 @@ class _Probe(trellis.Learner):
 
 
 def objective(work: Work, model: str, learner: str) -> Work:
-    """Of a model on its training file, apart from its training."""
+    """The objective of a model on its training file, computed after training."""
     probe = _Probe(TRELLIS[learner][1]["c2"])
     corpus = trellis.read(work["train"], columns=work["columns"])
     try:
@@ -86,7 +86,7 @@ def _sentences(work: Work) -> list[list[Any]]:
 
 
 def label(work: Work, model: str, n_threads: int | None = None, warm: bool = False, repeats: int = 5) -> Work:
-    """By a tagger that has met no word yet, unless ``warm``."""
+    """Tag with an empty word cache, unless ``warm``."""
     sentences, tagger = _sentences(work), trellis.load(model)
     taggers = iter(trellis.Tagger(tagger.model) for _ in range(repeats))
     if warm:

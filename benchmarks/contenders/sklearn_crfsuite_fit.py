@@ -16,7 +16,7 @@ Work = dict[str, Any]
 
 
 def train(work: Work, model: str, learner: str, epochs: int | None = None) -> Work:
-    """Learning is what its own log counts."""
+    """Learning time as in its own log."""
     algorithm, parameters = CRFSUITE[learner]
     attributes = ATTRIBUTES[work["features"]]
     with Clock() as total:

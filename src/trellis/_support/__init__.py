@@ -1,1 +1,1 @@
-"""Private helpers that know nothing of models: errors, checks of arguments, arrays, atomic writes."""
+"""Private helpers, independent of models: errors, argument checks, arrays, atomic writes."""

@@ -1,4 +1,4 @@
-"""What is given to a call, converted (NumPy's numbers too) and checked: one function per kind of thing."""
+"""Argument validation: each function converts and checks one type of argument, including NumPy scalars."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from trellis._support.errors import ArgumentError
 
 T = TypeVar("T")
 
-# Of values, weights, costs, penalties and rates: the product of three is still well within what a float holds.
+# Limit of values, weights, costs, penalties and rates: the product of three does not overflow.
 LARGEST = 1e12
-# Quota and period of CPU time of a container, by the version of its control groups.
+# Quota and period of CPU time of a container, by version of control groups.
 CPU_QUOTA = (
     ("/sys/fs/cgroup/cpu.max",),
     ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
@@ -26,14 +26,14 @@ CPU_QUOTA = (
 
 
 def instance(name: str, value: Any, kind: type[T] | tuple[type[T], ...], wanted: str) -> T:
-    """The value itself; ArgumentError if it is of another kind."""
+    """Return the value; ArgumentError if it has another type."""
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} must be {wanted}, not {reprlib.repr(value)}")
     return value
 
 
 def items(value: Any) -> list[Any] | None:
-    """What a list, an array or an iterator has in it; None for a string, a dict and what has nothing in it."""
+    """The items of a list, an array or an iterator; None for strings, dicts and values that are not iterable."""
     if isinstance(value, (str, bytes, bytearray, Mapping)):
         return None
     try:
@@ -44,7 +44,7 @@ def items(value: Any) -> list[Any] | None:
 
 
 def is_text(value: str) -> bool:
-    """Whether a file in UTF-8 can hold a string: it has no half of a surrogate pair, nor a byte that is not UTF-8."""
+    """Whether a string can be encoded as UTF-8: no unpaired surrogates, which also stand for undecodable bytes."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -53,7 +53,7 @@ def is_text(value: str) -> bool:
 
 
 def file_path(name: str, value: Any) -> str:
-    """A path as a string; ArgumentError if no file can have it."""
+    """A path as a string; ArgumentError if it is invalid."""
     try:
         path = os.fspath(value)
         os.fsencode(path)
@@ -65,7 +65,7 @@ def file_path(name: str, value: Any) -> str:
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None, also: str = "") -> int:
-    """The value as an int; ArgumentError if it is none, too small or too great. ``also`` names others that fit."""
+    """The value as an int; ArgumentError if it is not one, or out of range. ``also`` names other valid values."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -76,7 +76,7 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None, als
 
 
 def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> float:
-    """The value as a float; ArgumentError if it is none, too small or too great."""
+    """The value as a float; ArgumentError if it is not one, or out of range."""
     try:
         number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
@@ -87,12 +87,12 @@ def real_number(name: str, value: Any, least: float, most: float = LARGEST) -> f
 
 
 def range_text(least: int, most: int | None) -> str:
-    """Which whole numbers are wanted, in words."""
+    """Describe a range of integers in words."""
     return "a whole number " + (f"of at least {least}" if most is None else f"from {least} to {most}")
 
 
 def thread_count(n_threads: int | None) -> int:
-    """The number itself; all cores that this process may use for None and for -1, as in scikit-learn."""
+    """Number of threads; None and -1 stand for all cores of this process, as in scikit-learn."""
     if n_threads is None or n_threads == -1:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return min(cores, container_cores() or cores)

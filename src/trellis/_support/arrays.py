@@ -21,7 +21,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def array_in(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DTypeLike, *shape: int | None) -> Any:
-    """The array of that name; LookupError or ValueError unless it has that type and shape (None: any length)."""
+    """Get an array by name; LookupError or ValueError unless it has that type and shape (None: any length)."""
     array = arrays[name]
     lengths = len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
     if array.dtype != dtype or not lengths:
@@ -30,7 +30,7 @@ def array_in(arrays: Mapping[str, npt.NDArray[Any]], name: str, dtype: npt.DType
 
 
 class Stored:
-    """A dataclass of arrays, which files hold by the names of its fields."""
+    """A dataclass of arrays, stored in files under the names of its fields."""
 
     __slots__ = ()
 
@@ -69,19 +69,19 @@ class Stored:
 
 
 def starts_of(sizes: npt.ArrayLike) -> Longs:
-    """Where runs of these sizes begin when one follows the other, and where the last one ends: [n + 1]."""
+    """Offsets of consecutive runs of these sizes, including the end: [n + 1]."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, Longs]:
-    """The chosen runs one after the other: where each begins [n_chosen + 1], and their items under the old numbers."""
+    """Concatenate the chosen runs: offsets [n_chosen + 1], and the old indices of their items."""
     sizes = np.diff(starts)[chosen]
     new = starts_of(sizes)
     return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
 
 
 class Lists(NamedTuple):
-    """A Ragged as native code takes and gives it."""
+    """A Ragged in the format of native code."""
 
     starts: Longs
     ids: Ints
@@ -94,7 +94,7 @@ class Ragged:
 
     starts: Longs  # [n_tokens + 1]
     ids: Ints  # [n_items]
-    values: Floats  # [n_items], or empty where every value is one
+    values: Floats  # [n_items], or empty if all values are 1
 
     @classmethod
     def none(cls) -> Ragged:
@@ -178,35 +178,35 @@ class Ragged:
 
 
 class Lattice(NamedTuple):
-    """What pruning leaves of label pairs and longer runs of labels, of tokens that have sets of their own.
+    """Label pairs and longer n-grams that remain after pruning, for tokens with their own label sets.
 
-    A node is a label of a token, or the labels up to it; arcs lead into it from nodes of the token before.
+    A node is a label of a token, or the label n-gram that ends there; its arcs come from nodes of the previous token.
     """
 
     starts: Longs  # [n_sets + 1] the nodes of the token with set s are starts[s] to starts[s + 1]
     labels: Ints  # [n_nodes] the last label of each
     in_starts: Longs  # [n_nodes + 1] the arcs into each
-    before: Ints  # [n_arcs] a node of the token before, counted from its first
+    before: Ints  # [n_arcs] node of the previous token, relative to its first node
 
 
 class LabelSets(NamedTuple):
-    """Which labels each token, or each word, may have: those of set s, labels[starts[s]:starts[s + 1]]."""
+    """Allowed labels of tokens or words: set s is labels[starts[s]:starts[s + 1]]."""
 
     set_of: Ints  # [n_tokens] the set of each
     starts: Longs  # [n_sets + 1]
-    labels: Ints  # ascending within a set, none of which is empty
-    # Which of them may follow one another; it counts in sentences whose tokens all have nodes.
+    labels: Ints  # ascending within a set; sets are not empty
+    # Allowed transitions between them; used in sentences whose tokens all have nodes.
     lattice: Lattice | None = None
 
     @classmethod
     def native(cls, arrays: Mapping[str, Any]) -> LabelSets:
-        """As native code gives them."""
+        """Make label sets from the result of native code."""
         lattice = arrays["lattice"]
         return cls(**{**arrays, "lattice": None if lattice is None else Lattice(**lattice)})
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> LabelSets:
-        """From the labels of each token; equal sets are kept once, in order of first appearance."""
+        """Make label sets from the labels of each token; equal sets are stored once, in order of first appearance."""
         numbers: dict[tuple[int, ...], int] = {}
         set_of = [numbers.setdefault(tuple(sorted(set(labels))), len(numbers)) for labels in sets]
         flat = [label for labels in numbers for label in labels]
@@ -214,7 +214,7 @@ class LabelSets(NamedTuple):
         return cls(np.array(set_of, np.int32), starts_of(sizes), np.array(flat, np.int32))
 
     def at(self, tokens: npt.NDArray[Any]) -> LabelSets:
-        """The sets of the given tokens, or of the words that stand at tokens."""
+        """The sets of the given tokens, or of the words at tokens."""
         return self._replace(set_of=self.set_of[tokens])
 
     def replaced(self, tokens: npt.NDArray[Any], other: LabelSets) -> LabelSets:
@@ -225,7 +225,7 @@ class LabelSets(NamedTuple):
         return LabelSets(set_of, _joined(self.starts, other.starts), labels, self._lattices(other))
 
     def _lattices(self, other: LabelSets) -> Lattice | None:
-        """The lattices of both one after the other; sets without one have no nodes."""
+        """Concatenate the lattices of both; sets without a lattice get no nodes."""
         if self.lattice is None and other.lattice is None:
             return None
         first, second = (
@@ -246,9 +246,9 @@ NONE = np.empty(0, np.int32)
 
 
 def farthest(numbers: Floats, n: int | None) -> Longs:
-    """Where the n numbers farthest from zero are (None: all), the farthest first, and all that are as far as the last.
+    """Indices of the n largest absolute values (None: all) in descending order, including ties with the last.
 
-    Zeros are left out, and what is infinite.
+    Zeros and infinite values are skipped.
     """
     size = np.where(np.isfinite(numbers), np.abs(numbers), 0)
     least = np.partition(size, -n)[-n] if n is not None and 0 < n < len(size) else 0

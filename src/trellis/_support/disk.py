@@ -1,8 +1,8 @@
-"""Arrays larger than memory: written piece by piece to temporary files, then mapped and read as any array.
+"""Arrays larger than memory: written piece by piece to temporary files, then memory-mapped.
 
-A file has no name, so that nothing of it is left when the process ends, however it ends. Pages that were read stay
-with the process until the system needs them; `Disk` gives them back earlier, so that the process does not look larger
-than it is.
+The files have no names, so that they disappear when the process ends, even after a crash. Pages that were read stay
+resident until the system needs memory; `Disk` releases them earlier, so that the reported memory of the process stays
+small.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import numpy.typing as npt
 from trellis import _core
 from trellis._support.errors import ArgumentError, CorpusError
 
-SMALL = 64 << 20  # bytes of mapped arrays that need not be given back
-PERIOD = 0.05  # seconds between two times that pages are given back
-CHUNK = 1 << 20  # numbers of an array that are worked on at a time
+SMALL = 64 << 20  # bytes of mapped arrays that may stay resident
+PERIOD = 0.05  # seconds between two releases of pages
+CHUNK = 1 << 20  # numbers per chunk
 
 
 class Disk:
-    """Temporary files in a folder (None: where the system has its own), and the arrays mapped from them."""
+    """Temporary files in a folder (None: the system's default), and the arrays mapped from them."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = tempfile.gettempdir() if folder is None else str(folder)
@@ -43,28 +43,28 @@ class Disk:
         return Writer(self, np.dtype(kind))
 
     def array(self, pieces: Iterable[npt.NDArray[Any]], kind: npt.DTypeLike) -> npt.NDArray[Any]:
-        """The pieces one after the other."""
+        """Concatenate pieces to an array."""
         writer = self.writer(kind)
         for piece in pieces:
             writer.add(piece)
         return writer.array()
 
     def keep(self, mapped: mmap.mmap) -> None:
-        """Give back the pages of a map from time to time."""
+        """Release the pages of a map periodically."""
         before, self._size = self._size, self._size + len(mapped)
         self._maps.append(mapped)
         if before < SMALL <= self._size:
             threading.Thread(target=_give_back, args=(weakref.ref(self),), daemon=True).start()
 
     def give_back(self) -> None:
-        """Leave the pages of all maps to the system, which reads them again when they are needed."""
+        """Release the pages of all maps; the system reads them again on demand."""
         for mapped in self._maps:
             mapped.madvise(mmap.MADV_DONTNEED)
         _core.give_back_pages()
 
 
 def _give_back(disk: Callable[[], Disk | None]) -> None:
-    """Until the arrays are no longer used."""
+    """Release pages until the arrays are no longer used."""
     while (found := disk()) is not None:
         found.give_back()
         del found
@@ -91,14 +91,14 @@ class Writer:
             raise CorpusError(self.disk.folder, None, why) from None
 
     def add(self, piece: npt.NDArray[Any]) -> None:
-        """Write more of it."""
+        """Append to the array."""
         if len(piece):
             with self._explaining():
                 self.file.write(np.ascontiguousarray(piece, self.kind).view(np.uint8).data)
             self.n += len(piece)
 
     def array(self) -> npt.NDArray[Any]:
-        """All that was written, mapped; nothing can be added any more."""
+        """Finish writing and map the array."""
         if self._array is None:
             self._array = np.empty(0, self.kind)
             with self._explaining(), self.file as file:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import warnings
 
-SHOWN = 60  # characters shown of a text that was passed as a path
+SHOWN = 60  # maximum length of a path in a message
 
 
 class TrellisError(Exception):
@@ -34,12 +34,12 @@ class CorpusError(TrellisError):
         super().__init__(f"{place}: {why}" if place else why)
 
     def __reduce__(self) -> tuple[type[CorpusError], tuple[str, int | None, str]]:
-        """A copy: an exception is pickled by what it was made of, else a pool of processes waits for it for ever."""
+        """Pickle by constructor arguments: otherwise a process pool would hang on this exception."""
         return type(self), (self.path, self.line, self.why)
 
 
 def file_reason(path: object, error: OSError) -> tuple[str, str]:
-    """What to call a file that cannot be read, and why; its name may be a text that was meant to be read."""
+    """Name of a file that cannot be read, and the reason; the name may be a text passed by mistake."""
     name = str(path)
     if isinstance(error, IsADirectoryError):
         return name, "is a folder, not a file; give the path of a file"
@@ -83,5 +83,5 @@ class TrellisWarning(UserWarning):
 
 
 def warn(message: str) -> None:
-    """Give a warning, also where the same one was given before."""
+    """Issue a warning, even if it was issued before at the same place."""
     warnings.warn_explicit(message, TrellisWarning, "trellis", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# No package is published: extras are installed from a clone. docs/install.md says the same.
+# No package is published: extras are installed from a clone, as in docs/install.md.
 INSTALL = "pip install '.[{extra}]'"
 EXTRAS = {
     "tables": ("pyarrow>=15",),
@@ -18,7 +18,7 @@ EXTRAS = {
 
 
 def missing(what: str, extra: str, *packages: str) -> str:
-    """The message of an error: what needs an extra, or some of its packages, and how to install them."""
+    """Error message for a missing extra or some of its packages, with the command to install them."""
     needs = {re.split(r"[^\w-]", requirement)[0]: requirement for requirement in EXTRAS[extra]}
     names = packages or tuple(needs)
     command = " ".join(f'"{needs[name]}"' for name in names)

@@ -1,11 +1,11 @@
-"""How much memory there is, so that what cannot fit is rejected before it is taken."""
+"""Available memory; used to reject allocations that cannot succeed."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# The limit and the use of a container, by the version of its control groups.
+# Memory limit and usage of a container, by version of control groups.
 _GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -13,7 +13,7 @@ _GROUPS = (
 
 
 def free_bytes() -> int | None:
-    """What this process may still take: of the machine, its swap, its container; None where that is not known."""
+    """Memory available to this process within the limits of machine, swap and container; None if unknown."""
     found = [_meminfo()]
     for limit, used in _GROUPS:
         if (most := _number(limit)) is not None and (taken := _number(used)) is not None:
@@ -24,7 +24,7 @@ def free_bytes() -> int | None:
 def _meminfo() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:  # not Linux: all that is built in
+    except OSError:  # not Linux: the total memory
         names = getattr(os, "sysconf_names", {})
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in names else None
     sizes = {line.partition(":")[0]: line.split()[1] for line in lines}

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a crash."""
+"""Atomic writing of files, safe against crashes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from trellis._support.errors import TrellisError
 
-ABANDONED = 24 * 3600.0  # seconds after which nobody writes to a temporary file any more
+ABANDONED = 24 * 3600.0  # seconds without writes after which a temporary file is abandoned
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError]) -> Iterator[Path]:
-    """A temporary file to be written in the block: it takes the place of ``path`` on success, vanishes on failure.
+    """Open a temporary file for the block; on success it replaces ``path``, on failure it is deleted.
 
-    It is synced to the disk first. ``failed`` makes the error, from the reason, where it cannot be made, written or
-    renamed: an OSError in the block counts as one of writing. Old leftovers of killed processes that wrote the same
+    It is synced to the disk first. ``failed`` makes the error from the reason if the file cannot be created, written or
+    renamed; an OSError in the block counts as a write error. Old temporary files of killed processes for the same
     path are removed.
     """
     with _explaining(failed):
@@ -29,19 +29,19 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
             raise OSError(errno.EINVAL, "not a regular file; choose another file")
         remove_leftovers(target, ABANDONED)
         temporary = target.with_name(f"{_prefix(target)}{os.urandom(8).hex()}.tmp")
-    try:  # a signal may come as soon as the file is there
+    try:  # a signal may arrive as soon as the file exists
         with _explaining(failed):
             temporary.touch(exist_ok=False)
         try:
             yield temporary
-        except BrokenPipeError:  # not of a file
+        except BrokenPipeError:  # only for files
             raise
         except OSError as error:
             raise failed(error.strerror or str(error)) from error
         with _explaining(failed):
             _sync(temporary, os.O_RDWR)
             temporary.replace(target)
-            with suppress(OSError):  # so that the new name is on the disk too; not every system can
+            with suppress(OSError):  # sync the new name, too; not supported by every system
                 _sync(target.parent, os.O_RDONLY)
     finally:
         with suppress(OSError):
@@ -49,9 +49,9 @@ def replacing(path: str | os.PathLike[str], failed: Callable[[str], TrellisError
 
 
 def remove_leftovers(target: Path, seconds: float = 0.0) -> None:
-    """Remove temporary files of killed processes that wrote this path, and wrote nothing for so long."""
+    """Remove abandoned temporary files of killed processes for this path."""
     for left in target.parent.glob(f"{_prefix(target)}*.tmp"):
-        with suppress(OSError):  # another process was quicker
+        with suppress(OSError):  # already removed by another process
             if time.time() - left.stat().st_mtime >= seconds:
                 left.unlink()
 
@@ -65,7 +65,7 @@ def _sync(path: Path, flags: int) -> None:
     try:
         os.fsync(handle)
     finally:
-        with suppress(OSError):  # all that was written is on the disk already
+        with suppress(OSError):  # the content is synced already
             os.close(handle)
 
 

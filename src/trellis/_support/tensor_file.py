@@ -1,6 +1,6 @@
-"""Named arrays and a text in one safetensors file, written whole or not at all.
+"""Named arrays and a text in one safetensors file, written atomically.
 
-The layout is written out here because the same content must give the same bytes, and reading must not copy.
+The format is implemented here because equal content must give equal bytes, and reading must not copy.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _NAMES: dict[np.dtype[Any], str] = {kind: name for name, kind in _DTYPES.items()
 _MAX_HEADER = 100_000_000  # the limit of the safetensors format
 _MAX_DIMENSIONS = 8
 _DAMAGE = LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, TemplateError
-_MAX_REASON = 200  # letters of a message that a file's content may fill
+_MAX_REASON = 200  # maximum length of file content in a message
 
 
 def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, text: str) -> None:
-    """Write arrays and a text; the file appears whole or not at all."""
+    """Write arrays and a text to a file, atomically."""
     parts = _parts(format, tensors, text)
 
     def failed(why: str) -> ModelError:
@@ -51,14 +51,14 @@ def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, t
 
 
 def pack_tensors(format: str, tensors: Tensors, text: str) -> bytes:
-    """What ``write_tensors`` would write."""
+    """The bytes that ``write_tensors`` writes."""
     return b"".join(_parts(format, tensors, text))
 
 
 def unpack_tensors(data: bytes, what: str) -> Opened:
-    """What ``read_tensors`` gives, of bytes in memory."""
+    """Like ``read_tensors``, for bytes in memory."""
     with rejecting_damage("bytes", what):
-        return Opened(Path("bytes"), what, *_split(bytes(data), Path("bytes"), what))  # what can be changed is copied
+        return Opened(Path("bytes"), what, *_split(bytes(data), Path("bytes"), what))  # mutable buffers are copied
 
 
 def _parts(format: str, tensors: Tensors, text: str) -> Iterator[bytes]:
@@ -89,7 +89,7 @@ def read_tensors(path: str | os.PathLike[str], what: str, *, copy: bool = True) 
 
 
 class Opened:
-    """Arrays and text of a file, and the digest that it says they have."""
+    """Arrays and text of a file, and the digest stored in it."""
 
     def __init__(self, path: Path, what: str, tensors: Tensors, header: Mapping[str, str]) -> None:
         self.path, self.what, self.tensors, self.text = path, what, tensors, header["text"]
@@ -100,13 +100,13 @@ class Opened:
         return f"not {self.what}, or written by a newer release than {trellis.__version__}"
 
     def of(self, format: str) -> Opened:
-        """Itself; ModelError if the file is of another format."""
+        """Return itself; ModelError if the file has another format."""
         if self.format != format:
             raise ModelError(f"{self.path}: {self.rejection()}")
         return self
 
     def made(self, make: Callable[[Tensors, str], T]) -> T:
-        """What ``make`` makes of arrays and text; ModelError if they are damaged."""
+        """Apply ``make`` to arrays and text; ModelError if they are damaged."""
         with rejecting_damage(self.path, self.what):
             if self._digest != digest(self.text, self.tensors):
                 why = "the content does not match its digest; copy or create the file again"
@@ -116,7 +116,7 @@ class Opened:
 
 @contextmanager
 def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever goes wrong with a file's content is a ModelError that names the file."""
+    """Convert errors in a file's content to a ModelError that names the file."""
     try:
         yield
     except OSError as error:
@@ -128,15 +128,15 @@ def rejecting_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         todo = "register it with trellis.register_function before loading, or update trellis"
         raise ModelError(f"{path}: {need}; {todo}") from error
     except _DAMAGE as error:
-        reason = str(error).partition("\n")[0]  # cut: a damaged file may have filled it
+        reason = str(error).partition("\n")[0]  # shortened, as it may contain data of a damaged file
         reason = reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}..."
         raise ModelError(f"{path}: damaged or not {what} ({reason})") from error
 
 
 def parse_header(text: str) -> Any:
-    """What the JSON in a file's header says; ValueError where a string could not be written again."""
+    """Parse the JSON in a file's header; ValueError if a string cannot be encoded as UTF-8."""
     header = json.loads(text)
-    if "\\ud" in text.lower():  # perhaps half a surrogate pair, which a file of trellis never has
+    if "\\ud" in text.lower():  # possibly an unpaired surrogate, which trellis never writes
         json.dumps(header, ensure_ascii=False).encode()
     return header
 
@@ -158,7 +158,7 @@ def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tupl
     first, room = 8 + header_size, size - 8 - header_size
     metadata = header.pop("__metadata__")
     tensors, last = Arrays(), 0
-    # One after the other, without gaps or overlaps: what is read is never more than the file.
+    # Contiguous, without gaps or overlaps, so that arrays are never larger than the file.
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         begin, end = entry["data_offsets"]
         kind, shape = _DTYPES[entry["dtype"]], entry["shape"]
@@ -169,7 +169,7 @@ def _split(whole: bytes | memoryview | mmap.mmap, path: Path, what: str) -> tupl
         tensor: npt.NDArray[Any] = np.frombuffer(whole if n else b"", kind, n, first + begin if n else 0)
         if len(shape) != 1:
             tensor = tensor.reshape(shape)
-        tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # another program may have written it
+        tensors[name] = tensor if tensor.flags.aligned else tensor.copy()  # possibly written by another program
     if last != room:
         raise ModelError(f"{path}: {room - last:,} extra bytes at the end; copy or create the file again")
     return tensors, metadata
@@ -193,7 +193,7 @@ def safetensors_parts(tensors: Tensors, metadata: dict[str, str]) -> Iterator[by
 
 
 def digest(text: str, tensors: Tensors) -> str:
-    """A hash of all content, the header's too, to tell a damaged file."""
+    """Hash of all content including the header, to detect damage."""
     names = sorted(tensors)
     kinds = "\n".join(f"{name} {tensors[name].dtype.str} {tensors[name].shape}" for name in names)
     heads = [np.frombuffer(head.encode(), np.uint8) for head in (text, kinds)]

@@ -85,7 +85,7 @@ _ABBREVIATIONS = (
     "approx|dept|est|figs?|eds?|vols?|pp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Ave|Blvd|Rd|bzw|usw|Nr|Str|evtl|"
     "ggf|Mme|Mlle"
 )
-_TITLE = re.compile(r"(?:Mrs?|Ms|Dr|Prof|Rev|Hon|Gen|Col|Sgt|Capt|Lt|Gov|Sen|Rep|vs|cf|Mme|Mlle)\.")  # does not end a sentence
+_TITLE = re.compile(r"(?:Mrs?|Ms|Dr|Prof|Rev|Hon|Gen|Col|Sgt|Capt|Lt|Gov|Sen|Rep|vs|cf|Mme|Mlle)\.")  # ends no sentence
 
 # One alternative per line; the first match is used.
 _TOKEN = re.compile(

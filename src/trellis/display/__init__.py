@@ -1,4 +1,4 @@
-"""Results as pictures and pieces of pages, for notebooks and reports. Nothing here fetches anything or runs scripts.
+"""Drawings and HTML of results, for notebooks and reports, without scripts or network access.
 
-It knows the objects that it shows by their attributes, so that they can call it and it need not import them.
+Objects are accessed by their attributes only, so that their modules can import this package without cycles.
 """

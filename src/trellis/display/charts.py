@@ -11,7 +11,7 @@ from trellis.display.html import BLUE, GREY, ORANGE, RED, Html, element
 from trellis.display.svg import Picture, circle, line, path, picture, words
 
 WIDTH, HEIGHT, LEFT, BELOW = 420.0, 220.0, 58.0, 34.0
-MOST_LABELS = 30  # of a confusion matrix that can still be read
+MOST_LABELS = 30  # maximum number of labels of a readable confusion matrix
 _CELL, _CHARACTER = 26.0, 7.0
 _STYLE = "text{font:11px system-ui,sans-serif;fill:currentColor}"
 
@@ -42,7 +42,7 @@ def curves_chart(curves: Sequence[Curve], title: str) -> Picture:
         shapes += [circle(*places[0], 3, fill=colour)] if len(places) == 1 else []
         shapes.append(words(LEFT + 8, 16, name, style=f"fill:{colour}"))
         if name.endswith("on dev, %"):
-            epoch, best = max(points, key=lambda point: point[1])  # the first of equal ones, as training keeps it
+            epoch, best = max(points, key=lambda point: point[1])  # the first one if tied, as in training
             text = f"best: {best:.2f} at epoch {epoch}"
             shapes += [circle(*place(epoch, best), 4, fill=RED), words(WIDTH - 150, HEIGHT - BELOW - 8, text)]
         panels.append(element("g", *shapes, transform=f"translate(0,{24 + HEIGHT * len(panels):g})"))
@@ -68,7 +68,7 @@ def confusion_chart(analysis: Any, links: Mapping[tuple[str, str], str] = Mappin
                 x, share = room + j * _CELL, n / max(1, analysis.rows[gold].gold)
                 title = element("title", f"gold {gold}, predicted {predicted}: {n:,}, share {share:.3f}")
                 size = {"x": x, "y": at - _CELL / 2, "width": _CELL, "height": _CELL}
-                # The root, so that rare confusions can be seen.
+                # Square root, so that rare confusions are visible.
                 shapes.append(element("rect", title, **size, fill=BLUE, fill_opacity=0.8 * share**0.5))
                 text = words(x + _CELL / 2, at + 4, f"{n:,}", text_anchor="middle", style="font-size:8px")
                 link = links.get((gold, predicted))
@@ -98,7 +98,7 @@ def reliability_chart(reliability: Any, title: str) -> Picture:
 def _axes(
     low: tuple[float, float], high: tuple[float, float], height: float, x_name: str, y_name: str = ""
 ) -> tuple[Place, list[Html]]:
-    """The places of points (x, y) from ``low`` to ``high``, and both axes with numbers at their ends."""
+    """Positions of points (x, y) from ``low`` to ``high``, and both axes with numbers at their ends."""
     bottom, right = height - BELOW, WIDTH - 12
 
     def place(x: float, y: float) -> tuple[float, float]:

@@ -48,7 +48,7 @@ def draw_dependencies(
 
 
 def _centres(tokens: Sequence[str], labels: Sequence[str] | None) -> list[float]:
-    """The middle of each word; neighbours leave room for their labels."""
+    """The horizontal centre of each word, with enough space for labels."""
     centres, left = list[float](), 30.0
     for i, token in enumerate(tokens):
         width = max(len(token) * _CHARACTER, 0 if labels is None else len(labels[i]) * 6.0, 16.0)

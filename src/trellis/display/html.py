@@ -1,15 +1,15 @@
-"""Elements of HTML: tables, bars, colours, pages. Text is escaped here and nowhere else."""
+"""Elements of HTML: tables, bars, colours, pages. Text is escaped only here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-# Backgrounds for dark text, apart from each other in light and dark pages; types take them in turn.
+# Background colours for dark text, distinguishable on light and dark pages; assigned to types in turn.
 COLOURS = ("#9ecbff", "#ffc58f", "#a8e6a1", "#f5b5d0", "#d3c0f9", "#f4e27a", "#8fe3dc", "#e0c9a6", "#ffb3a7", "#c5d86d")
 BLUE, ORANGE, RED, GREY = "#3b78c2", "#c26a1a", "#c2453b", "#8888"
 
-# Characters that neither XML nor a UTF-8 file can hold.
+# Characters that are invalid in XML or UTF-8.
 _INVALID = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
 
 _STYLE = (
@@ -25,7 +25,7 @@ _STYLE = (
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ def element(name: str, *parts: object, **attributes: str | float) -> Html:
 
 
 def folded(title: str, *parts: object, **attributes: str) -> Html:
-    """Parts that a click on the title shows."""
+    """Parts that are shown by a click on the title."""
     return element("details", element("summary", title), *parts, **attributes)
 
 
@@ -98,7 +98,7 @@ def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> Html:
 
 
 def percent(share: float) -> Number:
-    """A share as a number of hundredths with two digits."""
+    """A fraction as a percentage with two digits."""
     return Number(f"{100 * share:.2f}")
 
 

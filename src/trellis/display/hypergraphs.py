@@ -1,8 +1,8 @@
 """Small hypergraphs and lattices as pictures.
 
-A lattice runs from left to right, a hypergraph from the goal at the top down to its leaves. Nodes stand in layers, by
-the longest way to a leaf; within a layer near those that they are connected with. A hyperedge is a dot between its head
-and its tails.
+Lattices are drawn from left to right, hypergraphs from the goal at the top down to the leaves. Nodes are in layers by
+the longest path to a leaf; within a layer they are near their neighbours. A hyperedge is a dot between its head and its
+tails.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from trellis.display.html import Html
 from trellis.display.svg import Picture, circle, path, picture, words
 
-MOST_NODES, MOST_EDGES = 400, 1500  # more than that nobody can read
+MOST_NODES, MOST_EDGES = 400, 1500  # larger drawings are unreadable
 _STEP, _GAP, _RADIUS, _CHARACTER = 90.0, 44.0, 5.0, 6.5
 _STYLE = (
     "text{font:11px sans-serif;fill:#222;text-anchor:middle}"

@@ -1,4 +1,4 @@
-"""Tagged texts, models, explanations and k-best lists as pieces of a page."""
+"""HTML of tagged texts, models, explanations and k-best lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def text_html(tagged: Any) -> str:
 
 
 def _marks(sentence: Any) -> list[tuple[str, int, int, float | None]]:
-    """(label, start, end, probability) of spans, or of tokens where labels mark no spans."""
+    """(label, start, end, probability) of spans, or of tokens if labels encode no spans."""
     if sentence.spans is not None:
         return [(span.label, span.start, span.end, span.confidence) for span in sentence.spans]
     rows = zip(sentence.tokens, sentence.labels, sentence.confidences or repeat(None), strict=False)
@@ -36,7 +36,7 @@ def _marks(sentence: Any) -> list[tuple[str, int, int, float | None]]:
 
 
 def mark(words: str, name: str, colour: str, probability: float | None = None) -> Html:
-    """Words on a coloured ground with the name of what they are."""
+    """Words on a coloured background with their label."""
     share = 1.0 if probability is None else max(0.25, probability)
     style = f"background:color-mix(in srgb,{colour} {100 * share:.0f}%,#f4f4f4)"
     title = {} if probability is None else {"title": f"{name}: {probability:.4f}"}
@@ -44,7 +44,7 @@ def mark(words: str, name: str, colour: str, probability: float | None = None) -
 
 
 def model_html(model: Any) -> str:
-    """A model: what it reads and gives, its training, and its heaviest weights where they have names."""
+    """HTML of a model: columns and labels, training, and the largest named weights."""
     facts = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in model.summary().items()]
     try:
         weights = [(term.feature, term.label, term.weight) for term in model.top_features(SHOWN_WEIGHTS)]
@@ -55,7 +55,7 @@ def model_html(model: Any) -> str:
 
 
 def explanation_html(explanation: Any) -> str:
-    """Why an output is the best: per token what speaks for and against, and why it beats the next."""
+    """HTML of an explanation: features for and against per token, and the difference to the second-best output."""
     tokens = getattr(explanation, "tokens", [])
     colours = colours_of(token.label for token in tokens)
     marks = [mark(token.token, token.label, colours[token.label]) for token in tokens]

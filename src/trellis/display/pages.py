@@ -1,4 +1,4 @@
-"""The page of a tagger's errors: one file, no scripts. A number in the confusion matrix leads to its sentences."""
+"""HTML report of a tagger's errors: one file, no scripts. Numbers in the confusion matrix link to sentences."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _examples(errors: Any) -> list[Html]:
         numbers = errors.examples.get((gold, predicted), [])
         sentences = [_sentence(errors.sentences[number], gold, predicted) for number in numbers]
         more = f", the first {len(numbers)} sentences" if times > len(numbers) else ""
-        # A browser opens the part that a link leads to.
+        # Browsers open the folded part that contains the target of a link.
         inside = element("ol", *sentences, id=ids[gold, predicted])
         examples.append(folded(f"gold {gold}, predicted {predicted}: {times:,}{more}", inside))
     return examples

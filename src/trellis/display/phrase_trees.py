@@ -30,7 +30,7 @@ def draw_phrases(tree: Any) -> Picture:
             for child in node.children:
                 middle, at = place(child, level + 1, at)
                 centres.append(middle)
-            if centres:  # an empty sentence has none
+            if centres:  # empty sentence
                 centre, right = (centres[0] + centres[-1]) / 2, max(right, at)
             shapes.extend(line((centre, y + 20), (middle, y + _LINE + 4)) for middle in centres)
         shapes.append(words(centre, y + 16, node.label, class_="label"))

@@ -1,4 +1,4 @@
-"""SVG pictures and the shapes that they are made of. Every picture of trellis is written here."""
+"""SVG pictures and shapes; all pictures of trellis are written here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Picture:
 def picture(
     shapes: Iterable[Html], width: float, height: float, *, style: str, name: str = "", text: str = ""
 ) -> Picture:
-    """Shapes, the last on top, with their style (CSS), a name for those who cannot see, and a text for terminals."""
+    """Picture of shapes (the last on top), with style (CSS), accessible name, and a text for terminals."""
     size: dict[str, str | float] = {
         "viewBox": f"0 0 {width:.0f} {height:.0f}",
         "width": round(width),
@@ -63,18 +63,18 @@ def picture(
 
 
 def words(x: float, y: float, text: str, **attributes: str | float) -> Html:
-    """Text at a place of its base line."""
+    """Text at a position of its baseline."""
     return element("text", text, x=x, y=y, **attributes)
 
 
 def line(start: tuple[float, float], end: tuple[float, float], *, title: str = "", **attributes: str | float) -> Html:
-    """A straight line; the title is shown under the mouse."""
+    """A straight line; the title is a tooltip."""
     (x1, y1), (x2, y2) = start, end
     return element("line", *_title(title), x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
 
 
 def circle(x: float, y: float, radius: float, *, title: str = "", **attributes: str | float) -> Html:
-    """A circle around a place."""
+    """A circle around a point."""
     return element("circle", *_title(title), cx=x, cy=y, r=radius, **attributes)
 
 

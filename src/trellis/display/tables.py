@@ -12,15 +12,15 @@ TITLES = {"f1": "F1", "macro_f1": "macro F1", "uas": "UAS", "las": "LAS"}
 
 
 class Counts(Protocol):
-    """Counts with the figures that follow from them."""
+    """Counts with derived metrics."""
 
     def to_dict(self) -> dict[str, float]:
-        """Figures by column: a float is a share from 0 to 1, an int is a count."""
+        """Figures by column: a float is a fraction from 0 to 1, an int is a count."""
         ...
 
 
 class Mean(float):
-    """A figure that is no share, printed as it is."""
+    """A figure that is not a fraction, printed unchanged."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Table:
 
     @classmethod
     def of(cls, columns: Sequence[str], *groups: Mapping[str, Row]) -> Table:
-        """Named rows; a figure stands in the last column but one."""
+        """Make a table of named rows; a figure is in the last column but one."""
         cells = [[(name, *map(_cell, values_of(columns, row))) for name, row in rows.items()] for rows in groups]
         return cls(["", *map(title_of, columns)], cells)
 
@@ -68,12 +68,12 @@ class Table:
 
 
 def title_of(column: str) -> str:
-    """A column as people write it."""
+    """Readable name of a column."""
     return TITLES.get(column, column.replace("_", " "))
 
 
 def values_of(columns: Sequence[str], row: Row) -> list[float | None]:
-    """The cells of a row; a figure stands in the last columns, with its support."""
+    """The cells of a row; a figure is in the last columns, with its support."""
     if isinstance(row, Figure):
         return [None] * (len(columns) - 2) + list(row)
     cells = row if isinstance(row, Mapping) else row.to_dict()

@@ -1,4 +1,4 @@
-"""The trellis of a sentence as a picture: tokens across, labels down, what is probable large, the best path bold."""
+"""Drawing of the trellis of a sentence: tokens across, labels down, sizes by probability, the best path in bold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trellis.display.html import Html
 from trellis.display.svg import Picture, circle, line, picture, words
 
 _CHARACTER, _ROW, _TOP, _LARGEST = 7.0, 34.0, 46.0, 12.0
-_LEAST = 0.002  # marginals below it are not drawn
+_LEAST = 0.002  # smaller marginals are not drawn
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:currentColor;text-anchor:middle}text.l{text-anchor:end}"
     ".e{stroke:#6b8fc9;fill:none}.b{stroke:#c33;fill:none}.n{fill:#6b8fc9}.p{fill:#c33}.o{fill:none;stroke:#8886}"
@@ -26,7 +26,7 @@ def draw_trellis(
     best: Sequence[int],
     most_labels: int,
 ) -> Picture:
-    """Rows for at most so many labels: those of the best path, and the most probable ones.
+    """Draw at most ``most_labels`` labels: those of the best path, and the most probable others.
 
     ``node`` [T, L] and ``edge`` [T, L + 1, L] are marginals of labels and, where the model has them, of label pairs.
     """

@@ -64,7 +64,7 @@ class Potentials:
 
     @property
     def tables(self) -> Tables:
-        """As the core takes them."""
+        """Potentials in the layout of the core."""
         edge = self.edge if self.edge.ndim == 3 else self.edge[None]
         return Tables(with_stride(self.emit), with_stride(edge), *map(with_stride, (self.tri, self.end)))
 
@@ -85,7 +85,7 @@ def with_stride(table: Any) -> Any:
 
 
 class TokenNgrams(NamedTuple):
-    """What label n-grams score at single tokens."""
+    """Scores of label n-grams at single tokens."""
 
     starts: Longs  # [T + 1]
     numbers: npt.NDArray[np.uint32]  # of n-grams
@@ -93,17 +93,17 @@ class TokenNgrams(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Potentials as the core takes them: arrays of one type; rows over labels are padded to the core's stride."""
+    """Potentials in the layout of the core: arrays of one type; rows over labels are padded to the core's stride."""
 
     emit: npt.NDArray[Any]  # [T, stride]
     edge: npt.NDArray[Any]  # [1 or T, L+1, stride]
     tri: npt.NDArray[Any] | None  # [L+1, L+1, stride]
     end: npt.NDArray[Any] | None  # [stride]
     ngrams: _core.Ngrams | None = None  # of three labels and more, in a chain of any order; tri is None then
-    token_ngrams: TokenNgrams | None = None  # what n-grams have at single tokens beside
+    token_ngrams: TokenNgrams | None = None  # additional scores of n-grams at single tokens
 
     def replaced(self, where: Bools, others: Tables) -> Tables:
-        """Those of other potentials at some tokens; they share tables."""
+        """Replace potentials at some tokens; tables are shared."""
         at = where[:, None]
         emit = np.where(at, others.emit, self.emit)
         edge = np.where(at[..., None], others.edge, self.edge) if len(self.edge) > 1 else self.edge
@@ -121,7 +121,7 @@ class Tables(NamedTuple):
         return Tables(emit, edge, self.tri, self.end, self.ngrams, own)
 
     def only(self, paths: npt.ArrayLike) -> LabelSets:
-        """Sets that allow the labels of given paths [T] alone; ValueError where these are no paths."""
+        """Sets that allow only the labels of given paths [T]; ValueError if the paths are invalid."""
         labels, n = np.ascontiguousarray(paths, np.int32), self.edge.shape[1] - 1
         if labels.shape != (len(self.emit),) or not ((labels >= 0) & (labels < n)).all():
             raise ValueError(f"path: must have a label from 0 to {n - 1} for each of {len(self.emit)} tokens")
@@ -153,11 +153,11 @@ class PathBatch(NamedTuple):
 
 
 class MarginalsBatch(NamedTuple):
-    """What is known about all paths of every sentence, each path with probability exp(score) / Z."""
+    """log Z and marginals of every sentence; a path has probability exp(score) / Z."""
 
     log_z: Doubles  # [n_sentences]
     node: Doubles  # [n_tokens, L]        P(z at t)
-    edge: Doubles  # [n_tokens, L+1, L]   P(y at t-1, z at t); at a first token only the row of NULL is not 0
+    edge: Doubles  # [n_tokens, L+1, L]   P(y at t-1, z at t); at first tokens only the row of NULL is nonzero
 
 
 class Chains(NamedTuple):
@@ -204,7 +204,7 @@ class Chains(NamedTuple):
         return self._sums(1, n_threads, temperature)[:2]
 
     def pair_marginals(self, n_threads: int = 1, temperature: float = 1) -> MarginalsBatch:
-        """The same with those of label pairs."""
+        """The same with marginals of label pairs."""
         return MarginalsBatch(*self._sums(2, n_threads, temperature))
 
     def _sums(self, reach: int, n_threads: int, temperature: float) -> tuple[Doubles, Doubles, Doubles]:
@@ -228,25 +228,25 @@ class Chains(NamedTuple):
 
 
 class BeamChains(NamedTuple):
-    """The same with edge attributes about labels further back: best paths by a beam (core/engine/beam.hpp)."""
+    """The same with edge attributes of labels further back: best paths by beam search (core/engine/beam.hpp)."""
 
     tables: Tables
     starts: Longs  # [n_sentences + 1]
     allowed: LabelSets | None
     width: int  # of the beam
     lists: Lists  # edge attributes of every token
-    weights: _core.Weights  # theirs, and which labels they are about
-    same: Ints  # [n_tokens] the last token with the same word, within its sentence; -1: none
+    weights: _core.Weights  # their weights, and the labels they depend on
+    same: Ints  # [n_tokens] previous token with the same word in the sentence; -1: none
 
     def best(self, n_threads: int) -> PathBatch:
-        """The best path of every sentence that the beam finds."""
+        """The best path of every sentence by beam search."""
         paths, scores, _ = self.kbest(1, n_threads)
         return PathBatch(paths, scores[:, 0])
 
     def kbest(self, k: int, n_threads: int) -> tuple[Ints, Doubles, Longs]:
-        """The k best as arrays, as `Chains.kbest` has them."""
+        """The k best as arrays, like `Chains.kbest`."""
         return _core.beam_paths(self, k, n_threads)
 
     def path_scores(self, paths: Ints, n_threads: int) -> Doubles:
-        """The scores of given paths [n_tokens]; minus infinity of what is forbidden."""
+        """The scores of given paths [n_tokens]; minus infinity for forbidden paths."""
         return self._replace(allowed=self.tables.only(paths), width=1).best(n_threads).scores

@@ -1,4 +1,4 @@
-"""What a model learnt in the dual keeps of it: its support sequences, and with a kernel what scores are made of."""
+"""Dual models: support sequences, and the kernel expansion that scores labels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SupportSequence:
 
 @dataclass(frozen=True, slots=True)
 class Support(Stored):
-    """All sequences with alpha > 0 as arrays, by sentence; of each only where it differs from the gold one."""
+    """All sequences with alpha > 0 as arrays, by sentence; only the differences to the gold sequences are stored."""
 
     sentences: Longs  # [n]
     alphas: Doubles  # [n]
@@ -59,7 +59,7 @@ class Support(Stored):
     labels: npt.NDArray[np.uint16]  # [n_differences]
 
     def check(self, n_labels: int) -> None:
-        """ValueError if the arrays do not fit together."""
+        """ValueError if the arrays are inconsistent."""
         n, sizes = len(self.sentences), {len(self.positions), len(self.gold), len(self.labels)}
         fits = len(self.alphas) == n and len(self.starts) == n + 1 and len(sizes) == 1
         fits = fits and self.starts[0] == 0 and self.starts[-1] == len(self.labels)
@@ -69,7 +69,7 @@ class Support(Stored):
             raise ValueError("a support sequence with a label out of range")
 
     def named(self, labels: Sequence[str]) -> list[SupportSequence]:
-        """With the labels' names."""
+        """The sequences with names of labels."""
         positions, named = self.positions.tolist(), np.array(labels, object)
         gold, own = named[self.gold].tolist(), named[self.labels].tolist()
         rows = zip(self.sentences.tolist(), self.alphas.tolist(), pairwise(self.starts.tolist()), strict=True)
@@ -81,14 +81,14 @@ class Support(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """Beside the weights of a chain: the support, and of a kernel model the expansion that scores labels."""
+    """Additional content of dual models: the support, and for kernel models the expansion that scores labels."""
 
     support: Support
-    # None with the linear kernel, whose weights are in rows like any other's.
+    # None with the linear kernel, which has ordinary weights in rows.
     expansion: Expansion | None = None
 
     def tensors(self) -> Arrays:
-        """As named arrays, for files; a kernel that is a function is left out."""
+        """Convert to named arrays, for files; a kernel function is omitted."""
         out = self.support.tensors("dual.support")
         if self.expansion is not None:
             out["dual.kernel"] = self.expansion.kernel.parameters
@@ -98,7 +98,7 @@ class Dual:
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Any], n_attributes: int) -> Dual:
-        """From such arrays; LookupError or ValueError if they make no sense."""
+        """Make the object from named arrays; LookupError or ValueError if they are inconsistent."""
         support = Support.of_tensors("dual.support", tensors)
         if "dual.kernel" not in tensors:
             return cls(support)
@@ -111,7 +111,7 @@ class Dual:
         return cls(support, Expansion(Kernel.of_parameters(tensors["dual.kernel"]), observed, *parts))
 
     def renumbered(self, attributes: Ints) -> Dual:
-        """With other numbers for attributes; none that the expansion knows may have been dropped."""
+        """Renumber attributes; attributes of the expansion must not be dropped."""
         if self.expansion is None:
             return self
         old, n = self.expansion.observations, int(attributes.max(initial=-1)) + 1
@@ -119,7 +119,7 @@ class Dual:
         return replace(self, expansion=replace(self.expansion, observations=observed))
 
     def with_function(self, function: KernelFunction | None) -> Dual:
-        """With a function for a kernel that is one."""
+        """Set the function of a user-defined kernel."""
         if self.expansion is None or self.expansion.kernel.name != "callable":
             return self
         kernel = replace(self.expansion.kernel, function=function)

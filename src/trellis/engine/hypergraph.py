@@ -32,7 +32,7 @@ from trellis._support.errors import ArgumentError
 if TYPE_CHECKING:
     from trellis.display.svg import Picture
 
-_EXACT = 2.0**53  # beyond it a double does not hold every whole number
+_EXACT = 2.0**53  # larger integers are not exact in double precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +291,8 @@ class Hypergraph:
         return int(count) if count < _EXACT else self._exact_count(np.asarray(given))
 
     def _exact_count(self, scores: npt.NDArray[Any]) -> int:
-        """By Python's whole numbers, which have no end."""
-        counts: list[int] = (np.bincount(self.heads, minlength=self.n_nodes) == 0).astype(int).tolist()  # 1 of leaves
+        """Count with Python's unbounded integers."""
+        counts: list[int] = (np.bincount(self.heads, minlength=self.n_nodes) == 0).astype(int).tolist()  # 1 for leaves
         for e in np.argsort(self.heads, kind="stable").tolist():
             if scores[e] > -np.inf:
                 counts[self.heads[e]] += math.prod(counts[tail] for tail in self.tails_of(e))
@@ -395,7 +395,7 @@ class Hypergraphs:
         heads, tails = (
             _joined([getattr(graph, name) for graph in self.graphs], np.int32) for name in ("heads", "tails")
         )
-        # The core has edges in the order of their heads.
+        # The core sorts edges by head.
         self._order: Longs = np.lexsort((heads, np.repeat(np.arange(len(self)), np.diff(self.edge_starts))))
         tail_starts, places = runs_of(starts_of(sizes), self._order)
         goals = np.array([graph.goal for graph in self.graphs], np.int32)
@@ -575,7 +575,7 @@ def _starts(given: npt.ArrayLike, n_edges: int, n_tails: int) -> Longs:
 
 
 def _tail_arrays(tails: Any, n_edges: int) -> tuple[Longs, Ints]:
-    """Where the tails of each edge begin, and all of them."""
+    """Offsets of the tails of each edge, and all tails."""
     lists = None if isinstance(tails, np.ndarray) else items(tails)
     if isinstance(tails, np.ndarray) and tails.ndim == 2:
         sizes, flat = np.full(len(tails), tails.shape[1]), _nodes("tails", tails.reshape(-1))

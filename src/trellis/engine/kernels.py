@@ -1,7 +1,7 @@
-"""Kernels over observations, and models whose scores of labels are sums of kernel values.
+"""Kernels over observations, and models that score labels by sums of kernel values.
 
-An observation is what is seen at a token: a sparse vector of attributes. A kernel k(a, b) is an inner product of two of
-them in a space of its own; ``linear``, ``poly`` and ``rbf`` are computed natively, any other is a function of Python.
+An observation is the sparse vector of a token's attributes. A kernel k(a, b) is an inner product of two observations in
+a feature space; ``linear``, ``poly`` and ``rbf`` are computed natively, others are Python functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trellis._support.arrays import Doubles, Lists, Longs, Ragged
 from trellis._support.errors import ModelError
 
 KERNELS = ("linear", "poly", "rbf", "callable")
-# A function's kernel values are asked for in pieces of so many bytes.
+# Values of user-defined kernels are computed in pieces of this size.
 PIECE_BYTES = 64 << 20
 
 
@@ -96,16 +96,16 @@ class Kernel:
     degree: int = 1
     gamma: float = 1.0
     coef0: float = 0.0
-    function: KernelFunction | None = None  # of a kernel that is callable; no file can hold it
+    function: KernelFunction | None = None  # for a callable kernel; not stored in files
 
     @property
     def parameters(self) -> Doubles:
-        """As an array, for files."""
+        """Convert to an array, for files."""
         return np.array([KERNELS.index(self.name), self.degree, self.gamma, self.coef0])
 
     @classmethod
     def of_parameters(cls, parameters: npt.NDArray[Any]) -> Kernel:
-        """From such an array; ValueError if it is none."""
+        """Make the kernel from such an array; ValueError if it is invalid."""
         if parameters.shape != (4,) or not np.isfinite(parameters).all():
             raise ValueError("invalid kernel parameters")
         kind, degree, gamma, coef0 = (float(p) for p in parameters)
@@ -114,7 +114,7 @@ class Kernel:
         return cls(KERNELS[int(kind)], int(degree), gamma, coef0)
 
     def values(self, a: Observations, b: Observations) -> Doubles:
-        """The values of a kernel that is a function, of each of a with each of b, [len(a), len(b)], checked."""
+        """Checked values of a user-defined kernel for all pairs of a and b: [len(a), len(b)]."""
         if self.function is None:
             raise ModelError("the model's kernel is a function, which was not given to load")
         out = np.ascontiguousarray(np.asarray(self.function(a, b), np.float64))
@@ -136,7 +136,7 @@ class Expansion:
     coefs: Doubles  # [n_coefs]
 
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
-        """Checked, and ready to score; ValueError or IndexError if the parts do not fit."""
+        """Checked native expansion; ValueError or IndexError if the parts are inconsistent."""
         return _core.Expansion(self.kernel, self.observations, self, n_attributes=n_attributes, n_labels=n_labels)
 
     def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:

@@ -26,9 +26,9 @@ START = "<start>"  # the label before the sentence
 class Votes(Stored):
     """Weights begin as zero; update u adds changes[starts[u]:starts[u + 1]] to them.
 
-    A weight is known by its row and its place in it. Rows are attributes, then edge attributes, then one row for label
-    pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp); where n-grams are sparse,
-    the places of the last row are their numbers, and the model keeps all that any update changed.
+    A weight is identified by its row and its index there. Rows are attributes, then edge attributes, then one row for
+    label pairs and one for label triples, both flattened with padded rows (core/learn/online.hpp). With sparse n-grams
+    the indices of the last row are their numbers, and the model stores all weights changed by an update.
     """
 
     counts: Longs  # [n_updates + 1] votes of the weights after 0, 1, 2 ... updates
@@ -38,11 +38,11 @@ class Votes(Stored):
     changes: Floats  # [n_changes]
 
     def native(self, weights: _core.Weights, order: int) -> _core.Votes:
-        """Checked, and ready to be replayed; ValueError if the updates are not those of such a model."""
+        """Checked native updates for replaying; ValueError if they do not match the model."""
         return _core.Votes(self, weights, order)
 
     def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
-        """With other numbers for attributes and edge attributes; none that has a change may have been dropped."""
+        """Renumber attributes and edge attributes; those with changes must not be dropped."""
         n, n_edges = int(attributes.max(initial=-1)) + 1, int(edges.max(initial=-1)) + 1
         numbers = np.concatenate([attributes, n + edges, n + n_edges + np.arange(2)])
         return replace(self, rows=numbers[self.rows].astype(np.uint32))
@@ -50,7 +50,7 @@ class Votes(Stored):
 
 LANES = 8
 MAX_ORDER = 99
-# With more labels than these, triples at order 2 have weights only where training needs them: a table takes their cube.
+# With more labels, order 2 has weights only for label triples seen in training: the size of a table is cubic.
 MANY_LABELS = 60
 
 
@@ -59,11 +59,11 @@ def padded(n: int) -> int:
     return (n + LANES - 1) // LANES * LANES
 
 
-MOST_PAIRS = 1 << 26  # cells of a table of label pairs that each token has of its own: 256 MB
+MOST_PAIRS = 1 << 26  # maximum number of cells in tables of label pairs per token: 256 MB
 
 
 def dense_cells(n_labels: int, order: int) -> int:
-    """How many numbers the tables of label pairs and triples have, NULL and padding included."""
+    """Number of cells of the tables of label pairs and triples, including NULL and padding."""
     pairs = (n_labels + 1) * padded(n_labels)
     return pairs if order < 2 else pairs + (n_labels + 1) * pairs
 
@@ -278,7 +278,7 @@ class Ngrams(Stored):
         if len(keys) == 0:
             return out
         order = np.argsort(keys)
-        number = np.arange(first + len(self.weights))  # of each of these among the others, -1: not there
+        number = np.arange(first + len(self.weights))  # number of each n-gram among the others, -1: missing
         lengths = self.lengths(n_labels)
         for length in range(2, int(lengths.max(initial=1)) + 1):  # parents first
             here = np.flatnonzero(lengths == length)
@@ -326,7 +326,7 @@ class Ngrams(Stored):
             The n-grams, and [n_labels] weights of first labels after START and START.
         """
         n = n_labels
-        x, y, z = np.nonzero(tri[:, :n, :n])  # START as the middle label stands for the first token alone
+        x, y, z = np.nonzero(tri[:, :n, :n])  # START as the middle label is possible at the first token only
         pairs = np.unique(np.concatenate([x * n + y, y * n + z]))
         first, second = np.divmod(pairs, n)
         number = np.zeros((n + 1) * n, np.int64)
@@ -424,7 +424,7 @@ class ChainWeights:
 
     @property
     def _arrays(self) -> list[Floats]:
-        """All weights but those of ends and of an expansion; what is forbidden is minus infinity."""
+        """All weights except those of ends and of an expansion; forbidden transitions are minus infinity."""
         sparse = [part.weights for part in (self.edge_rows, self.ngrams) if part is not None]
         return [self.rows.weights, self.edge, *([] if self.tri is None else [self.tri]), *sparse]
 
@@ -598,7 +598,7 @@ class ChainWeights:
 
 
 def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None:
-    """ValueError unless each column of edge rows stands for a pair of labels or for an n-gram."""
+    """ValueError unless each column of edge rows is a label pair or an n-gram."""
     n, stride = n_labels, padded(n_labels)
     of_ngrams = columns.astype(np.int64) - (n + 1) * stride - (n + 2)
     pairs = columns % stride < n if stride else np.zeros(len(columns), bool)
@@ -607,18 +607,18 @@ def _check_runs(columns: npt.NDArray[Any], n_labels: int, n_ngrams: int) -> None
 
 
 def _nonzero(name: str, array: Floats) -> Arrays:
-    """Only the numbers that are not zero, with their places."""
+    """The nonzero numbers with their indices."""
     flat = array.reshape(-1)
     places = np.flatnonzero(flat)
     return {f"{name}.places": places.astype(np.uint32), f"{name}.weights": flat[places]}
 
 
-# Bytes that a table of labels may take, whatever is in the file; a larger one may take so many times the file's.
+# Maximum bytes of a table of labels for any file; larger tables may take this multiple of the file's size.
 SMALL_TABLE, LARGE_TABLE_RATIO = 1 << 28, 256
 
 
 def _expand(name: str, tensors: Mapping[str, Any], shape: tuple[int, ...]) -> Floats:
-    """The table again, its rows padded for the kernels; what holds no weight takes no memory until it is read."""
+    """Rebuild the table, rows padded for the kernels; pages without weights are not allocated until they are read."""
     n, places = shape[-1], tensors[f"{name}.places"]
     stored = sum(tensor.nbytes for tensor in tensors.values())
     if 4 * math.prod(shape) > max(SMALL_TABLE, LARGE_TABLE_RATIO * stored):

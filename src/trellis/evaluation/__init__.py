@@ -1,1 +1,1 @@
-"""How good a tagging is: tokens, sentences, spans."""
+"""Evaluation reports, error analysis, calibration, significance tests."""

@@ -1,4 +1,4 @@
-"""How good dependency trees are: words with the right head, and with the right label too."""
+"""Attachment scores of dependency trees: words with correct heads, and with correct labels."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class AttachmentReport(Report):
 
 
 def is_punctuation(word: str) -> bool:
-    """Whether all characters of a word are punctuation, as Unicode has it."""
+    """Whether all characters of a word are punctuation in Unicode."""
     return bool(word) and all(unicodedata.category(c).startswith("P") for c in word)
 
 

@@ -1,7 +1,7 @@
-"""Labelled brackets of trees compared as evalb compares them (COLLINS.prm).
+"""Labelled bracket scores of trees, as by evalb (COLLINS.prm).
 
-Words whose gold tag is punctuation are taken out of both trees, and phrases that are then empty; the root is no
-bracket, nor are tags; PRT counts as ADVP. Brackets are a multiset of (label, first word, last word).
+Words with a gold tag of punctuation are removed from both trees, and phrases that are then empty. The root and tags are
+not brackets; PRT counts as ADVP. Brackets are a multiset of (label, first word, last word).
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def evaluate_trees(
 
 
 def brackets(tree: PhraseTree, pos: Sequence[str]) -> Counter[Bracket]:
-    """The brackets of a tree that count, over words without punctuation; ``pos`` are the tags that say what is."""
-    place = [0]  # of every word among those that count
+    """The brackets of a tree over words without punctuation, which is identified by the tags ``pos``."""
+    place = [0]  # index of every word among the words that are not punctuation
     for tag in pos:
         place.append(place[-1] + (tag not in PUNCTUATION))
     spans = ((SAME.get(label, label), place[begin], place[end]) for label, begin, end in tree.spans())

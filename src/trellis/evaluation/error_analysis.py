@@ -224,9 +224,9 @@ def error_analysis_of(gold: Column, predicted: Column, starts: Longs, *, known: 
 
 
 def partial_matches(gold: Column, predicted: Column, starts: Longs) -> dict[str, PartialScore]:
-    """Spans counted in four ways; a span of one side is held against at most one of the other.
+    """Count spans in four ways; each span is paired with at most one span of the other side.
 
-    First those with the same ends are paired, then, from left to right, those that overlap and are still alone.
+    Spans with the same boundaries are paired first, then overlapping unpaired spans from left to right.
     """
     _, *tables, _ = matched_spans(gold, predicted, starts)
     sides = [list(zip(*map(np.ndarray.tolist, (t.begins, t.ends, t.types)), strict=True)) for t in tables]
@@ -248,14 +248,14 @@ Span = tuple[int, int, int]  # first token, last token + 1, type
 
 
 def _paired(gold: list[Span], found: list[Span]) -> tuple[list[tuple[Span, Span]], tuple[int, int]]:
-    """Pairs of spans, and how many of each side have none; spans of a side do not overlap and are sorted."""
+    """Pairs of spans, and the numbers of unpaired spans; the spans of each side are sorted and do not overlap."""
     at: Mapping[tuple[int, int], Span] = {(begin, end): (begin, end, kind) for begin, end, kind in gold}
     pairs = [(at[one[0], one[1]], one) for one in found if (one[0], one[1]) in at]
     taken = {(begin, end) for (begin, end, _), _ in pairs}
     left = [one for one in gold if (one[0], one[1]) not in taken]
     rest = [one for one in found if (one[0], one[1]) not in taken]
     i = 0
-    n_rest = 0  # of those found that have no partner
+    n_rest = 0  # of unpaired predicted spans
     for one in rest:
         while i < len(left) and left[i][1] <= one[0]:
             i += 1

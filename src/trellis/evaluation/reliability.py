@@ -1,4 +1,4 @@
-"""Calibration of confidences: of all predictions with confidence 0.8, 80 per cent should be right."""
+"""Calibration of confidences: 80 per cent of the predictions with confidence 0.8 should be correct."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _cells(counted: Bin | Reliability) -> list[Html]:
 
 
 def reliability(confidences: npt.ArrayLike, right: npt.ArrayLike, n_bins: int = 10) -> Reliability:
-    """The table of confidences (0 to 1) and whether each was right."""
+    """Reliability table of confidences (0 to 1), given which predictions are correct."""
     confidence_of, was_right = np.asarray(confidences, np.float64).ravel(), np.asarray(right, bool).ravel()
     if len(confidence_of) != len(was_right):
         raise ArgumentError(f"{len(confidence_of)} confidences, but {len(was_right)} predictions")

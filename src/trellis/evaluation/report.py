@@ -23,8 +23,8 @@ class Report(ShownAsTables):
     """
 
     __slots__ = ()
-    counts: ClassVar[tuple[str, ...]]  # attributes; where the last one is 0 there is nothing to evaluate
-    metrics: ClassVar[Mapping[str, str]]  # figures by which epochs can be compared: attribute by name
+    counts: ClassVar[tuple[str, ...]]  # attributes; if the last one is 0 there is nothing to evaluate
+    metrics: ClassVar[Mapping[str, str]]  # metrics for comparing epochs: attribute by name
     columns: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1", "support")  # of the printed table
     rows: Mapping[str, Any]
 

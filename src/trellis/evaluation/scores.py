@@ -1,4 +1,4 @@
-"""Precision, recall and F1: of spans counted as conlleval counts, and of anything else that is found or missed."""
+"""Precision, recall and F1: of spans, counted as by conlleval, and of other items."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def span_scores(gold: Column, predicted: Column, starts: Longs) -> tuple[Score, 
 
 
 def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
-    """Of each sentence how many spans are correct, predicted and gold: [n_sentences, 3]."""
+    """Numbers of correct, predicted and gold spans per sentence: [n_sentences, 3]."""
     _, wanted, found, correct = matched_spans(gold, predicted, starts)
     begins = (found.begins[correct], found.begins, wanted.begins)
     n = len(starts) - 1
@@ -133,7 +133,7 @@ def span_counts(gold: Column, predicted: Column, starts: Longs) -> Longs:
 def matched_spans(
     gold: Column, predicted: Column, starts: Longs
 ) -> tuple[tuple[str, ...], SpanTable, SpanTable, Bools]:
-    """The types, the spans of gold, those predicted, and which of the latter are correct."""
+    """The types, the gold spans, the predicted spans, and a mask of correct predicted spans."""
     sides = [(gold, predicted), (predicted, gold)]
     readings = [SpanReading.of(one.values.tolist(), other.values.tolist()) for one, other in sides]
     types = readings[0].types

@@ -1,11 +1,11 @@
-"""Whether one system is better than another, or only luckier: three tests on the same sentences.
+"""Significance tests for two systems on the same sentences.
 
-- ``mcnemar`` counts the tokens that one of the two gets right and the other wrong.
-- ``randomisation`` swaps the outputs of the two, sentence by sentence at random, and counts how often their scores then
-  lie as far apart (Noreen 1989; of F1: Yeh 2000).
-- ``bootstrap`` draws as many sentences anew, and says between which figures the score then lies.
+- ``mcnemar`` counts the tokens that only one of the two systems labels correctly.
+- ``randomisation`` swaps the outputs of random sentences, and counts how often the difference of scores is at least as
+  large (Noreen 1989; for F1: Yeh 2000).
+- ``bootstrap`` resamples sentences with replacement, and gives an interval of the score.
 
-The last two go by counts of each sentence: correct, predicted, gold. The score is F1, which for labels of tokens is the
+The last two use counts of each sentence: correct, predicted, gold. The score is F1; for labels of tokens it equals the
 accuracy.
 """
 
@@ -24,7 +24,7 @@ from trellis.corpus.corpus import Column
 from trellis.evaluation.scores import span_counts
 from trellis.evaluation.tagging import right_tokens
 
-_AT_ONCE = 1_000_000  # numbers in one array of draws
+_AT_ONCE = 1_000_000  # maximum size of an array of samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def sentence_counts(gold: Column, predicted: Column, starts: Longs, *, spans: bo
 
 
 def f1_of(counts: npt.ArrayLike) -> Doubles:
-    """2 correct / (predicted + gold), of the last axis; 0 where there is nothing."""
+    """2 correct / (predicted + gold) over the last axis; 0 if the denominator is 0."""
     correct, predicted, gold = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
     both = predicted + gold
     return np.asarray(np.divide(2 * correct, both, out=np.zeros_like(both), where=both > 0))
@@ -171,7 +171,7 @@ def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
     if not len(given):
         return 0.0, 0.0
-    # Sentences with the same counts are drawn together: how often, by how many there are.
+    # Sentences with the same counts are sampled together: multinomial numbers of them.
     kinds, sizes = np.unique(given, axis=0, return_counts=True)
     found = [f1_of(rng.multinomial(len(given), sizes / len(given), n) @ kinds) for n in _blocks(draws, len(kinds))]
     low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
@@ -179,7 +179,7 @@ def bootstrap(counts: npt.ArrayLike, *, level: float = 0.95, draws: int = 10_000
 
 
 def _blocks(draws: int, width: int) -> Iterator[int]:
-    """How many draws at a time, so that an array of them over ``width`` counts stays small."""
+    """Block sizes of samples, so that an array of ``width`` counts per sample stays small."""
     size = max(1, _AT_ONCE // max(1, width))
     for first in range(0, draws, size):
         yield min(size, draws - first)

@@ -1,4 +1,4 @@
-"""How good label sequences are."""
+"""Evaluation of label sequences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trellis.evaluation.scores import Score, ScoreReport, macro_average, span_sc
 
 
 class PartNames(NamedTuple):
-    """How labels are cut into parts, and what the first part and the others are called."""
+    """Separator of label parts, and names of the first part and of the others."""
 
     separator: str
     names: tuple[str, ...] = ("first part", "other parts")
@@ -60,15 +60,15 @@ def part_scores(gold: Column, predicted: Column, by: PartNames) -> tuple[dict[st
 
 
 def right_tokens(gold: Column, predicted: Column) -> Bools:
-    """Which tokens have the label they should have: [n_tokens]."""
-    # Predicted codes in the words of the gold column; -1 for a label that gold never has.
+    """Mask of tokens with the correct label: [n_tokens]."""
+    # Predicted codes in the numbering of the gold column; -1 for labels that do not occur in gold.
     code_of = {label: code for code, label in enumerate(gold.values)}
     renamed = np.array([code_of.get(label, -1) for label in predicted.values] or [-1], np.int64)
     return np.asarray(gold.codes == renamed[predicted.codes])
 
 
 def complete_sentences(right: Bools, starts: Longs) -> int:
-    """The number of sentences in which all tokens are right; starts [n_sentences + 1]."""
+    """The number of sentences with only correct tokens; starts [n_sentences + 1]."""
     mistakes = np.concatenate([[0], np.cumsum(~right)])
     return int((mistakes[starts[1:]] == mistakes[starts[:-1]]).sum())
 

@@ -1,4 +1,4 @@
-"""How good a segmentation is: words found, and of those the words that training had and had not."""
+"""Evaluation of word segmentation: precision, recall and F1, recall of known and unknown words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WordReport(ScoreReport):
 def compare_words(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Container[str]
 ) -> WordReport:
-    """Compare lines of words with the true ones; ``known`` are the words of training, in half width."""
+    """Compare predicted with gold words by line; ``known`` are the words of training, in half width."""
     n_gold = n_predicted = n_right = n_known = n_known_right = 0
     if len(gold) != len(predicted):
         raise CorpusError("", None, f"{len(gold)} lines, {len(predicted)} predicted; compare the same text")
@@ -70,11 +70,11 @@ def compare_words(
 
 
 def half_width(word: str) -> str:
-    """A word as dictionaries have it."""
+    """Convert a word to half width, as in dictionaries."""
     return word if word.isascii() else to_text(narrow(to_points(word)))
 
 
 def places_of(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where words begin and end, in characters."""
+    """Character offsets of words."""
     ends = list(accumulate(map(len, words)))
     return list(zip([0, *ends[:-1]], ends, strict=True)) if words else []

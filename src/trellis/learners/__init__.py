@@ -1,4 +1,4 @@
-"""The algorithms of the papers; here they are by their names."""
+"""Learning algorithms, by name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def learner_of(learner: Any) -> Learner:
 
 
 def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
-    """The same; LearnerError if it lacks an ability, and ``why`` that is an error."""
+    """Like ``learner_of``; LearnerError with the reason ``why`` if the learner lacks an ability."""
     learner = learner_of(learner)
     if ability not in learner.abilities:
         raise LearnerError(f"{str(learner).removesuffix('()')} {why}")
@@ -55,7 +55,7 @@ def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
 
 
 def parser_learner(learner: Any, also: str = "") -> Learner:
-    """The same of a parser; ``also`` names what else trains one."""
+    """Like ``learner_of``, for parsers; ``also`` names further algorithms in the error."""
     able = ", ".join(name for name in LEARNERS if "trees" in learner_named(name)().abilities)
     resolved = learner_with("trees", learner, f"does not train parsers; use {able}{also}")
     if getattr(resolved, "c1", 0):

@@ -103,7 +103,7 @@ class CRF(BatchLearner):
             single = self.c1 + self.c2 > 0 and parameters.get("tolerance", 1.0) >= 1e-6
         vector = problem.vector(self)
         sums, passes = sums_of(problem, vector, self.c2, single=single), None
-        # After a warm start no pass is needed before L-BFGS: the older weights are the start.
+        # After a warm start no passes are needed before L-BFGS.
         if "rate" in parameters and (problem.initial is None or self.solver == "adagrad"):
             n = parameters.get("warm_up", parameters["epochs"])
             rest = (parameters["rate"], parameters["seed"], n, self.solver == "lbfgs", parameters["batch"])

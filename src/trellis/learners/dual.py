@@ -22,7 +22,7 @@ from trellis.learning.online import NativeRun, OnlineLearner
 from trellis.learning.problem import MarginWeights, Problem
 from trellis.learning.run import Event, Work, sentence_order
 
-AT_ONCE = 16  # sentences between two looks for Ctrl-C, which native code does not see
+AT_ONCE = 16  # sentences between two checks for Ctrl-C, which native code does not handle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class _Margins(DualRun):
             problem.n_threads,
         )
         self.solved = updates == 0
-        # The primal at the pass that changes nothing; before, the dual and what it lacked at each visit.
+        # The primal in the last pass, which changes nothing; before, the dual and the violations at each visit.
         primal = self.native.dual + gap
         return Event(number, violations=violations, updates=updates, objective=primal, gradient_norm=violation)
 
@@ -165,7 +165,7 @@ class FrankWolfeRun(NativeRun):
         """One pass over all examples, and the exact gap where it may be small enough."""
         problem, tolerance = self.problem, self.learner.tolerance
         violations, updates, met = self.epoch(sentence_order(problem.n_sentences, number, self.learner.seed))
-        # The last epoch changes nothing that a later one depends on: a checkpoint may be continued with more epochs.
+        # The last epoch does not affect later ones: training may be resumed from a checkpoint with more epochs.
         primal, may_be_solved = None, met <= tolerance * (self.dual + met)
         if may_be_solved:
             self.about.renewed(self.native)
@@ -227,7 +227,7 @@ class KernelPerceptron(OnlineLearner):
     takes_init = False
     constraints: ClassVar[Constraints] = {**KERNEL, **OnlineLearner.constraints}
 
-    abilities = frozenset()  # sequences are kept by labels alone, in triples at most
+    abilities = frozenset()  # sequences are stored as labels; scores use label triples at most
 
     def begin(self, problem: Problem) -> _Mistakes:
         """The working sets in training."""

@@ -23,7 +23,7 @@ from trellis.learning.problem import Problem, State
 from trellis.learning.run import Event
 from trellis.learning.sums import sums_of
 
-NOTHING_LEFT = -20.0  # log of the mean risk of a sentence at which every gold path has all the probability
+NOTHING_LEFT = -20.0  # converged: log of the mean risk per sentence at which every gold path has probability 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class _Rounds(VectorWork):
         )
 
     def _choose_rounds(self, curve: Doubles) -> None:
-        """As many rounds as did best on held-out sentences, the fewest among equals."""
+        """The number of rounds with the best held-out score; the smallest if tied."""
         self.curve = curve
         if len(curve):
             self.epochs = min(self.learner.epochs, (int(curve.argmax()) + 1) * self.score_every)
@@ -226,7 +226,7 @@ class _Rounds(VectorWork):
 def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
     """Accuracy on held-out tokens every ``score_every`` rounds, over all folds.
 
-    The sentences are shuffled and dealt into parts like cards; what is held out counts for nothing in training.
+    The sentences are shuffled and split into folds; held-out sentences have weight 0 in training.
     """
     problem = parameters.problem
     n_folds, n, tag = learner.folds, problem.n_sentences, problem.tag
@@ -245,14 +245,14 @@ def cross_validated(learner: SequenceBoost, parameters: Parameters) -> Doubles:
         for look in range(right.shape[1]):
             ended = any(work.step(number) is None for number in range(look * every, (look + 1) * every))
             right[part, look:] = (tag(work.weights(), held_out) == gold).sum()
-            if ended:  # later looks would find the same
+            if ended:  # later evaluations would give the same result
                 break
     shares: Doubles = right.sum(axis=0) / max(1, len(problem.gold))
     return shares
 
 
 def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
-    """The features that there would be had sentences of weight 0 never been seen."""
+    """The features seen in sentences with nonzero weight."""
     nonzero = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
     if parameters.problem.seen is None:

@@ -59,7 +59,7 @@ class HMM(Learner):
 
     family = "joint"
     reads_sources = True
-    takes_init = False  # counts know nothing of weights to start with
+    takes_init = False  # counting does not support initial weights
     constraints: ClassVar[Constraints] = {
         "smoothing": choice("interpolated", "added"),
         "k": real(above=True),
@@ -96,7 +96,7 @@ class _Counting(Work):
         return self.counted or self._count()
 
     def _count(self) -> ChainWeights:
-        """The logarithms of all probabilities as weights of a chain; what is forbidden, `train` forbids."""
+        """Log-probabilities as weights of a chain; `train` adds forbidden transitions."""
         problem, learner = self.problem, self.learner
         n = problem.n_labels
         emission = _Emissions(problem, learner.k, learner.strength)
@@ -121,8 +121,8 @@ class _Counting(Work):
 class NgramCounts:
     """The label n-grams of a corpus; after every context that occurs, all labels.
 
-    N-grams are numbered as ``Ngrams`` numbers them. A context is an n-gram with something after it: the labels before
-    a token, at most ``order`` of them. Those that begin with START stand for longer ones too.
+    N-grams are numbered as in ``Ngrams``. A context is an n-gram with a successor: the labels before a token, at most
+    ``order`` of them. Contexts that begin with START also represent longer ones.
     """
 
     def __init__(self, problem: ChainProblem) -> None:
@@ -144,7 +144,7 @@ class NgramCounts:
         self.counts = np.concatenate([counts, np.zeros(len(new))])
         self.shorter = self._shorter()
         after = np.bincount(self.parents[1:], weights=self.counts[1:], minlength=len(self.counts))
-        self.totals = after.astype(np.float64)  # what comes after each
+        self.totals = after.astype(np.float64)  # successors of each
 
     def _levels(self) -> list[Longs]:
         """The n-grams of one label, of two, ..."""
@@ -171,8 +171,8 @@ class NgramCounts:
     def lambdas(self) -> Doubles:
         """[order + 1] by deleted interpolation (Brants 2000, figure 1).
 
-        Every n-gram of order + 1 labels votes with its count for the length of context that predicts it best once it is
-        itself taken out of the counts, the longest of equals. Every length has one vote to begin with.
+        Every n-gram of order + 1 labels votes with its count for the context length that predicts it best after one
+        occurrence is removed from the counts (ties: the longest). Every length starts with one vote.
         """
         whole = ((self.lengths == self.order + 1) | (self._from_start() & (self.lengths > 1))) & (self.counts > 0)
         grams = np.flatnonzero(whole)
@@ -185,7 +185,7 @@ class NgramCounts:
             cases[(longest - back)[here], np.flatnonzero(here)] = case[here]
             at = self.shorter[at]
         winner = self.order - np.argmax(cases[::-1], axis=0)
-        winner[winner == longest] = self.order  # what begins with START is the same at any greater length
+        winner[winner == longest] = self.order  # n-grams that begin with START are the same at any greater length
         votes = 1.0 + np.bincount(winner, weights=self.counts[grams], minlength=self.order + 1)
         shares: Doubles = votes / votes.sum()
         return shares
@@ -235,7 +235,7 @@ class NgramCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = log(probabilities)
             more = logs - logs[self.shorter]
-        edge = np.tile(logs[1 : n + 1], (n + 1, 1))  # labels with nothing after them
+        edge = np.tile(logs[1 : n + 1], (n + 1, 1))  # labels without successor
         pairs = np.flatnonzero(self.lengths == 2)
         edge[self.parents[pairs] - 1, self.labels[pairs]] = logs[pairs]
         more[~np.isfinite(more) | (self.lengths < 3)] = 0.0
@@ -276,7 +276,7 @@ def label_probabilities(
     return edge, tri, last, ngrams
 
 
-# ------------------------------------------------------------ what is seen of a token
+# ------------------------------------------------------------ emissions
 
 
 class _Emissions:
@@ -293,7 +293,7 @@ class _Emissions:
         of_token = problem.token_weights()
         n_attributes = problem.corpus.n_attributes
         pairs = self.ids * self.n + problem.gold[self.token]
-        amount = None  # every item counts once
+        amount = None  # every item has value 1
         if problem.sentence_weights is not None or len(values):
             amount = of_token[self.token] * (values if len(values) else 1.0)
         counts = np.bincount(pairs, weights=amount, minlength=n_attributes * self.n)
@@ -315,7 +315,7 @@ class _Emissions:
         """P(a | z) = (count + k) / total, and so for all other values together, seen once each by now."""
         here = self.source_of == source
         counts = self.counts[here]
-        if len(counts) == 0:  # the same probability, one, whatever the label
+        if len(counts) == 0:  # probability 1 for all labels
             return
         if n_draws == 0:  # free-form attributes, any number per token: there is no other value
             total = counts.sum(axis=0) + self.k * len(counts)
@@ -342,13 +342,13 @@ class _Emissions:
         }
         if not levels:
             return
-        # Tokens that share a suffix share all shorter ones, so sums over shorter suffixes are kept by suffix.
+        # Tokens that share a suffix share all shorter ones, so sums over shorter suffixes are stored by suffix.
         suffixes = np.flatnonzero(np.isin(self.source_of, list(levels.values())))
         place = np.zeros(len(self.source_of), np.int64)  # row of `summed`; row 0 is that of no suffix
         place[suffixes] = np.arange(len(suffixes)) + 1
         summed = np.zeros((len(suffixes) + 1, self.n))  # the weights of a suffix and of all shorter ones
-        longest = np.zeros(self.n_tokens, np.int64)  # the place of each token's longest suffix so far
-        before = np.zeros(len(self.source_of), np.int64)  # what that was where an attribute stands
+        longest = np.zeros(self.n_tokens, np.int64)  # index of each token's longest suffix so far
+        before = np.zeros(len(self.source_of), np.int64)  # the same, at each occurrence of an attribute
         root: Doubles | None = None  # log P(z) of rare words
         for _, source in sorted(levels.items()):
             token, ids, here = self._items(source)
@@ -369,6 +369,6 @@ class _Emissions:
         self.weights[here] -= summed[before[here]]
 
     def _items(self, source: int) -> tuple[Longs, Longs, Longs]:
-        """The tokens at which a source says something, what it says, and all its attributes."""
+        """The tokens at which a source has attributes, these attributes, and all attributes of the source."""
         items = self.source_of_items == source
         return self.token[items], self.ids[items], np.flatnonzero(self.source_of == source)

@@ -113,22 +113,22 @@ class _Scaling(VectorWork):
         if any((lists[2] < 0).any() for lists in _lists(problem)):
             raise LearnerError("iterative scaling needs non-negative attribute values; use solver='lbfgs'")
         self.counts = parameters.gold_counts()
-        # Without a prior a feature never seen would go to minus infinity: it stays at 0.
+        # Without a prior the weight of an unseen feature would diverge to minus infinity: it stays 0.
         self.alive = self.counts > 0 if self.c2 == 0 else np.ones(len(self.counts), bool)
         self.most = _most_features(problem)
         self.decisions = float(problem.token_weights().sum())
         self.w = parameters.start()
         self.v = 0.0
-        self.expected: Doubles | None = None  # of the weights as they are now
+        self.expected: Doubles | None = None  # with the current weights
 
     def evaluate(self) -> tuple[float, Doubles]:
-        """The loss with its penalty, and how often each feature is expected."""
+        """The loss with its penalty, and the expected count of each feature."""
         x = self.vector()
         loss, gradient = self.sums.log_loss(x)
         return loss, np.maximum(self.counts + gradient - 2 * self.c2 * x, 1e-300)
 
     def vector(self) -> Doubles:
-        """The weights with the correction in them; those that are not learnt stay where a warm start has them."""
+        """The weights including the correction; weights that are not learnt are those of the warm start."""
         return np.where(self.alive, self.w - self.v, self.w)
 
     def step(self, number: int) -> Event:

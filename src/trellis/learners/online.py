@@ -51,7 +51,7 @@ class MiniBatchLearner(OnlineLearner):
     mix: Mix = "touched"
 
     rule: ClassVar[str]  # of native code, unless there is a parameter ``variant``
-    constant: ClassVar[str] = ""  # the parameter that is the constant c of the rule
+    constant: ClassVar[str] = ""  # name of the parameter for the constant c of the rule
 
     constraints: ClassVar[Constraints] = {
         **OnlineLearner.constraints,
@@ -68,7 +68,7 @@ class MiniBatchLearner(OnlineLearner):
 
     def begin(self, problem: Problem) -> OnlineRun:
         """The weights in training."""
-        parameters = self.effective()  # with a seed where it shuffles
+        parameters = self.effective()  # with a seed if it shuffles
         del parameters["shuffle"]
         rule = parameters.pop("variant", None) or self.rule
         constant = parameters.pop(self.constant, 1.0)

@@ -24,7 +24,7 @@ from trellis.interfaces.cluster.workers import Job, ThisProcess, Workers
 
 
 def is_many(options: Namespace) -> bool:
-    """Whether the files go into a folder."""
+    """Whether the output is a folder."""
     sources, output = options.source, options.output or ""
     if options.workers is not None or len(sources) > 1 or output.endswith(os.sep):
         return True
@@ -94,7 +94,7 @@ def _run(
 
 
 def _workers(options: Namespace, needed: bool) -> AbstractContextManager[Workers]:
-    """This process, or workers of Ray if they are asked for and have something to do."""
+    """This process, or Ray workers if requested and useful."""
     if options.workers is None or not needed:
         return nullcontext(ThisProcess())
     from trellis.interfaces.cluster.ray_workers import TASK_SECONDS, connect
@@ -129,7 +129,7 @@ def _job(model: Any, options: Namespace, source: str, output: str) -> Job:
     try:
         files = files_of(model, own)
         n_groups, format = files.n_groups, str(files.wanted.format)
-    except CorpusError:  # the job will say what is wrong
+    except CorpusError:  # the job reports the error
         n_groups, format = 1, ""
     if n_groups == 1:
         return Job(source, (), partial(_predict_file, own))

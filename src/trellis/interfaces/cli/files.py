@@ -1,4 +1,4 @@
-"""What is read: models, and the data of every task, laid out as options, names of files and models say."""
+"""Read models and data of every task, in the format given by options, file names and models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_model(options: Namespace, model: Model, path: str) -> Any:
 
 
 def check_task(options: Namespace, task: str) -> None:
-    """ArgumentError for an option that has a value and is not of this task."""
+    """ArgumentError for an option with a value that does not apply to this task."""
     for name, tasks in options.tasks_of.items():
         if task not in tasks and getattr(options, name) not in (None, False):
             option = f"--{name.replace('_', '-')}"
@@ -57,18 +57,18 @@ def _nouns(tasks: Iterable[str]) -> str:
 
 
 def load_any(path: str) -> Model:
-    """The model in a file; a structured one with a problem that only lets it be looked at."""
+    """Load a model; a structured model gets a placeholder problem, sufficient for inspection."""
     metadata = _metadata(path)
     if FORMATS.get(metadata.get("format", "")) != "structured":
         return load(path)
     header = json.loads(metadata["text"])
-    kind = header.get("kind", "parts" if header.get("beam") is None else "choices")  # older files do not say it
+    kind = header.get("kind", "parts" if header.get("beam") is None else "choices")  # missing in older files
     methods = ("parts", "edges", "output") if kind == "parts" else ("features", kind)
     return load(path, problem=type("unknown", (), dict.fromkeys(methods, lambda *_: None))())
 
 
 def _metadata(path: str) -> dict[str, str]:
-    """The strings of a model file's header; empty if it is no file of ours, which loading will say."""
+    """The strings of a model file's header; empty for other files (loading reports the error)."""
     try:
         with Path(path).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -78,7 +78,7 @@ def _metadata(path: str) -> dict[str, str]:
 
 
 def tagger_of(model: Model) -> Any:
-    """The tagger itself, or the one that a model is made of."""
+    """The tagger itself, or the tagger inside a model."""
     return getattr(model, "tagger", model)
 
 
@@ -108,18 +108,18 @@ def file_shape(options: Namespace, path: str, like: Any = None, others: Iterable
 
 
 def given_shape(options: Namespace) -> FileShape:
-    """What the options say of the shape of files."""
+    """File shape from the options."""
     return FileShape(*(getattr(options, name) for name in FileShape._fields))
 
 
 def read_for(model: Any, options: Namespace, path: str) -> Corpus:
-    """A whole file for a model."""
+    """Read a whole file for a model."""
     shape = file_shape(options, path, model)
     return read_file(path, shape, options.columns, getattr(model, "training_file", None))
 
 
 def reject_file_options(options: Namespace, why: str) -> None:
-    """ArgumentError for options of a file where no file is read that they could be of."""
+    """ArgumentError for file options if no file is read."""
     for name in FILE_OPTIONS:
         if getattr(options, name) is not None:
             raise ArgumentError(f"{why}; omit --{name}")

@@ -39,7 +39,7 @@ COMMANDS = {
     "completion": "Print a completion script for a shell.",
 }
 USER_ERROR = 2
-INTERRUPTED = 130  # as shells count: 128 and the number of the signal
+INTERRUPTED = 130  # as in shells: 128 + signal number
 CLOSED_PIPE = 141
 
 
@@ -103,11 +103,11 @@ def buffer_output() -> None:
 
 @contextmanager
 def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
-    """Run a command within; an error that the user can correct is reported in one line, as ``worded`` words it."""
-    if sys.stderr is None:  # closed: print would write to standard output instead
+    """Run a command in the block; user errors are reported in one line, with the wording of ``worded``."""
+    if sys.stderr is None:  # standard error is closed: print would use standard output
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does
+        sys.stdout.reconfigure(errors="backslashreplace")  # as for standard error
     try:
         try:
             yield
@@ -117,11 +117,11 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
     except TrellisError as error:
         _leave(worded(str(error)), USER_ERROR)
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Nothing may be flushed into the closed pipe at exit.
+        # The reader closed the pipe. Nothing must be flushed into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(CLOSED_PIPE)
     except OSError as error:
-        if sys.stdout is not None:  # what it could not take must not be tried again at exit
+        if sys.stdout is not None:  # unwritten output must not be flushed again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
         _leave(why, USER_ERROR)
@@ -130,7 +130,7 @@ def reporting_errors(worded: Callable[[str], str] = str) -> Iterator[None]:
             "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
         )
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, and threads at work are not waited for
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C does not wait for running threads
         _leave("interrupted", INTERRUPTED)
 
 

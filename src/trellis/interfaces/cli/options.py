@@ -1,4 +1,4 @@
-"""The parser of a command, and options that several commands have, each with one meaning everywhere."""
+"""The parser of commands, and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from typing import Any, NoReturn
 from trellis._support.errors import ArgumentError
 from trellis.interfaces.cli.outputs import check_outputs
 
-# argparse looks for translations of its few words, which takes longer than all of its parsing; ours have none.
+# argparse searches for translations, which takes longer than parsing; there are none.
 vars(argparse)["_"] = str
 
-FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks whose data are files
+FILES = ("tag", "parse", "trees", "words", "rerank")  # tasks with data in files
 INPUTS: tuple[str, ...] = ("source", "corpus", "model", "gold", "predicted", "dev", "features", "init", "tagger")
 OUTPUTS: tuple[str, ...] = ("output", "plot", "checkpoint", "errors", "differences")
-VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # after an argument in messages of the library
-CLOSE = 0.75  # similarity at which a word counts as a misspelt one
+VERBS = ("must ", "needs ", "has ", "cannot ", "requires ")  # text after an argument in messages of the library
+CLOSE = 0.75  # minimum similarity of suggestions for misspelt words
 # How usage shows arguments without an option.
 _PLACES: dict[Any, str] = {None: "{}", "?": "[{}]", "+": "{} ...", "*": "[{} ...]"}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose mistakes are errors of trellis, and whose help shows defaults."""
+    """A parser that raises trellis exceptions, and shows defaults in its help."""
 
     def __init__(self, name: str, about: str, words: Sequence[str] = ()) -> None:
         super().__init__(name, description=about.strip(), formatter_class=_Help, allow_abbrev=False)
         self.words = words  # of the command line, for commands whose options depend on one of them
         self.mixed = False  # whether options may stand between the words of one list
-        self.more: Callable[[], str] = str  # the end of the help; made only when help is asked for
+        self.more: Callable[[], str] = str  # end of the help text, created on demand
         self.inputs, self.outputs = INPUTS, OUTPUTS  # names of values that are files to read and to write
         self.takes: Sequence[str] = ()  # tasks of the models that the command takes; empty: all
         self.tasks_of: dict[str, Sequence[str]] = {}  # tasks that an option is for, if not for all
 
     def add_argument(self, *names: str, tasks: Sequence[str] = (), **more: Any) -> argparse.Action:
-        """Add an option; ``tasks`` says of models of which tasks, if not of all."""
+        """Add an option; ``tasks`` restricts it to models of these tasks."""
         action = super().add_argument(*names, **more)
         if tasks:
             self.tasks_of[action.dest] = tasks
         return action
 
     def share(self, *names: str, **more: Any) -> None:
-        """Add options that other commands have too, with ``more`` of their own."""
+        """Add shared options; ``more`` are keyword arguments of this command."""
         for name in names:
             self.add_argument(f"--{name}", *SHORT.get(name, ()), **{**SHARED[name], **more})
 
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         return task if task in FILES else "tag"
 
     def error(self, message: str) -> NoReturn:
-        """What is wrong with the command line, and where help is."""
+        """Raise an error of the command line that refers to the help."""
         message = message.replace("unrecognized arguments:", "unexpected:")
         raise ArgumentError(f"{message}; see {self.prog} --help")
 
@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def _check_known(self, arguments: Sequence[str]) -> None:
-        """ArgumentError for an unknown option: what was meant, or what has it."""
+        """ArgumentError for an unknown option, with a suggestion."""
         known = self._option_string_actions
         for word in arguments:
             option = word.split("=")[0]
@@ -120,7 +120,7 @@ class Parser(argparse.ArgumentParser):
         return f"; --set {name}=VALUE is a parameter of the learners {learners}" if learners else ""
 
     def in_its_words(self, message: str) -> str:
-        """A message of the library with options of the command line in place of arguments of Python."""
+        """Replace Python arguments by command-line options in a message of the library."""
         actions = {a.dest: option for a in self._actions for option in a.option_strings[::-1] if option[:2] == "--"}
         argument = r"(?<![\w(/.-])(?<!set )(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|[\w.]*)"
 
@@ -138,17 +138,17 @@ class Parser(argparse.ArgumentParser):
         return f"{actions[first]} {rest}" if first in actions and rest.startswith(VERBS) else worded
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Help or the version; argparse itself would say nothing of a full disk."""
+        """Print help or the version; argparse would ignore a full disk."""
         (file or sys.stderr).write(message)
 
     def format_help(self) -> str:
-        """The help, with what is shown at its end."""
+        """The help with its end."""
         self.epilog = self.more() or None
         return super().format_help()
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A question that names the known word that is most like it; empty if none is."""
+    """A "did you mean" question with the most similar known word; empty if none is similar."""
     from difflib import get_close_matches
 
     return next((f" (did you mean `{close}`?)" for close in get_close_matches(word, known, 1, CLOSE)), "")
@@ -172,7 +172,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A type of argument: whole numbers from there on."""
+    """Argument type: integers of at least this value."""
 
     def number(text: str) -> int:
         if not text.lstrip("+-").isdecimal() or int(text) < least:
@@ -182,16 +182,16 @@ def at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-SWITCH = argparse.BooleanOptionalAction  # on, off by --no-..., or not given
+SWITCH = argparse.BooleanOptionalAction  # True, False (--no-...), or None
 
 
 class Once(argparse.Action):
-    """An option with one value, for which a second one is a mistake and not the last word."""
+    """An option with one value; a repeated option is an error."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        """Keep the value."""
+        """Store the value."""
         if getattr(namespace, self.dest) is not None:
             parser.error(f"{option} is given twice, as {getattr(namespace, self.dest)} and {values}; omit one")
         setattr(namespace, self.dest, values)

@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that appears whole or not at all."""
+"""Output of results: to standard output, or atomically to a file."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from trellis.interfaces.cli.progress import printable
 if TYPE_CHECKING:
     from trellis.corpus.corpus import Column, Corpus
 
-AROUND = 3  # words shown on either side of a wrong one
+AROUND = 3  # words of context on either side of an error
 
 
 def standard_output() -> TextIO:
-    """Standard output, unless it was closed by whoever started the process."""
+    """Standard output; an error if it is closed."""
     if sys.stdout is None:
         raise CorpusError("<stdout>", None, "standard output is closed; redirect it to a file")
     return sys.stdout
 
 
 def show(text: str) -> None:
-    """Text for people on standard output."""
+    """Print text on standard output."""
     print(printable(text), file=standard_output())
 
 
 def show_json(value: Any, indent: int | None = 2) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=indent), file=standard_output())
 
 
 def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows of cells as columns of text, two blanks apart; those numbered in ``right`` end where they end."""
+    """Format rows as aligned columns, separated by two spaces; columns in ``right`` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -53,12 +53,12 @@ def align(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 @contextmanager
 def writing(path: str | None) -> Iterator[BinaryIO]:
-    """A place for bytes: standard output, or with a path a file that is there when all is written."""
+    """Open standard output, or with a path a file that is written atomically."""
     if path is None or path == STANDARD_STREAM:
         yield standard_output().buffer
         standard_output().buffer.flush()
     elif Path(path).is_char_device() or Path(path).is_fifo():
-        with writing_device(path), Path(path).open("wb") as device:  # nothing to rename over
+        with writing_device(path), Path(path).open("wb") as device:  # devices cannot be replaced
             yield device
     else:
         with writing_whole(path) as temporary, temporary.open("wb") as file:
@@ -70,7 +70,7 @@ def writing(path: str | None) -> Iterator[BinaryIO]:
 
 
 def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
-    """ModelError now rather than after long work: a file that cannot be written, or that would replace what is read.
+    """Check outputs before long work; ModelError if a file cannot be written, or would replace an input.
 
     ``outputs`` are paths by the names of their options, ``inputs`` paths or lists of paths.
     """
@@ -97,7 +97,7 @@ def check_outputs(outputs: Mapping[str, str], inputs: Sequence[Any]) -> None:
 
 
 def check_picture(path: str) -> None:
-    """ArgumentError where a picture has another name."""
+    """ArgumentError for an invalid file name of a picture."""
     if not path.lower().endswith(".svg"):
         raise ArgumentError(f"{path}: pictures are SVG; the name must end in .svg")
 

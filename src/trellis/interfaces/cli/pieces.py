@@ -1,4 +1,4 @@
-"""What is predicted of, piece by piece, and where the predictions go."""
+"""Input of predictions in pieces, and output of predictions."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from trellis.interfaces.cli.outputs import writing
 from trellis.interfaces.cli.progress import say
 
 Label = Callable[[Corpus, int | None], list[Column]]  # the columns of labels, best first, by so many threads
-TextPiece = tuple[int, str, list[list[Token]]]  # where it begins in the text, its own text, its sentences
+TextPiece = tuple[int, str, list[list[Token]]]  # offset in the text, the text of the piece, its sentences
 
 WHOLE = (*TABLES, "csv")  # formats that are written at once
 PIECE_BYTES = 1 << 20
-PIECE = 256  # sentences of formats that are read whole
-LONGEST = 1 << 24  # characters that may wait for the end of a sentence
+PIECE = 256  # sentences per piece for formats that are read as a whole
+LONGEST = 1 << 24  # maximum number of characters without a sentence end
 
 _WORD = re.compile(r"[^\s\ufeff]+")
 
 
 @dataclass(slots=True)
 class Files:
-    """What is read, and what is written."""
+    """Input and output of a prediction."""
 
     options: Namespace
     model: Any
@@ -53,17 +53,17 @@ class Files:
     wanted: FileShape  # of the output
     count: Callable[[int], None]  # called with the number of tokens done
     brackets: bool  # whether the input is a file of trees in brackets
-    group: int | None = None  # the only row group to be predicted, of which the table is kept
+    group: int | None = None  # the only row group to predict; its table is stored
     table: Any = None
 
     @property
     def whole(self) -> bool:
-        """Whether the model looks at all sentences of a document."""
+        """Whether the model uses all sentences of a document."""
         return self.model.task == "tag" and self.model.model.first is not None
 
     @property
     def keeps_table(self) -> bool:
-        """Whether a table goes into one of the same format, with all of its other columns."""
+        """Whether a table is written in its own format with all other columns."""
         options, format = self.options, self.shape.format
         apart = options.text or options.json or options.columns is not None or self.shape.sentence is not None
         return not apart and format in TABLES and self.wanted.format == format
@@ -115,11 +115,11 @@ class Files:
                 self.count(n_tokens)
 
     def write_texts(self, text: Callable[[Corpus], str]) -> None:
-        """Every piece of the input as its text."""
+        """Write the text of every piece."""
         self.write((text(corpus).encode(), corpus.n_tokens) for corpus in self.corpora())
 
     def write_corpus(self, predicted: Callable[[Corpus], Corpus], column: str) -> None:
-        """Every piece with its predicted columns, in the format of the output."""
+        """Write every piece with its predicted columns, in the format of the output."""
         from trellis.corpus.write import format_text, write
 
         output, shape = self.options.output, self.wanted
@@ -153,7 +153,7 @@ class Files:
         return with_columns(table, predicted_columns(table, counted, known and known.inputs, source, first_row))
 
     def check_place(self, column: str, instead: str) -> None:
-        """ArgumentError where the format of the output has no place for a column. ``instead`` says what to do."""
+        """ArgumentError if the output format cannot contain a column. ``instead`` is the advice in the message."""
         format = self.wanted.format
         if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
             raise ArgumentError(f"CoNLL-U has no column {column!r}; {instead}")
@@ -199,7 +199,7 @@ def write_groups(tables: Iterable[Any], output: str, format: str) -> None:
 def output_shape(options: Namespace, shape: FileShape) -> FileShape:
     """The shape that the output's extension tells, else that of the input; a table's bytes go under no other name."""
     output = options.output
-    if shape.format == "conllu" and options.columns is not None:  # without the other columns and comments
+    if shape.format == "conllu" and options.columns is not None:  # without other columns and comments
         shape = shape._replace(format="conll", tabs=True)
     if output in (None, STANDARD_STREAM):
         return shape
@@ -218,7 +218,7 @@ def output_shape(options: Namespace, shape: FileShape) -> FileShape:
 
 
 def _labelled_text(label: Label, tagger: Any, n_threads: int | None, piece: Piece) -> tuple[bytes, int]:
-    """The text of a piece with labels, every other byte as it was, and its number of tokens."""
+    """Text of a piece with labels (all other bytes unchanged), and its number of tokens."""
     text, layout = piece.text, piece.layout
     if piece.corpus.n_tokens:
         if piece.first_line == 1 and not layout.ids:
@@ -248,7 +248,7 @@ def json_lines(records: Iterable[dict[str, Any]]) -> str:
 
 
 def send(out: BinaryIO) -> None:
-    """Someone may wait at the other end of a pipe; a compressed file would only become longer."""
+    """Flush the output for a reader of a pipe; compressed files are not flushed, as they would grow."""
     if not isinstance(out, gzip.GzipFile):
         out.flush()
 
@@ -264,9 +264,9 @@ def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiec
     for text in text_lines(options.source) if by_line and not whole else _decoded(options.source):
         rest += text
         if text and (whole or (not by_line and len(rest) < enough)):
-            continue  # without an end a moment ago: not searched for every few letters
+            continue  # no sentence end so far: do not search again after every few characters
         cut, sentences = len(rest), split(rest)
-        if text and not by_line:  # the last sentence may go on
+        if text and not by_line:  # the last sentence may continue
             cut = sentences[-1][0].start if len(sentences) > 1 else 0
             sentences = sentences[:-1]
             if not sentences and len(rest) > LONGEST:
@@ -297,7 +297,7 @@ def text_corpus(sentences: list[list[Token]], column: str) -> Corpus:
 
 
 def _words(text: str) -> list[list[Token]]:
-    """Every line is a sentence, and words stand between blanks."""
+    """Read one sentence per line, words separated by whitespace."""
     sentences, at = list[list[Token]](), 0
     for line in text.splitlines(keepends=True):
         words = [Token(match[0], at + match.start(), at + match.end()) for match in _WORD.finditer(line)]

@@ -60,7 +60,7 @@ def describe(parser: Parser) -> None:
         metavar="FILE",
         help="output file, in the format of its extension; with several input files FOLDER/",
     )
-    parser.outputs = ()  # checked by the command, which knows whether it is a folder
+    parser.outputs = ()  # checked by the command, as it may be a folder
     add("--text", action="store_true", tasks=WITH_WORDS, help="running text, split into sentences and words")
     add("--lines", action="store_true", tasks=WITH_WORDS, help="running text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
@@ -99,7 +99,7 @@ def command(options: Namespace) -> None:
     read = [path for path in (options.source, options.model, options.tagger) if path is not None]
     check_outputs({} if options.output is None else {"output": options.output}, read)
     model = open_model(options)
-    # Progress and results on the same terminal would be in each other's way.
+    # No progress if results are shown on the same terminal.
     shown = not options.quiet and (options.output is not None or not standard_output().isatty())
     with count_tokens(shown) as count:
         predict(model, options, files_of(model, options, count))
@@ -116,7 +116,7 @@ def check_options(options: Namespace) -> None:
 
 
 def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lambda n: None) -> Files:
-    """What is read and written; ArgumentError for options that do not fit."""
+    """Input and output; ArgumentError for incompatible options."""
     if options.kbest is not None and model.task != "trees" and not (options.json or options.crf_test):
         raise ArgumentError("--kbest requires --json or --crf-test")
     if model.task == "words":
@@ -227,7 +227,7 @@ def _record(output: Any) -> dict[str, Any]:
 
 
 def _segment(segmenter: Any, options: Namespace) -> None:
-    """Text with spaces between words; everything else comes out byte for byte."""
+    """Write text with spaces between words; all other bytes are unchanged."""
     n_skipped, line, source, warned = 0, 1, message_name(options.source), False
     with writing(options.output) as out:
         for text in text_lines(options.source, options.lenient):

@@ -1,4 +1,4 @@
-"""Progress on standard error: one line that is written over where it is a terminal, plain lines where it is not."""
+"""Progress on standard error: one updated line on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from trellis._support.errors import TrellisWarning
 if TYPE_CHECKING:
     from trellis.learning.run import Event, Observer
 
-CLEAR = "\r\x1b[K"  # to the beginning of the line, and all of it erased
-SECONDS = 0.1  # between two states of a line
-FIRST_LINES, LINE_SECONDS = 20, 10  # lines off a terminal: the first ones, then one in so many seconds
-# Control characters of labels, words and names of files could move the cursor or set the title of a terminal.
+CLEAR = "\r\x1b[K"  # return to the beginning of the line and erase it
+SECONDS = 0.1  # seconds between two updates of a line
+FIRST_LINES, LINE_SECONDS = 20, 10  # without a terminal: number of first lines, then seconds between lines
+# Control characters in labels, words and file names could move the cursor or set the title of a terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 def printable(text: str) -> str:
-    """Text for people: control characters but line ends and tabs are shown as \\x1b, not sent."""
+    """Escape control characters other than line ends and tabs, as in \\x1b."""
     return text.translate(_CONTROLS)
 
 
 def say(line: str, quiet: bool = False) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     if not quiet:
         print(f"{CLEAR if sys.stderr.isatty() else ''}{printable(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def watch_epochs(quiet: bool, what: str = "training") -> Iterator[Observer | None]:
-    """An observer that shows epochs as they are done; warnings of the library are shown too.
+    """Observer that reports finished epochs; warnings of the library are shown, too.
 
     On a terminal in one line; elsewhere the first ones, then one every few seconds, and the last: a log stays short.
     """
@@ -132,7 +132,7 @@ def count_files(sizes: dict[str, int], quiet: bool) -> Iterator[Callable[[str], 
 
 @contextmanager
 def show_steps(shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """A function that shows the current step of a long command on a terminal; the line is erased at the end."""
+    """Make a function that shows the current step of a long command on a terminal; the line is erased at the end."""
     if not (shown and sys.stderr.isatty()):
         yield lambda text: None
         return
@@ -143,6 +143,6 @@ def show_steps(shown: bool = True) -> Iterator[Callable[[str], None]]:
 
 
 def write_over(text: str) -> None:
-    """In place of what the terminal's last line showed; a longer line would not stay one line, so it is cut."""
+    """Replace the terminal's last line; the text is cut to the width of the terminal."""
     width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
     print(f"{CLEAR}{printable(text)[: width - 1]}", end="", file=sys.stderr, flush=True)

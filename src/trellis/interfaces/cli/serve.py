@@ -47,7 +47,7 @@ def describe(parser: Parser) -> None:
 
 
 def command(options: Namespace) -> None:
-    """Run the server until it is told to stop."""
+    """Run the server until it is stopped."""
     try:
         from trellis.interfaces.serve import App, Limits, Models
         from trellis.interfaces.serve.app import LOOPBACK
@@ -68,7 +68,7 @@ def command(options: Namespace) -> None:
 
 
 class _Lines(logging.Formatter):
-    """Messages without control characters, which names of files and damaged models may contain."""
+    """Escapes control characters in messages, as file names and damaged models may contain them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))

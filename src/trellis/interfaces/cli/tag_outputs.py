@@ -16,7 +16,7 @@ from trellis.interfaces.cli.pieces import Files, json_lines, text_pieces
 
 
 def check_layout(options: Namespace, format: str | None) -> None:
-    """ArgumentError for options that do not go together."""
+    """ArgumentError for incompatible options."""
     sure = options.confidence or options.all_labels
     if options.kbest is not None and (options.decode == "posterior" or (sure and not options.crf_test)):
         raise ArgumentError("--kbest cannot be combined with --decode and --confidence")
@@ -34,7 +34,7 @@ def check_layout(options: Namespace, format: str | None) -> None:
 
 
 def write_labels(model: Any, options: Namespace, files: Files) -> None:
-    """The labels of a tagger or a reranker, in whatever layout."""
+    """Write the labels of a tagger or a reranker in the requested layout."""
 
     def columns(corpus: Corpus, n_threads: int | None) -> list[Column]:  # may be called from several threads
         if model.task == "rerank":
@@ -47,7 +47,7 @@ def write_labels(model: Any, options: Namespace, files: Files) -> None:
         files.write_texts(lambda corpus: "".join(f"{line}\n" for line in _crf_test_lines(model, corpus, options)))
     elif options.inline or options.json:
         files.write(_labelled_texts(options, model, files.whole))
-    else:  # of a reranker one piece at a time: only the tagger's part of the work is native, and threads serve it
+    else:  # rerankers one piece at a time: only the tagger's part is native and uses the threads
         files.write_labels(columns, 1 if model.task == "rerank" else thread_count(options.threads))
 
 
@@ -63,7 +63,7 @@ def _labelled_texts(options: Namespace, tagger: Any, whole: bool) -> Iterator[tu
 
 
 def _sure_columns(tagger: Any, corpus: Corpus, options: Namespace, n_threads: int | None) -> list[Column]:
-    """The labels, the probability of each, and with --all-labels that of all others."""
+    """Columns of labels and their probabilities; with --all-labels also those of all other labels."""
     labels = tagger.tag_column(corpus, decode=options.decode or "viterbi", n_threads=n_threads)
     node = np.concatenate([posterior.node for posterior in tagger.marginals_batch(corpus, n_threads=n_threads)])
     columns = [labels, _texts(node[np.arange(len(node)), labels.codes], "")]

@@ -1,4 +1,4 @@
-"""Options of a training on the command line, made from the table of the task's options (trellis.learning.options)."""
+"""Training options of the command line, generated from the table of the task's options (trellis.learning.options)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = {"tag": "Tagging", "parse": "Parsing", "trees": "Tree", "words": "Words
 OF_LEARNER = ("epochs", "average", "shuffle", "seed")
 WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
 MODELS = ("init", "tagger")  # options whose values are model files
-# Of a reranker, beside the options of its tagger.
+# For rerankers, in addition to the options of the tagger.
 RERANKER_NAMES = {"k": "kbest", "folds": "reranker_folds", "features": "reranker_features"}
 
 
@@ -134,12 +134,12 @@ def _add_learner(add: Callable[..., Any], option: Option, *others: str) -> None:
 
 
 def _is_mapping(option: Option) -> bool:
-    """Whether its values are pairs, given one by one."""
+    """Whether its values are key=value pairs."""
     return "=" in (option.metavar or "")
 
 
 def _add(add: Callable[..., Any], name: str, option: Option) -> None:
-    """One option of the table; its value is None where it is not given."""
+    """Add one option of the table; its value is None if it is not used."""
     help, default = option.help, option.default
     if not (default is None or isinstance(default, bool) or default == "auto" or "default" in help):
         help += f" (default: {default})"
@@ -192,7 +192,7 @@ def build_learner(
 
 
 def _value(text: str) -> Any:
-    """What the text means; the learner says whether that is what it wants."""
+    """Parse the text of a value; the learner checks it."""
     for number in (int, float):
         try:
             return number(text)

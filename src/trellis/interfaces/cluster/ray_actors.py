@@ -1,7 +1,7 @@
 """Actors of Ray for training: objects in workers, calls with a time limit, sums by a tree of adders.
 
-An actor that dies, or takes too long, is made anew on a free core, and its calls of ``prepare`` are repeated: what it
-gives depends on its files and arguments alone, so that nobody sees the difference.
+An actor that dies or times out is recreated on a free core, and its calls of ``prepare`` are repeated. Its results
+depend only on its files and arguments, so they do not change.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from trellis._support.errors import TrellisError
 from trellis.interfaces.cluster.workers import attempt
 from trellis.learning.workers import added
 
-RESTARTS = 5  # of all actors together per call, before a training gives up
-SLOW, LEAST_SECONDS = 8.0, 60.0  # an actor that takes so many times the median, and at least so long, is replaced
+RESTARTS = 5  # maximum number of losses per call, over all actors
+SLOW, LEAST_SECONDS = 8.0, 60.0  # an actor that exceeds this multiple of the median time, and this minimum, is replaced
 
 
 class ClusterError(TrellisError):
@@ -30,7 +30,7 @@ class _Actor:
         self.object = make(*arguments)
 
     def call(self, name: str, method: str, *arguments: Any) -> tuple[TrellisError | None, Any]:
-        """An error that the user can correct, or None, and what the method gives."""
+        """Call a method; return a user error or None, and the result."""
         result = attempt(name, lambda: getattr(self.object, method)(*arguments))
         return (result, None) if isinstance(result, TrellisError) else (None, result)
 
@@ -50,12 +50,12 @@ class RayActors:
         self._add = ray.remote(num_cpus=0, max_retries=3)(_added)
         self.n = len(arguments)
         self._prepared: list[list[tuple[str, tuple[Any, ...]]]] = [[] for _ in arguments]  # calls to repeat
-        self._sent: tuple[Any, Any] = (None, None)  # the last dict that all got, and the reference to it
+        self._sent: tuple[Any, Any] = (None, None)  # the last shared dict, and its reference
         self._actors = [self._made(i) for i in range(self.n)]
 
     def prepare(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What a method of each object gives, called with its own arguments; it is repeated where one is made anew."""
-        kept = {id(one): self._ray.put(one) for own in arguments for one in own}  # what several share is sent once
+        """Call a method of each object with its own arguments; the call is repeated if an object is recreated."""
+        kept = {id(one): self._ray.put(one) for own in arguments for one in own}  # shared arguments are sent once
         stored = [tuple(kept[id(one)] for one in own) for own in arguments]
         results: list[Any] = self._gathered(method, stored, list)
         for i, own in enumerate(stored):
@@ -63,7 +63,7 @@ class RayActors:
         return results
 
     def sum(self, method: str, *arguments: Any) -> Any:
-        """The sum of what a method of all objects gives, by two levels of adders where there are many."""
+        """Call a method of all objects and add up the results, with two levels of adders for many objects."""
 
         def by_groups(refs: list[Any]) -> list[Any]:
             width = math.ceil(math.sqrt(len(refs)))
@@ -74,16 +74,16 @@ class RayActors:
         return added(self._gathered(method, self._shared(arguments), by_groups))
 
     def most(self, method: str, *arguments: Any) -> float:
-        """The largest of what a method of all objects gives."""
+        """Call a method of all objects and return the largest result."""
         return float(max(self._gathered(method, self._shared(arguments), list)))
 
     def end(self) -> None:
-        """Leave the cores to others."""
+        """Release the cores."""
         for actor in self._actors:
             self._ray.kill(actor)
 
     def _shared(self, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Arguments that all objects get: arrays are sent once per machine, a dict of them once for several calls."""
+        """Share arguments of all objects: arrays are sent once per machine, a dict of them once for several calls."""
 
         def sent(one: Any) -> Any:
             if isinstance(one, dict):
@@ -97,7 +97,7 @@ class RayActors:
     def _gathered(
         self, method: str, arguments: Sequence[tuple[Any, ...]], combine: Callable[[list[Any]], list[Any]]
     ) -> list[Any]:
-        """What comes of references to all results, which are asked for again where a machine took them with it."""
+        """Get the value computed from references to all results; results lost with a machine are requested again."""
         for last in (False, False, True):
             refs = self._all(method, arguments)
             try:
@@ -110,7 +110,7 @@ class RayActors:
         raise AssertionError
 
     def _all(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """References to what a method of all objects gives, all of which is there."""
+        """References to the finished results of a method of all objects."""
         begun, restarts = time.monotonic(), 0
         calls = {i: self._call(i, method, arguments[i]) for i in range(self.n)}
         done, seconds = dict[int, Any](), list[float]()
@@ -118,7 +118,7 @@ class RayActors:
             waiting = {calls[i][0]: i for i in range(self.n) if i not in done}
             spent = time.monotonic() - begun
             limit = self._seconds - spent
-            if 2 * len(done) >= self.n:  # so quick are the others: how long is too long?
+            if 2 * len(done) >= self.n:  # time limit from the speed of the other actors
                 slow = max(LEAST_SECONDS, SLOW * sorted(seconds)[len(seconds) // 2])
                 limit = min(limit, slow - spent % slow)
             ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)
@@ -143,7 +143,7 @@ class RayActors:
         return [done[i] for i in range(self.n)]
 
     def _lost(self, ref: Any) -> str | None:
-        """Why an actor is lost; None where it answered. An error that the user can correct is raised."""
+        """The reason why an actor is lost; None if it answered. User errors are raised."""
         try:
             error = self._ray.get(ref, timeout=self._seconds)
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError) as lost:
@@ -158,11 +158,11 @@ class RayActors:
         return error, result
 
     def _renew(self, i: int) -> None:
-        """Another actor in the place of one, with all that it was prepared with."""
+        """Replace an actor and repeat its ``prepare`` calls."""
         self._ray.kill(self._actors[i])
         self._actors[i] = self._made(i)
         for method, arguments in self._prepared[i]:
-            self._call(i, method, arguments)  # an actor answers in the order of its calls
+            self._call(i, method, arguments)  # actors process calls in order
 
     def _made(self, i: int) -> Any:
         return self._kind.remote(self._make, self._arguments[i])
@@ -172,5 +172,5 @@ class RayActors:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first."""
+    """The first line of an error message."""
     return str(error).strip().partition("\n")[0]

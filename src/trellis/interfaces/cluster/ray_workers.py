@@ -18,10 +18,10 @@ from trellis._support.extras import missing
 from trellis.interfaces.cluster.ray_actors import ClusterError, RayActors, first_line
 from trellis.interfaces.cluster.workers import Job, attempt, successes
 
-START_SECONDS = 120.0  # for Ray to start, or to answer at an address
+START_SECONDS = 120.0  # seconds for Ray to start, or to respond at an address
 STOP_SECONDS = 30.0
-TASK_SECONDS = 3600.0  # without any task that ends
-RETRIES = 3  # of a task whose worker died
+TASK_SECONDS = 3600.0  # seconds without a finished task
+RETRIES = 3  # retries of a task whose worker died
 
 
 @contextmanager
@@ -51,8 +51,8 @@ def connect(address: str | None, n_workers: int, seconds: float = TASK_SECONDS) 
 
 def imported() -> Any:
     """Ray; ArgumentError where it is not installed."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no reports to its makers
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # the default to come; else a warning
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # future default; avoids a warning
     try:
         return import_module("ray")
     except ModuleNotFoundError:
@@ -76,8 +76,8 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
             stop.wait()
             ray.shutdown()
 
-    # A thread can be left where Ray never answers, and handlers of signals are not replaced there. It stays to the end:
-    # the processes of Ray are killed when the thread that started them is no more.
+    # A thread can be abandoned if Ray never responds, and signal handlers are not replaced in it. It lives until the
+    # end, as Ray's processes are killed when the thread that started them ends.
     thread = threading.Thread(target=keep, daemon=True)
     thread.start()
     try:
@@ -86,7 +86,7 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
         if errors:
             raise ClusterError(f"Ray on {place}: {first_line(errors[0])}")
         if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(signal.SIGTERM)):
-            signal.signal(signal.SIGTERM, handler)  # in the place of Ray's, which prints a trace of native code
+            signal.signal(signal.SIGTERM, handler)  # replaces Ray's handler, which prints a native stack trace
         yield
     finally:
         stop.set()
@@ -94,7 +94,7 @@ def started(ray: Any, address: str | None, n_workers: int) -> Iterator[None]:
 
 
 class RayWorkers:
-    """Tasks of Ray, as many at once as there are workers; one whose worker died is run again by another."""
+    """Tasks of Ray, one per worker at a time; tasks of dead workers are retried."""
 
     def __init__(self, ray: Any, n_workers: int, seconds: float) -> None:
         self._ray, self._n_workers, self._seconds = ray, n_workers, seconds
@@ -102,7 +102,7 @@ class RayWorkers:
 
     @property
     def n_workers(self) -> int:
-        """How many there are."""
+        """Number of workers."""
         return self._n_workers
 
     def actors(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> RayActors:
@@ -110,7 +110,7 @@ class RayWorkers:
         return RayActors(self._ray, make, arguments, self._seconds)
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
-        """Every job once it is done. What parts return goes from worker to worker, never through this process."""
+        """Iterate over finished jobs. Results of parts are sent between workers, never through this process."""
         jobs, ready, running = iter(jobs), deque[tuple[_Opened, Any]](), dict[Any, tuple[_Opened, Any]]()
         while True:
             while len(running) < self._n_workers:
@@ -141,7 +141,7 @@ class RayWorkers:
         return self._task.options(name=name).remote(str(Path.cwd()), name, function, *arguments)
 
     def _next(self, names: dict[Any, str]) -> Any:
-        """The first of these tasks to be done."""
+        """Wait for the first of these tasks to finish."""
         try:
             done, _ = self._ray.wait(list(names), timeout=self._seconds, fetch_local=False)
         except SystemExit:  # of the handler of SIGTERM, with another code: Ray makes it 1
@@ -157,7 +157,7 @@ class RayWorkers:
         errors = self._ray.exceptions
         try:
             result = self._ray.get(ref, timeout=self._seconds)
-        except errors.RayTaskError:  # a mistake of ours, with its traceback
+        except errors.RayTaskError:  # an internal error, with its traceback
             raise
         except errors.RayError as error:
             return ClusterError(
@@ -168,15 +168,15 @@ class RayWorkers:
 
 @dataclass(slots=True)
 class _Opened:
-    """A job that has begun."""
+    """A started job."""
 
     job: Job
-    refs: list[Any] = field(default_factory=list)  # to the results of its parts
+    refs: list[Any] = field(default_factory=list)  # references to the results of its parts
     n_done: int = 0  # parts
 
 
 def _task(folder: str, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function where names of files mean what they mean to who asked."""
+    """Call a function in the working directory of the caller, as file names are relative to it."""
     with chdir(folder) if Path(folder).is_dir() else nullcontext():
         return attempt(name, lambda: function(*arguments))
 

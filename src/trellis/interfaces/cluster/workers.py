@@ -1,4 +1,4 @@
-"""Jobs that do not depend on one another, and what runs them: this process, or workers of Ray."""
+"""Independent jobs, run by this process or by Ray workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Job(NamedTuple):
 
 
 class Workers(Protocol):
-    """What runs jobs."""
+    """Protocol of job runners."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, TrellisError | None]]:
         """Every job once it is done, in any order, and the error that it ended with."""
@@ -35,7 +35,7 @@ class ThisProcess:
 
 
 def attempt(name: str, work: Callable[[], Any]) -> Any:
-    """What the work returns; an error that the user can correct is returned, not raised."""
+    """Run the work; user errors are returned, not raised."""
     try:
         return work()
     except TrellisError as error:
@@ -48,7 +48,7 @@ def attempt(name: str, work: Callable[[], Any]) -> Any:
 
 
 def successes(results: Iterable[Any]) -> Iterator[Any]:
-    """The results; the first that is an error is raised."""
+    """The results; the first error is raised."""
     for result in results:
         if isinstance(result, TrellisError):
             raise result

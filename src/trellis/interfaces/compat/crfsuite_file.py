@@ -1,7 +1,7 @@
-"""Models of CRFsuite: its binary files read into ours, and ours written as such files.
+"""Read and write CRFsuite's binary model files.
 
 A file has weights of attributes with labels (state features), weights of label pairs (transitions), and two hash tables
-of strings. Nothing is a weight of the first or the last label. Whatever a file says is checked before it is followed.
+of strings. There are no weights of first or last labels. All offsets of a file are checked before use.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _VERSION = 100
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1
 _TABLES, _CQDB_HEAD, _MARK = 256, 24, 0x62445371
-# The scores of first and last labels, which CRFsuite lacks, become weights of attributes of these names; reading makes
-# scores of them again.
+# CRFsuite has no scores of first and last labels: they are written as weights of attributes with these names, and
+# converted back on reading.
 FIRST, LAST = "trellis:first", "trellis:last"
 
 
@@ -76,7 +76,7 @@ def write_crfsuite(model: ChainModel, labels: Sequence[str] | None = None) -> by
         edge = edge[np.ix_(np.argsort(place), np.argsort(place))]
     order = np.lexsort((columns, sources))
     sources, columns, weights = sources[order], columns[order], weights[order]
-    used = np.unique(sources)  # only attributes that have a weight are written
+    used = np.unique(sources)  # only attributes with a weight are written
     previous, label = np.nonzero(edge)
     features = np.empty(len(sources) + len(label), _FEATURE)
     features["type"] = np.repeat([_STATE, _TRANSITION], [len(sources), len(label)])
@@ -111,7 +111,7 @@ def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Seque
 def _references(chunk: bytes, sources: Longs, n: int, first: int, more: int, at: int) -> bytes:
     """Of each label or attribute how many features it has, and their numbers from ``first`` on; sources are sorted.
 
-    Before them stands where each begins; ``more`` places that nothing uses are 0.
+    A table of their offsets comes first; ``more`` unused entries are 0.
     """
     cuts = np.searchsorted(sources, np.arange(n + 1))
     lists = np.insert(np.arange(first, first + len(sources)), cuts[:-1], np.diff(cuts))
@@ -156,7 +156,7 @@ _FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14),
 def _hash(data: bytes) -> int:
     """lookup3 of some bytes, begun with 0."""
     state = [(0xDEADBEEF + len(data)) & _ALL] * 3
-    last = (len(data) - 1) // 12 * 12  # where the last twelve bytes or fewer begin
+    last = (len(data) - 1) // 12 * 12  # start of the last block of at most twelve bytes
     for at in range(0, len(data), 12):
         words = struct.unpack("<III", data[at : at + 12].ljust(12, b"\0"))
         state = [(one + word) & _ALL for one, word in zip(state, words, strict=True)]

@@ -1,4 +1,4 @@
-"""What python-crfsuite tells of a training: the lines of its log, and the same as data."""
+"""The training log of python-crfsuite: lines, and the same as data."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class TrainLog:
 
     @property
     def last_iteration(self) -> dict[str, Any] | None:
-        """The one that ended last."""
+        """The last finished iteration."""
         return self.iterations[-1] if self.iterations else None
 
     def line(self, text: str) -> None:
-        """One line more."""
+        """Add a line."""
         self.log.append(text + "\n")
         if self._say is not None:
             self._say(text + "\n")
 
     def observe(self, event: trellis.Event) -> None:
-        """An epoch has ended."""
+        """Log the end of an epoch."""
         losses = (event.objective, event.mistakes, event.violations)
         figures = {
             "loss": next((float(loss) for loss in losses if loss is not None), None),
@@ -68,7 +68,7 @@ class TrainLog:
         self.iterations.append({"num": event.epoch, "scores": {}, **iteration})
 
     def end(self, tagger: trellis.Tagger, dev: trellis.Corpus | None) -> None:
-        """Training has ended; of held-out sentences the scores by label are those of the last iteration."""
+        """Log the end of training; scores by label on held-out sentences are those of the last iteration."""
         self.featgen_num_features = tagger.model.weights.n_nonzero
         if dev is not None and self.iterations:
             gold, predicted = dev.column("label"), tagger.tag_column(dev)

@@ -1,4 +1,4 @@
-"""CRFsuite's algorithms and their parameters, and the learners that take their place."""
+"""CRFsuite's algorithms and their parameters, and the corresponding learners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import trellis
 
 LONG_NAMES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}  # of algorithms
-# What python-crfsuite and sklearn-crfsuite call parameters whose names a keyword cannot have.
+# Names in python-crfsuite and sklearn-crfsuite of parameters that are not valid keyword names.
 PYTHON_NAMES = {
     "min_freq": "feature.minfreq",
     "all_possible_states": "feature.possible_states",
@@ -22,7 +22,7 @@ PYTHON_NAMES = {
 
 
 class Parameter(NamedTuple):
-    """Its kind, its default, and what it is for."""
+    """Type, default and description of a parameter."""
 
     kind: Callable[[Any], Any]
     default: Any
@@ -102,14 +102,14 @@ PARAMETERS: dict[str, dict[str, Parameter]] = {
         "epsilon": _EPSILON,
     },
 }
-# L-BFGS ends by itself; stochastic passes are enough after so many, whatever their limit is.
+# L-BFGS stops by itself; for stochastic passes this number is enough, whatever their limit is.
 ENOUGH = {"lbfgs": 1000, "l2sgd": 30}
 
 
 def training_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The options of ``trellis.train`` that correspond to an algorithm with these parameters.
 
-    A parameter that is not the default and has no meaning here is warned of.
+    Issues a warning for parameters without effect here that differ from their defaults.
     """
     for name, parameter in PARAMETERS[algorithm].items():
         if parameter.what.endswith(_NO_EFFECT) and values[name] != parameter.default:

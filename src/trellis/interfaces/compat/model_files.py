@@ -1,4 +1,4 @@
-"""Models of other tools as taggers: which tool wrote a file, by its first bytes; readers are imported when needed."""
+"""Models of other tools as taggers: the tool is detected by the first bytes; readers are imported on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trellis._support.replacing import replacing
 from trellis.tasks.tagging.chain_model import ChainModel
 from trellis.tasks.tagging.model import Tagger
 
-_HEAD = 64  # bytes that are enough to tell
+_HEAD = 64  # number of bytes that identify the tool
 _CRFSUITE, _WAPITI, _CRFPP = b"lCRF", b"#mdl#", struct.pack("<Ii", 100, 0)
 _CRFPP_TEXT = re.compile(rb"version: \d+\r?\ncost-factor:")
 NLTK_PARTS = ("weights", "tagdict", "classes")
@@ -28,13 +28,13 @@ def read_file(path: str | os.PathLike[str], needs: Mapping[str, Any]) -> Tagger 
 
         return _tagger(read_nltk(place), needs)
     try:
-        with place.open("rb", buffering=0) as file:  # a large file is read into its place at once
+        with place.open("rb", buffering=0) as file:  # a large file is read with one allocation
             data = file.read(_HEAD)
             if _is_foreign(data):
                 file.seek(0)
                 data = file.read()
     except (OSError, ValueError):
-        return None  # whoever reads it next says why
+        return None  # the next reader reports the error
     try:
         return read_bytes(data, needs)
     except ModelError as error:
@@ -68,11 +68,11 @@ def _tagger(model: ChainModel, needs: Mapping[str, Any]) -> Tagger:
 
 
 def _is_nltk(path: Path) -> bool:
-    """Whether it is a folder with the three files of NLTK's perceptron tagger, or one of them."""
+    """Whether a path is a folder with the three files of NLTK's perceptron tagger, or one of them."""
     names = path.glob("*.json") if path.is_dir() else [path]
     return any(one.name.endswith(f".{part}.json") for one in names for part in NLTK_PARTS)
 
 
 def _is_foreign(head: bytes) -> bool:
-    """Whether a file that begins so is of CRFsuite, CRF++ or Wapiti."""
+    """Whether a file with this beginning is of CRFsuite, CRF++ or Wapiti."""
     return head.startswith((_CRFSUITE, _WAPITI, _CRFPP)) or _CRFPP_TEXT.match(head) is not None

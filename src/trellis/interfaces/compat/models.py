@@ -1,4 +1,4 @@
-"""Models of other tools as ours: what their readers build, and what their writers ask for."""
+"""Helpers for readers and writers of other tools' models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from trellis.tasks.tagging.chain_model import ChainModel
 
 # Attributes, labels and weights, one of each per weight.
 Triples = tuple[Longs, Longs, Doubles]
-MOST_CELLS = 1 << 26  # of a table of label pairs or triples of another tool's model: 256 MB
+MOST_CELLS = 1 << 26  # limit of a table of label pairs or triples: 256 MB
 
 
 def check_labels(labels: Sequence[str], order: int = 1) -> None:
-    """ModelError for labels that cannot be, or whose table of pairs (order 2: of triples) would be too large."""
+    """ModelError for invalid labels, or if their table of pairs (order 2: triples) would be too large."""
     if not labels or len(set(labels)) != len(labels) or "" in labels:
         raise ModelError("the model has no labels, an empty label or a duplicate label")
     most = round(MOST_CELLS ** (1 / (order + 1)))
@@ -33,13 +33,13 @@ def check_labels(labels: Sequence[str], order: int = 1) -> None:
         raise ModelError(f"the model has {len(labels):,} labels; at most {most:,} are supported at order {order}")
 
 
-Values = tuple[str | int, ...]  # of an observation; a number is a place outside the sentence, negative before it
+Values = tuple[str | int, ...]  # of an observation; a number is a position outside the sentence
 
 
 def frozen_vocabulary(
     templates: Sequence[Template], words: Mapping[str, Iterable[str]], observed: Sequence[Sequence[Values]]
 ) -> tuple[Vocabulary, list[Ints]]:
-    """The vocabulary that has these observations, and the attributes of each template's.
+    """Make a vocabulary of these observations, and list the attributes of each template.
 
     ``words`` are further values of all columns; ``observed`` are the values of each template's looks.
     """
@@ -67,7 +67,7 @@ def frozen_vocabulary(
 
     growing, edges = extractor.growing, extractor.growing_edges
     attributes, tables = [np.empty(0, np.int32)] * len(templates), [0] * len(templates)
-    places = sorted(range(len(templates)), key=lambda k: templates[k].history > 0)  # as the extractor sorts them
+    places = sorted(range(len(templates)), key=lambda k: templates[k].history > 0)  # in the order of the extractor
     for place, k in enumerate(places):
         on_edge, looks = int(place >= extractor.n_emission), templates[k].looks
         ids = np.empty((len(observed[k]), len(looks)), np.int32)
@@ -96,7 +96,7 @@ def rows_of(triples: Triples, n_attributes: int, kind: type = np.uint16) -> Rows
 
 
 def weights_of_attributes(model: ChainModel) -> tuple[list[str], Triples, Doubles, Doubles, Doubles]:
-    """Of a chain of order 1: the attributes, their weights, those of pairs [L, L], of first and of last labels.
+    """Weights of a chain of order 1: attributes with their weights, label pairs [L, L], first and last labels.
 
     ModelError if the model has more than that.
     """

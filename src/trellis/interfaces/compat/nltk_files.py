@@ -1,8 +1,8 @@
 """The perceptron tagger of NLTK: weights, dictionary and classes in three JSON files.
 
-It labels from left to right, each token with the best label after those chosen before it, and words of the dictionary
-with their one label. Its features are the templates below; those of labels alone are tables of pairs and triples. Of
-equally good labels the last by the alphabet wins, so labels are numbered backwards here.
+It labels greedily from left to right; words of the dictionary get their only label. Its features are the templates
+below; label pairs and triples are tables. Ties are won by the last label in alphabetical order, so labels are numbered
+in reverse order here.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _TEMPLATES = {
     "i-1 tag+i word": "label[-1] & normal(word[0])",
 }
 _WHOLE = {"i suffix": "i whole", "i-1 suffix": "i-1 word", "i+1 suffix": "i+1 word"}
-# What stands outside the sentence, and its last three letters.
+# Values outside the sentence, and their last three letters.
 _OUTSIDE = {-1: ("-START2-", "T2-"), -2: ("-START-", "RT-"), 1: ("-END-", "ND-"), 2: ("-END2-", "D2-")}
 _PAIRS, _OF_LABELS = "i-1 tag+i word", ("i-1 tag", "i-2 tag", "i tag+i-2 tag")
 _NAMES = sorted([*_TEMPLATES, *_OF_LABELS], key=len, reverse=True)
 
-# Of each template the weights of its observations, by label or label pair.
+# For each template the weights of its observations, by label or label pair.
 _Rows = dict[str, dict[tuple[str, ...], dict[int, float]]]
 
 
 def read_nltk(path: Path) -> ChainModel:
-    """The model in a folder of three JSON files, one of which may be given in its place."""
+    """Read the model in a folder of three JSON files; the path may also be one of them."""
     weights, tags, labels = (_part(path, part) for part in NLTK_PARTS)
     try:
         return _model(weights, tags, labels)
@@ -85,9 +85,9 @@ def _part(path: Path, part: str) -> Any:
 def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str], classes: Iterable[str]) -> ChainModel:
     labels = sorted(map(str, classes), reverse=True)
     check_labels(labels, order=2)
-    " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError where a string is none
+    " ".join([*labels, *features, *map(str, tags)]).encode()  # ValueError if it is not a string
     number, n = {label: z for z, label in enumerate(labels)}, len(labels)
-    before = {**number, "-START-": n}  # before the sentence; before that stands -START2-
+    before = {**number, "-START-": n}  # directly before the sentence; -START2- precedes it
     edge, tri = np.zeros((n + 1, padded(n)), np.float32), np.zeros((n + 1, n + 1, padded(n)), np.float32)
     rows: _Rows = {name: {} for name in _TEMPLATES}
     for feature, weights in features.items():
@@ -136,7 +136,7 @@ def _model(features: Mapping[str, Mapping[str, float]], tags: Mapping[str, str],
 
 
 def _place(look: Look, value: str) -> str | int:
-    """A value, or the place outside the sentence that it is the name of."""
+    """A value, or the position outside the sentence that it names."""
     step = 1 if look.offset > 0 else -1
     places = range(step, look.offset + step, step) if look.offset else ()
     return next((place for place in places if value in _OUTSIDE[place]), value)

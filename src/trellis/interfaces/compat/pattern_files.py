@@ -18,17 +18,17 @@ from trellis.interfaces.compat.models import check_labels
 
 @dataclass(frozen=True, slots=True)
 class PatternFile:
-    """What a file has: patterns for labels (U, u), label pairs (B, b) or both (*), observations and their weights."""
+    """Content of a file: patterns for labels (U, u), label pairs (B, b) or both (*), observations and their weights."""
 
     labels: list[str]
     n_columns: int
     patterns: list[str]
     observations: list[bytes]
-    firsts: tuple[Longs, Longs]  # [n observations] the place of its first weight of labels, of label pairs; -1: none
-    places: Longs  # of all weights that are not 0, ascending
+    firsts: tuple[Longs, Longs]  # [n observations] index of its first weight of labels, of label pairs; -1: none
+    places: Longs  # of all nonzero weights, ascending
     weights: Doubles
-    outside: Callable[[int], str]  # the name of a place outside the sentence, by its distance, negative before it
-    local: bool = False  # labels are normalised one by one
+    outside: Callable[[int], str]  # name of a position outside the sentence, by distance (negative: before)
+    local: bool = False  # locally normalised
 
 
 def parse_pattern_model(data: bytes) -> PatternFile:
@@ -40,7 +40,7 @@ def parse_pattern_model(data: bytes) -> PatternFile:
 
 def _wapiti(data: bytes) -> PatternFile:
     lines = _Lines(data)
-    *kinds, n_weights = (int(part) for part in lines.marked("#mdl#").split("#")[:2])  # old files have no kind
+    *kinds, n_weights = (int(part) for part in lines.marked("#mdl#").split("#")[:2])  # old files do not store the kind
     n_patterns, highest = (int(part) for part in lines.marked("#rdr#").split("/")[:2])
     texts = [text_of(text) for text in lines.netstrings(n_patterns)]
     labels = [text_of(text) for text in lines.netstrings(int(lines.marked("#qrk#")))]
@@ -64,13 +64,13 @@ def _wapiti(data: bytes) -> PatternFile:
 
 
 def _wapiti_outside(distance: int) -> str:
-    """Five places outside the sentence and more have one name."""
+    """Positions five or more tokens outside the sentence share a name."""
     far = abs(distance)
     return f"_x{'-' if distance < 0 else '+'}{far if far < 5 else '#'}"
 
 
 class _Lines:
-    """The lines of a file, one after the other."""
+    """Iterates over the lines of a file."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -159,7 +159,7 @@ def _crfpp_binary(data: bytes) -> PatternFile:
     if at + n_trie + 4 * n_weights != len(data) or n_trie % 8:
         raise ValueError("it has another length than stated")
     names, ids = _trie(np.frombuffer(data, "<i4", n_trie // 4, at).reshape(-1, 2).astype(np.int64))
-    with np.errstate(invalid="ignore"):  # what is no number is found later
+    with np.errstate(invalid="ignore"):  # invalid numbers are detected later
         weights = np.frombuffer(data, "<f4", n_weights, at + n_trie).astype(np.float64)
     return _crfpp(labels, n_columns, patterns, names, ids, weights)
 

@@ -33,7 +33,7 @@ from trellis.interfaces.compat.crfsuite_parameters import (
 from trellis.interfaces.compat.model_files import write_file
 from trellis.interfaces.compat.models import weights_of_attributes
 
-CRFSUITE_VERSION = "0.12.2"  # whose interface this is
+CRFSUITE_VERSION = "0.12.2"  # emulated version
 
 
 class CRFSuiteError(Exception):
@@ -100,14 +100,14 @@ _COLLECTIONS = (dict, list, tuple, set, frozenset)
 
 
 def _tokens(xseq: Any) -> list[Any]:
-    """A sentence as trellis takes it; a string is the list of its letters, as any list of strings would be."""
+    """Convert a sentence for trellis; a string is treated as the list of its characters."""
     if isinstance(xseq, ItemSequence):
         return xseq._items
     return [token if isinstance(token, _COLLECTIONS) else _collection(token) for token in xseq]
 
 
 def _kept(token: Any) -> Any:
-    """A token that stays as it is now, whatever becomes of the caller's."""
+    """Copy a token, so that later changes by the caller have no effect."""
     if not isinstance(token, dict):
         return list(token)
     return {key: deepcopy(value) if isinstance(value, _COLLECTIONS) else value for key, value in token.items()}
@@ -154,7 +154,7 @@ class BaseTrainer:
     _sentences: list[tuple[list[Any], list[str], int]]
 
     def __new__(cls, *given: Any, **more: Any) -> Self:
-        """A trainer that works even where a subclass has an ``__init__`` that does not call this one's."""
+        """Create a trainer that works even if a subclass's ``__init__`` does not call the one of this class."""
         made = super().__new__(cls)
         made._sentences = []
         made.select("lbfgs")

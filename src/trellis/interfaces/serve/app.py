@@ -1,4 +1,4 @@
-"""The server as one ASGI program: a request is let in, read, answered by its address, and counted."""
+"""The ASGI application: checks, reads, answers and counts requests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from trellis.interfaces.serve.messages import ModelList
 from trellis.interfaces.serve.models import Models
 from trellis.interfaces.serve.questions import LONG, QUESTIONS, Address, Reply, Shared, json_bytes
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # names of this machine for itself
-# Nothing is fetched from elsewhere, nothing in the page runs but the files of the server.
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")  # host names of the loopback interface
+# Content security policy: only resources and scripts of this server.
 SAFE = (
     (
         b"content-security-policy",
@@ -30,7 +30,7 @@ SAFE = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-# What still comes of a request that was too slow or too long is not read.
+# The rest of a request that was too slow or too long is not read.
 MORE_HEADERS = {429: ((b"retry-after", b"1"),), 408: ((b"connection", b"close"),), 413: ((b"connection", b"close"),)}
 
 
@@ -77,7 +77,7 @@ class App:
             self._work.close()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        # All other paths are counted together, so that nobody can make counts without end.
+        # All unknown paths share one counter, so that the number of counters is bounded.
         path = scope["path"] if scope["path"] in self._addresses else "other"
         begun, status, counts = time.perf_counter(), 500, self._work.counts
         counts.in_flight += 1
@@ -128,7 +128,7 @@ class App:
 
 
 def _rejection(error: Exception) -> Reply:
-    """The status of an error, and its one line."""
+    """The status of an error and its one-line message."""
     status, why = getattr(error, "status", 422), str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
@@ -139,7 +139,7 @@ def _rejection(error: Exception) -> Reply:
     return Reply(json_bytes({"error": " ".join(why.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
 
 
-# ------------------------------------------------------------ the description, and what those ask who look after it
+# ------------------------------------------------------------ documentation and monitoring
 
 
 async def healthz(scope: Scope, work: Shared) -> bytes:

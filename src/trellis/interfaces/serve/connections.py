@@ -8,14 +8,14 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-ACCEPTED = 16  # connections accepted per turn of the loop; each has its descriptor before it can be counted
-SPARE_FILES = 6 * ACCEPTED  # descriptors that are left for those, and for model files
+ACCEPTED = 16  # connections accepted per iteration of the event loop; each uses a file descriptor before it is counted
+SPARE_FILES = 6 * ACCEPTED  # descriptors reserved for those, and for model files
 MOST = 10_000
-LEAST_READ = 1 << 16  # bytes of its answer that a client must read within the time limit
+LEAST_READ = 1 << 16  # bytes of the response that a client must read within the time limit
 
 
 def most_connections() -> int:
-    """As many as the process may have open files, less those it has and some to spare."""
+    """Limit of open files of the process, minus open files and a reserve."""
     try:
         import resource
 
@@ -29,22 +29,22 @@ def most_connections() -> int:
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """An HTTP connection of uvicorn with time limits of its own; a subclass per server sets the first three."""
 
-    seconds: float  # to send headers, and to read a part of the answer
-    most: int  # connections at once
-    waiting: dict[Connection, None]  # those without a request under way; the longest wait first
-    _timer: asyncio.TimerHandle | None = None  # runs until the headers have come
-    _reading: asyncio.TimerHandle | None = None  # runs while the client has not read what was sent
+    seconds: float  # time limits for sending headers, and for reading a part of the response
+    most: int  # maximum number of connections
+    waiting: dict[Connection, None]  # idle connections, longest idle first
+    _timer: asyncio.TimerHandle | None = None  # timer for headers
+    _reading: asyncio.TimerHandle | None = None  # timer for the client to read the response
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for headers."""
+        """Start the timer for headers."""
         super().connection_made(transport)
         self._start_timer()
-        if len(self.connections) > self.most:  # the one that waits longest goes; the newcomer if all are at work
+        if len(self.connections) > self.most:  # drop the longest idle connection, or the new one if none is idle
             next(iter(self.waiting), self).drop()
         self.waiting[self] = None
 
     def data_received(self, data: bytes) -> None:
-        """Take data; the timer goes on until they are all the headers of a request."""
+        """Receive data; the timer stops when the headers are complete."""
         super().data_received(data)
         if self._is_busy():
             self._stop_timer()
@@ -53,25 +53,25 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._start_timer()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless it is here already."""
+        """Wait for the next request, unless it has already arrived."""
         super().on_response_complete()
         if not self._is_busy() and not self.transport.is_closing():
             self.waiting[self] = None
 
     def pause_writing(self) -> None:
-        """The client does not keep up with its answer."""
+        """Start the timer: the client reads the response too slowly."""
         super().pause_writing()
         self._watch_reading()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Stop the timer: the client reads again."""
         super().resume_writing()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Stop all timers."""
         self._stop_timer()
         self.waiting.pop(self, None)
         super().connection_lost(exc)
@@ -79,7 +79,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._reading.cancel()
 
     def drop(self) -> None:
-        """Close at once, whatever is still to be sent."""
+        """Close at once, discarding unsent data."""
         self.waiting.pop(self, None)
         self.transport.abort()
 

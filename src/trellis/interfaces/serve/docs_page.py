@@ -1,4 +1,4 @@
-"""The OpenAPI description, and the page of /docs: every address with what it takes; no scripts."""
+"""The OpenAPI description, and the /docs page: all endpoints with their parameters; without scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ERRORS = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 
 
 def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
-    """The description of these addresses, by the docstrings of their functions."""
+    """OpenAPI description of these endpoints, from the docstrings of their functions."""
     kinds: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(ErrorAnswer, "serialization"): None}
     for address in addresses.values():
         kinds |= {} if address.body is None else {(address.body, "validation"): None}

@@ -1,4 +1,4 @@
-"""The door of the server: who may come in, and how much at once; and the counts of /metrics."""
+"""Access control and limits of the server, and the counters of /metrics."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, float("inf"))
-HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?")  # name and port
-OPEN = frozenset({"/healthz", "/readyz"})  # for those who watch over it: no token, never turned away
+HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::[0-9]*)?")  # host name and port
+OPEN = frozenset({"/healthz", "/readyz"})  # monitoring endpoints: no token required, never rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Limits:
 
 @dataclass(slots=True)
 class RequestCounts:
-    """What was done so far."""
+    """Counters of requests."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by path and status
     seconds: Counter[float] = field(default_factory=Counter)  # by bucket
@@ -60,13 +60,13 @@ class RequestCounts:
     in_flight: int = 0
 
     def note(self, path: str, status: int, seconds: float) -> None:
-        """A request is done."""
+        """Count a finished request."""
         self.requests[path, status] += 1
         self.total_seconds += seconds
         self.seconds[next(bucket for bucket in BUCKETS if seconds <= bucket)] += 1
 
     def text(self, more: dict[str, float]) -> str:
-        """As Prometheus reads it."""
+        """Format for Prometheus."""
         lines = ["# TYPE trellis_requests_total counter"]
         for (path, status), n in sorted(self.requests.items()):
             lines.append(f'trellis_requests_total{{path="{path}",status="{status}"}} {n}')
@@ -85,7 +85,7 @@ class RequestCounts:
 
 
 class TurnedAwayError(Exception):
-    """A request that is not let in: a status and one line."""
+    """A rejected request: a status and one line."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(status, why)
@@ -97,20 +97,20 @@ class TurnedAwayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Who may ask: clients with the token, under one of the names of the server (None: any)."""
+    """Access control: clients need the token and one of the server's host names (None: any)."""
 
     limits: Limits
     token: str | None = None
     hosts: Collection[str] | None = None
 
     def check(self, scope: Scope, headers: dict[bytes, bytes], in_flight: int) -> None:
-        """TurnedAwayError unless the request may come in."""
+        """TurnedAwayError if the request is rejected."""
         host = headers.get(b"host", b"").decode("latin-1")
         if scope["path"] in OPEN:
             return
         if in_flight > self.limits.requests:
             raise TurnedAwayError(429, f"more than {self.limits.requests} concurrent requests; try again later")
-        # A page from elsewhere whose name was made to point here asks under that name.
+        # DNS rebinding: a page of another host name that resolves to this server sends that name.
         name = HOST.fullmatch(host.lower())
         if self.hosts is not None and (name is None or name[1] not in self.hosts):
             raise TurnedAwayError(403, "Host header not allowed: this server accepts localhost only")
@@ -119,14 +119,14 @@ class Door:
             kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), self.token.encode())
         ):
             raise TurnedAwayError(401, "missing or wrong token; send the header Authorization: Bearer TOKEN")
-        # A page opened from elsewhere cannot post: browsers say where a page is from.
+        # Cross-origin requests are rejected: browsers send the origin of a page.
         origin = headers.get(b"origin", b"").decode("latin-1")
         changes = b"origin" in headers and scope["method"] not in ("GET", "HEAD")
         if changes and origin not in (f"http://{host}", f"https://{host}"):
             raise TurnedAwayError(403, "cross-origin request rejected")
 
     async def body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """All that the client sends, within the limits of bytes and time."""
+        """Read the request body, within the limits of bytes and time."""
         most, seconds, body = self.limits.bytes, self.limits.seconds, bytearray()
         size = headers.get(b"content-length", b"0")
         n, more = int(size) if size.isdigit() else 0, True

@@ -1,4 +1,4 @@
-"""The models that are served, each by its name; new files take the place of old ones while requests go on."""
+"""The served models by name; model files can be reloaded while requests are processed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trellis.tasks.model import TASKS, Model, load
 from trellis.tasks.tagging.model import Tagger
 
 LOG = logging.getLogger("trellis.serve")
-PYTHON_CODE = ("problem", "functions", "kernel")  # what no file can hold
+PYTHON_CODE = ("problem", "functions", "kernel")  # objects that files cannot contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ class Served:
         if model.task in ("tag", "words"):
             return n
         if model.task == "rerank":
-            return int(5 * n * model.k)  # features of candidates are made in Python
+            return int(5 * n * model.k)  # features of candidates are computed in Python
         arcs = n * n * (n + 50) // 20
         if model.task == "parse":
             return arcs
-        rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # a pruner leaves about a tenth of them
+        rules = model.grammar.n_rules * (1 if model.model.prune else 10)  # pruning keeps about a tenth of them
         return int(max(arcs, n**3 * rules // 5000))
 
 
@@ -117,7 +117,7 @@ class Models:
             if name in self._paths:
                 raise ArgumentError(f"two models have the name {name!r}: {self._paths[name]} and {path}; rename a file")
             self._paths[name] = path
-        self._states: dict[str, tuple[int, ...]] = {}  # of the files when they were last read, well or not
+        self._states: dict[str, tuple[int, ...]] = {}  # state of the files at the last attempt to read them
         self._served = {name: self._open(name) for name in self._paths}
         self._lock = threading.Lock()  # one reload at a time
 
@@ -196,7 +196,7 @@ class Models:
     def _open(self, name: str) -> Served:
         path = self._paths[name]
         self._states[name] = state = _state(path)
-        if state and not stat.S_ISREG(state[0]) and not stat.S_ISDIR(state[0]):  # reading a pipe may never end
+        if state and not stat.S_ISREG(state[0]) and not stat.S_ISDIR(state[0]):  # reading a pipe may block forever
             raise ModelError(f"{path}: not a regular file; give a model file")
         try:
             return Served(name, load(path))
@@ -209,9 +209,9 @@ class Models:
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What changes when a file is replaced; its kind first. Nothing if it cannot be read."""
+    """File type, and values that change when a file is replaced; empty if it cannot be read."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # loading reports it
+    except (OSError, ValueError):  # loading reports the error
         return ()
     return status.st_mode, status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,4 +1,4 @@
-"""The questions about sentences, for models of any task, and what their answers share: workers, batches, limits."""
+"""Endpoints about sentences for models of any task, with shared workers, batches and limits."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from trellis.tasks.tagging.model import Tagger
 from trellis.tasks.tagging.text import span_dict, text_span
 
 T = TypeVar("T")
-WORKERS = 2  # threads; more of them would keep the loop waiting for its turn
-PART = 100_000  # values that a worker makes at a time, some hundredths of a second
-LONG = 1 << 16  # bytes of a request, or tokens of an answer, that the loop leaves to a worker
-EXPLAINING = 20  # cost of an explanation, per token and label, in that of a value
-EXPLAINED = 50  # labels that an explanation of another task costs as much as
-PIECE = 64  # items that are encoded at a time: other threads wait meanwhile
+WORKERS = 2  # threads; with more of them the event loop would wait for the GIL
+PART = 100_000  # values per work unit of a thread, some hundredths of a second
+LONG = 1 << 16  # requests (bytes) or responses (tokens) of at least this size are processed in a thread
+EXPLAINING = 20  # relative cost of an explanation per token and label
+EXPLAINED = 50  # for other tasks an explanation costs as much as with this number of labels
+PIECE = 64  # items encoded at a time; other threads wait meanwhile
 
 
 class Reply(NamedTuple):
-    """What is sent back."""
+    """An HTTP response."""
 
     body: bytes
     kind: bytes = b"application/json"
@@ -40,15 +40,15 @@ class Reply(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a request is about."""
+    """The sentences of a request."""
 
     sentences: list[Any]
     allowed: Sequence[Any] | None  # labels of each sentence
-    costs: list[int]  # values of each sentence: what it takes to answer
-    tokens: list[list[Token]] | None  # of text, with their places
+    costs: list[int]  # values of each sentence: cost of the response
+    tokens: list[list[Token]] | None  # of text, with offsets
 
     def part(self, begin: int, end: int) -> Inputs:
-        """Some of the sentences."""
+        """Select some of the sentences."""
         lists: list[Any] = [None if values is None else values[begin:end] for values in self]
         return Inputs(*lists)
 
@@ -57,13 +57,13 @@ Answers = Callable[[Inputs], list[Any]]  # of each sentence
 
 
 class Shared:
-    """What requests share: the models, the batches, the workers, the limits."""
+    """Shared state of requests: models, batches, threads, limits."""
 
     def __init__(self, models: Models, limits: Limits, n_threads: int | None) -> None:
         self.models, self.limits, self.n_threads, self.counts = models, limits, n_threads, RequestCounts()
 
     def start(self) -> None:
-        """Make threads; within the loop of the server."""
+        """Start threads; call it within the server's event loop."""
         self.batcher, self.workers = Batcher(self.n_threads), ThreadPoolExecutor(WORKERS, "trellis-work")
 
     async def inputs(self, given: messages.Request, served: Served, values: int = 1) -> Inputs:
@@ -114,11 +114,11 @@ class Shared:
         return b'%s,"%s":[%s]}' % (head, name.encode(), b",".join(parts))
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Work in a thread, so that the loop stays free; work that is given up before it starts is not done."""
+        """Run work in a thread, so that the loop is not blocked; work cancelled before its start is not done."""
         return await asyncio.get_running_loop().run_in_executor(self.workers, work)
 
     def close(self) -> None:
-        """No more work."""
+        """Stop accepting work."""
         self.workers.shutdown(wait=False, cancel_futures=True)
         self.batcher.close()
 
@@ -127,7 +127,7 @@ async def predict(given: messages.Request, work: Shared) -> bytes:
     """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
     served = work.models.get(given.model)
     inputs, model, text = await work.inputs(given, served), served.model, given.text or ""
-    if isinstance(model, Tagger) and inputs.allowed is None:  # in a batch with others
+    if isinstance(model, Tagger) and inputs.allowed is None:  # batched with other requests
         labels = await work.batcher.tag(model, inputs.sentences)
 
         def encoded() -> bytes:
@@ -219,7 +219,7 @@ class Address(NamedTuple):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """How it is asked."""
+        """The HTTP methods."""
         return ("GET", "HEAD") if self.body is None else ("POST",)
 
 
@@ -233,7 +233,7 @@ QUESTIONS = {
 
 
 def _parts(costs: list[int]) -> list[tuple[int, int]]:
-    """Where to cut sentences into parts of at most PART values, or of one sentence."""
+    """Split sentences into parts of at most PART values, or of one sentence."""
     ends, n = [0], 0
     for i, cost in enumerate(costs):
         if n and n + cost > PART:
@@ -244,12 +244,12 @@ def _parts(costs: list[int]) -> list[tuple[int, int]]:
 
 
 def json_bytes(value: Any) -> bytes:
-    """A value as JSON."""
+    """Encode a value as JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _json_pieces(value: Any) -> bytes:
-    """The same, but for long lists, also in objects, that are encoded piece by piece."""
+    """Encode a value piece by piece: long lists, also those in objects, are split."""
     if isinstance(value, dict):
         return b"{%s}" % b",".join(json_bytes(name) + b":" + _json_pieces(item) for name, item in value.items())
     if isinstance(value, list) and len(value) > PIECE:
@@ -259,7 +259,7 @@ def _json_pieces(value: Any) -> bytes:
 
 
 def _placed(text: str, tokens: list[list[Token]], labels: list[list[str]] | None = None) -> list[dict[str, Any]]:
-    """The sentences of a text with the places of their words, and their labels where there are any."""
+    """The sentences of a text with offsets of their words, and labels if there are any."""
     rows = list[dict[str, Any]]()
     for i, sentence in enumerate(tokens):
         start, end = sentence[0].start, sentence[-1].end

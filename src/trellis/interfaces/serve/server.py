@@ -1,4 +1,4 @@
-"""The process: listens, reads models again when told to, ends when the requests under way are answered."""
+"""The server process: listens, reloads models, and shuts down after finishing running requests."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trellis.interfaces.serve.connections import ACCEPTED, Connection, most_conn
 from trellis.interfaces.serve.models import LOG, Models
 
 WATCH_SECONDS = 1.0
-BACKLOG = 2048  # connections that wait to be accepted
+BACKLOG = 2048  # length of the queue of connections to be accepted
 INTERRUPTED = 130
-LAST_SECONDS = 5.0  # from the end of the time for requests to the end of the process, whatever still runs
-QUIET_SECONDS = 10.0  # between two lines of the log about the same trouble
+LAST_SECONDS = 5.0  # seconds from the time limit of requests to the forced end of the process
+QUIET_SECONDS = 10.0  # seconds between two log lines about the same problem
 
 
 class Server(uvicorn.Server):
-    """A server that reports its address, and that ends for sure when told to."""
+    """A server that reports its address and has a guaranteed shutdown."""
 
     def __init__(self, config: uvicorn.Config, told: Callable[[str, int], None]) -> None:
         super().__init__(config)
@@ -41,7 +41,7 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().set_exception_handler(self._trouble)
         await super().startup(sockets)
         for listener in sockets or ():
-            listener.listen(BACKLOG)  # the loop accepts few at a time, but more may wait
+            listener.listen(BACKLOG)  # the loop accepts few at a time, but the queue may be longer
             host, port = listener.getsockname()[:2]
             self._told(f"[{host}]" if ":" in host else host, port)
 
@@ -53,7 +53,7 @@ class Server(uvicorn.Server):
         last.start()
 
     def _trouble(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """The loop reports every connection that it cannot accept; one line of them is enough."""
+        """Rate-limit the event loop's messages about connections that cannot be accepted."""
         if "accept" not in context.get("message", ""):
             loop.default_exception_handler(context)
         elif time.monotonic() >= self._next_line:
@@ -68,12 +68,12 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # Connections inherit it: an answer is sent at once, not when the client confirms the part before.
+        # Inherited by connections: responses are sent without waiting for acknowledgements (Nagle's algorithm is off).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; use another --port") from None
-    sys.setswitchinterval(0.001)  # workers leave the interpreter to the loop sooner
+    sys.setswitchinterval(0.001)  # threads yield the GIL to the event loop sooner
     bounds = {"seconds": app.limits.seconds, "most": most_connections(), "waiting": {}}
     config = uvicorn.Config(
         app,
@@ -84,7 +84,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
         access_log=False,
         server_header=False,
         timeout_keep_alive=30,
-        # A request that has come is answered within its time limit.
+        # A received request is answered within its time limit.
         timeout_graceful_shutdown=math.ceil(app.limits.seconds) + 1,
     )
     if hasattr(signal, "SIGHUP"):
@@ -99,7 +99,7 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, told: Ca
     except KeyboardInterrupt:
         sys.stderr.write("trellis: interrupted\n")
         code = INTERRUPTED
-    # Threads of requests that were given up would delay the end of the process.
+    # Threads of cancelled requests would delay the end of the process.
     logging.shutdown()
     sys.stderr.flush()
     os._exit(code)

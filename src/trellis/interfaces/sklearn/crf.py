@@ -222,7 +222,7 @@ class CRF(SequenceEstimator):
         return None if model is None else pycrfsuite.parsed(model, self.classes_ or model.labels)
 
     def _known(self) -> trellis.Tagger | None:
-        """The model of ``fit``, or that of ``model_filename`` where it is there already."""
+        """The model of ``fit``, or of the file ``model_filename`` if it exists."""
         model: trellis.Tagger | None = getattr(self, "_model", None)
         if model is None and self.model_filename is not None and Path(self.model_filename).exists():
             model = self._model = trellis.Tagger.load(self.model_filename)

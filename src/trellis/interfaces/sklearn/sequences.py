@@ -1,4 +1,4 @@
-"""What estimators of sequences share: sentences in any shape as a corpus, lists of labels as an array, tags."""
+"""Shared code of sequence estimators: conversion of sentences and labels, estimator tags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Objects = npt.NDArray[np.object_]
 
 
 def as_objects(sentences: Iterable[Any]) -> Objects:
-    """A one-dimensional array of lists; NumPy by itself would make a table of lists of equal lengths."""
+    """A one-dimensional array of lists; NumPy would convert lists of equal lengths to a two-dimensional array."""
     given = list(sentences)
     out = np.empty(len(given), dtype=object)
     for i, one in enumerate(given):
@@ -38,7 +38,7 @@ def inputs_of(X: Any, names: Sequence[str] | None) -> trellis.Corpus:
 
 
 def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
-    """An ``__init__`` with these parameters, each of which becomes the attribute of its name, as scikit-learn wants."""
+    """Make an ``__init__`` that stores each parameter in an attribute of its name, as scikit-learn requires."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
     signature = inspect.Signature([inspect.Parameter("self", kind), *parameters])

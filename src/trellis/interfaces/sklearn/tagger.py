@@ -21,14 +21,14 @@ from trellis.learning.run import interrupts_raise
 from trellis.tasks.tagging.options import TaggingOptions
 
 _PREFIX = "learner__"
-# The options of a tagger's training that say what is learnt; the others are scikit-learn's own business.
+# The options of a tagger's training that affect the model; scikit-learn handles the others.
 _OPTIONS = {
     # Defaults are plain values here: None for the default learner and for default groups of options.
     name: None if isinstance(option.default, trellis.Learner) or name in groups_of(TaggingOptions) else option.default
     for name, option in options_of(TaggingOptions).items()
     if name not in ("target", *options_of(TrainingOptions))
 }
-_FIRST = ("learner", "features", "order")  # may be given by position
+_FIRST = ("learner", "features", "order")  # positional parameters
 
 
 class SequenceTagger(SequenceEstimator):
@@ -195,7 +195,7 @@ class SequenceTagger(SequenceEstimator):
         return as_objects(posterior.node for posterior in posteriors)
 
     def _sentences(self, X: Any) -> trellis.Corpus | list[list[str]]:
-        """A corpus; lists where no sentence has a token, which would tell what a token is."""
+        """Convert to a corpus, or to lists if no sentence has a token from which the type of tokens is known."""
         corpus = inputs_of(X, self.columns)
         if not corpus.n_tokens:
             return [[] for _ in range(len(corpus))]
@@ -206,7 +206,7 @@ class SequenceTagger(SequenceEstimator):
 
 
 def _seeded(learner: trellis.Learner, random_state: Any) -> trellis.Learner:
-    """The learner with the seed that ``random_state`` gives; one that uses no seed as it is."""
+    """The learner with the seed of ``random_state``; learners without seed are unchanged."""
     if not is_dataclass(learner) or "seed" not in learner.effective():
         return learner
     is_number = isinstance(random_state, numbers.Integral)
@@ -215,5 +215,5 @@ def _seeded(learner: trellis.Learner, random_state: Any) -> trellis.Learner:
 
 
 def _fields(learner: trellis.Learner) -> tuple[Any, ...]:
-    """The parameters of a learner; a learner of one's own that is not a dataclass has no parameters."""
+    """The parameters of a learner; user-defined learners that are not dataclasses have none."""
     return fields(learner) if is_dataclass(learner) else ()

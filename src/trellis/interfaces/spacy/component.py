@@ -1,6 +1,6 @@
 """The component: tokens of a Doc in, tags or entities with their probabilities out; trained inside ``initialize``."""
 
-# No postponed annotations: spaCy checks the values of a config by those of the constructor.
+# No postponed annotations: spaCy validates configs with the annotations of the constructor.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -17,15 +17,15 @@ import trellis
 from trellis._support.errors import ArgumentError, ModelError
 from trellis.corpus.schemes import guess_scheme
 
-# What a column of a model is in a Doc; words are those of the tokens.
+# Attributes of spaCy tokens for columns of a model; words are the texts of tokens.
 COLUMNS = {
     **dict.fromkeys(("word", "form", "token", "tokens"), attrgetter("text")),
     **dict.fromkeys(("pos", "tag", "xpos"), attrgetter("tag_")),
     "lemma": attrgetter("lemma_"),
     "upos": attrgetter("pos_"),
 }
-CONFIDENCE = "trellis_confidence"  # of a Span: how probable it is
-BATCH = 256  # docs tagged at a time
+CONFIDENCE = "trellis_confidence"  # extension attribute of a Span: its probability
+BATCH = 256  # docs per batch
 FILE = "model.trellis"
 ANNOTATIONS = ("ents", "tag")
 
@@ -82,7 +82,7 @@ class TrellisTagger:
         if annotate is not None and annotate not in ANNOTATIONS:
             raise ArgumentError(f"annotate must be one of {', '.join(ANNOTATIONS)}, not {annotate!r}")
         self.name = name
-        # A saved pipeline brings its own copy of the model; the file it was made from may be gone by then.
+        # A saved pipeline contains a copy of the model; the original file may be missing.
         self._file = model
         self.tagger: trellis.Tagger | None = None
         if model is not None and Path(model).exists():
@@ -139,7 +139,7 @@ class TrellisTagger:
 
     def _annotate_all(self, docs: Sequence[Doc]) -> None:
         tagger = self._known()
-        if tagger.model.first is not None and len(docs) > 1:  # which looks at a document at a time
+        if tagger.model.first is not None and len(docs) > 1:  # which processes one document at a time
             for doc in docs:
                 self._annotate_all([doc])
             return
@@ -297,12 +297,12 @@ class TrellisTagger:
 
 
 def _words(part: Doc | Span) -> list[Any]:
-    """The tokens that are not whitespace; no model has seen those."""
+    """The tokens without whitespace tokens, which do not occur in training data."""
     return [token for token in part if not token.is_space]
 
 
 def _sentences(doc: Doc) -> list[list[Any]]:
-    """The words of each sentence that has any; where nothing sets boundaries, a document is one sentence."""
+    """The words of each nonempty sentence; without sentence boundaries a document is one sentence."""
     parts = doc.sents if doc.has_annotation("SENT_START") else [doc]
     return [tokens for part in parts if (tokens := _words(part))]
 
@@ -313,7 +313,7 @@ def _column(name: str, tokens: Sequence[Any]) -> list[str]:
             f"the model reads a column {name!r}, which a Doc does not have; available are {', '.join(COLUMNS)}"
         )
     values = list(map(COLUMNS[name], tokens))
-    # A sentence of one word may have nothing in a column that others have.
+    # A sentence of one word may have an empty column.
     if not any(values) and not any(map(COLUMNS[name], _words(tokens[0].doc))):
         raise ModelError(
             f"the model reads {name!r}, which no earlier component sets; add a tagger or lemmatizer before it"

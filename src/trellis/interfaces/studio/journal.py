@@ -21,13 +21,13 @@ from trellis._support.errors import CorpusError, file_reason
 
 try:
     import fcntl
-except ImportError:  # Windows, where nothing keeps a second process out
+except ImportError:  # Windows: no locking
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
 
 Labels = list[str | None]  # None: not labelled yet
-Key = tuple[str, int]  # of a sentence: digest of its words, position among sentences of the same words
+Key = tuple[str, int]  # key of a sentence: digest of its words, index among sentences with the same words
 
 
 def sentence_keys(sentences: list[list[str]]) -> list[Key]:
@@ -98,7 +98,7 @@ class Journal:
                         rest = rest[file.write(rest) :]
                     os.fsync(file.fileno())
                 except OSError:
-                    file.truncate(self._size)  # where that fails too, the next change does it
+                    file.truncate(self._size)  # if that fails, too, the next change does it
                     raise
         except OSError as error:
             raise CorpusError(str(self.path), None, f"cannot be written: {error.strerror}; not saved") from None
@@ -127,7 +127,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 
 def _change(line: bytes) -> tuple[Key, Labels] | None:
-    """What a line of the journal says; None if it is damaged."""
+    """Parse a line of the journal; None if it is damaged."""
     digest, occurrence, labels = map(_record(line).get, ("sentence", "occurrence", "labels"))
     if not (isinstance(digest, str) and isinstance(occurrence, int) and isinstance(labels, list)):
         return None
@@ -149,6 +149,6 @@ def _lock(owner: object, corpus: str) -> Callable[[], object]:
     except BlockingIOError:
         close()
         raise CorpusError(corpus, None, "opened by another studio; close that studio first") from None
-    except OSError:  # a file system without locks
+    except OSError:  # the file system does not support locks
         pass
     return close

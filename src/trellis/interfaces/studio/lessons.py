@@ -17,7 +17,7 @@ from trellis._support.errors import ArgumentError
 EPOCHS, MOST_WORDS, MOST_LABELS = 6, 60, 12
 START = "<start>"
 
-Weights = Mapping[tuple[str, str], int]  # by feature and label; 0 where there is none
+Weights = Mapping[tuple[str, str], int]  # by feature and label; default 0
 
 
 def lessons(sentences: list[list[tuple[str, str]]]) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def lessons(sentences: list[list[tuple[str, str]]]) -> list[dict[str, Any]]:
 
 
 def features(word: str) -> list[str]:
-    """What a label sees of its word."""
+    """The features of a word."""
     return [f"word={word}", f"suffix={word[-2:]}"]
 
 

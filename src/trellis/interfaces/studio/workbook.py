@@ -1,7 +1,7 @@
-"""A corpus that is being labelled: every change goes to a journal beside it at once, so that nothing is lost.
+"""A corpus in annotation: every change is written to a journal next to it at once.
 
 The journal is only ever appended to; opening the corpus again reads it. An undone change is one more line of it.
-Training takes what is labelled, partly labelled sentences too.
+Training uses all labels, including those of partly labelled sentences.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from trellis.tasks.tagging.model import Tagger
 
 EPOCHS = 40  # of training
-LEAST_FOR_DEV = 20  # whole sentences, of which every tenth is then held out
-LOOKED_AT = 2000  # sentences among which the least certain is looked for
+LEAST_FOR_DEV = 20  # minimum number of fully labelled sentences for holding out every tenth
+LOOKED_AT = 2000  # sentences among which the least certain one is searched
 
 
 @dataclass(slots=True)
@@ -38,19 +38,19 @@ class Training:
     running: bool = False
     epoch: int = 0
     epochs: int = EPOCHS
-    held_out: int = 0  # sentences that the scores in the history are measured on
+    held_out: int = 0  # sentences for the scores in the history
     history: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
 
 
 class ConflictError(TrellisError):
-    """A change of a sentence that was changed elsewhere meanwhile."""
+    """A change of a sentence that another client has changed meanwhile."""
 
     status = 409  # of HTTP
 
 
 class Workbook(AbstractContextManager["Workbook"]):
-    """The sentences, their labels, and what was done to them."""
+    """The sentences, their labels, and the changes."""
 
     def __init__(self, path: str, corpus: Corpus, target: str) -> None:
         self.path, self.target = path, target
@@ -69,9 +69,9 @@ class Workbook(AbstractContextManager["Workbook"]):
         self._lock = threading.Lock()
         self.training = Training()
         self._keys = sentence_keys(self.words)
-        self._n_changes = [0] * len(self)  # of each sentence, in all sessions
+        self._n_changes = [0] * len(self)  # number of changes of each sentence, over all sessions
         self.journal = Journal(path, target)
-        self.warnings = self.journal.warnings  # for whoever opened it
+        self.warnings = self.journal.warnings  # warnings for the caller
         try:
             self._replay()
         except CorpusError:
@@ -82,7 +82,7 @@ class Workbook(AbstractContextManager["Workbook"]):
         self.close()
 
     def close(self) -> None:
-        """Let other processes open the corpus."""
+        """Release the lock of the corpus."""
         self.journal.close()
 
     def __len__(self) -> int:
@@ -155,11 +155,11 @@ class Workbook(AbstractContextManager["Workbook"]):
         if len(labels) != len(self.words[number]):
             raise ArgumentError(f"{len(labels)} labels for {len(self.words[number])} words")
         odd = {label for label in labels if label is not None and not _is_plain(label)}
-        if odd and odd - set(self.known_labels):  # labels that the corpus has already may be anything
+        if odd and odd - set(self.known_labels):  # existing labels of the corpus are always valid
             raise ArgumentError(f"{min(odd)!r} is not a valid label: use one word of at most 100 characters")
 
     def check_number(self, number: int) -> None:
-        """ArgumentError unless there is such a sentence."""
+        """ArgumentError unless the number of a sentence is valid."""
         if not 0 <= number < len(self):
             raise ArgumentError(f"no sentence {number + 1}; there are {len(self)}")
 
@@ -183,7 +183,7 @@ class Workbook(AbstractContextManager["Workbook"]):
             what = f"labels of {len(lost)} sentence{'s' * (len(lost) > 1)} that the corpus no longer has"
             self.warnings.append(f"{self.journal.path}: {what}; not applied, but kept in the file")
 
-    # ------------------------------------------------------------ what next
+    # ------------------------------------------------------------ next sentence
 
     def next(self, tagger: Tagger | None, after: int | None, *, uncertain: bool) -> int | None:
         """The next sentence to label: that with the least margin between its two best paths, or the next in order."""
@@ -196,7 +196,7 @@ class Workbook(AbstractContextManager["Workbook"]):
         some = [i for i in waiting if i != after][:LOOKED_AT] or waiting
         try:
             lists = tagger.kbest_batch([self.sentence(i) for i in some], 2)
-        except TrellisError:  # a model that cannot read this corpus
+        except TrellisError:  # the model cannot read this corpus
             return some[0]
         margins = [paths[0][1] - paths[1][1] if len(paths) > 1 else math.inf for paths in lists]
         return min(zip(margins, some, strict=True))[1]
@@ -216,7 +216,7 @@ class Workbook(AbstractContextManager["Workbook"]):
         thread = threading.Thread(target=self._train, args=(self.training, labels, done), daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # the system has no thread left
+        except RuntimeError as error:  # the system cannot start a thread
             self.training = Training(error=_message(error))
 
     def _train(self, training: Training, labels: dict[int, Labels], done: Callable[[Tagger], None]) -> None:
@@ -236,7 +236,7 @@ class Workbook(AbstractContextManager["Workbook"]):
             rest = self._part(labels, sorted(labels.keys() - set(held_out)))
             how: dict[str, Any] = {"learner": CRF(epochs=EPOCHS), "labels": options.Labels(partial="missing")}
             done(train(rest, target=self.target, dev=dev, observer=observe, **how))
-        except Exception as error:  # whatever it is, only the page can show it
+        except Exception as error:  # any error is shown on the page
             training.error = _message(error)
         finally:
             training.running = False
@@ -245,7 +245,7 @@ class Workbook(AbstractContextManager["Workbook"]):
         columns = {name: [self._corpus[i][name] for i in some] for name in self.columns}
         return from_mapping({**columns, self.target: [[label or "" for label in labels[i]] for i in some]}, None)
 
-    # ------------------------------------------------------------ out
+    # ------------------------------------------------------------ export
 
     def export(self, format: str) -> bytes:
         """The sentences without a gap, as a file of any format that is written; CoNLL-U gets form and upos."""
@@ -263,10 +263,10 @@ class Workbook(AbstractContextManager["Workbook"]):
 
 
 def _is_plain(label: str) -> bool:
-    """A word that every format can hold."""
+    """Whether every format can represent a word."""
     return 0 < len(label) <= 100 and not any(c.isspace() or "\ud800" <= c <= "\udfff" for c in label)
 
 
 def _message(error: Exception) -> str:
-    """One line; it names the kind of an error that is not of our own family."""
+    """One-line message; with the type for errors other than trellis exceptions."""
     return str(error) if isinstance(error, TrellisError) else f"{type(error).__name__}: {error}".rstrip(": ")
