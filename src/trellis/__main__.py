@@ -37,7 +37,7 @@ def main() -> None:
 
     def begin() -> None:
         """From here on there may be files to remove, so signals become exceptions."""
-        gc.freeze()  # what was imported stays to the end: neither searched for garbage again nor taken apart at exit
+        gc.freeze()  # imported modules stay until the end: no garbage collection, no clean-up at exit
         gc.enable()
         if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,8 +46,8 @@ def main() -> None:
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, leave)
 
-    # Together a third of what it takes to tag one sentence: the threads of a library that nothing here uses, and the
-    # search for garbage among what is being imported.
+    # A third of the time to tag one sentence is saved here: threads of a library that are not used, and garbage
+    # collection during imports.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
     # NumPy turns an interrupt within its import into errors of its own, and there is nothing to clean up yet: until

@@ -54,7 +54,7 @@ def parse_crfpp(lines: Sequence[str], columns: Sequence[str], path: str) -> tupl
             if on_pairs and not looks:
                 bigrams = True
                 continue
-            # CRF++ tells features apart by their text alone: lines that differ only in positions share theirs.
+            # CRF++ identifies features by their text only: lines that differ only in positions share features.
             said = on_pairs, skeleton, tuple((look.column, look.calls) for look in looks)
             templates.append((Template(looks, history=int(on_pairs)), said))
     if not templates and not bigrams:

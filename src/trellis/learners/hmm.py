@@ -230,7 +230,7 @@ class NgramCounts:
         return np.where(whole, smoothed, 1 / self.n_labels)
 
     def weights(self, probabilities: Doubles) -> tuple[Doubles, Ngrams]:
-        """Their logarithms as weights of label pairs, [L + 1, L], and of what longer n-grams add."""
+        """Their logarithms as weights of label pairs, [L + 1, L], and differences for longer n-grams."""
         n, first = self.n_labels, self.n_labels + 2
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = log(probabilities)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trellis.learning.parameters import Parameters
 
 HEAD = 1_000_000  # tokens that stochastic passes before a batch method go over
-# A pair of listed labels costs about as much as so many of a table, which are summed as vectors.
+# Relative cost of a pair of listed labels: pairs of a table are summed as vectors.
 LISTED_PAIR = 20
 
 
@@ -402,7 +402,7 @@ def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
     if first is not None:
         if first.tri is not None and problem.order < 2:
             raise LearnerError("the initial weights are of order 2; train at order 2, or without init")
-        # Beside what was seen, if that is all they may have.
+        # In addition to seen pairs, if only these have weights.
         native.set_rows(first.rows.of_type(np.uint32), grows=True)
         if problem.is_sparse and first.ngrams is not None:
             native.set_ngrams(first.ngrams, first.ngrams.weights)

@@ -124,12 +124,12 @@ def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) ->
     """Minimizer of the log loss of whole paths with penalties c2 · |w|² and c1 · |w|_1; not started yet."""
 
     def measure(x: Doubles) -> Doubles:
-        """The curvature of each weight, roughly: the squares of what its tokens give to the gradient, summed."""
+        """Approximate curvature of each weight: the sum of squared gradient contributions of its tokens."""
         (n, share), first, squares = problem.head, sums.parts.first, np.zeros(len(x))
         weights, batch = first.problem.sentence_weights, 64  # weights do not change, so the batch may be large
         order = sentence_order(n, 0, None)
         first.objective.one_pass(x.copy(), squares, order, weights, 0.0, 0.0, 0.0, batch, problem.n_threads, n)
-        # Full squares are too steep for frequent weights, which share what they explain; 0.1 for those never met.
+        # Full squares overestimate the curvature of frequent weights, which overlap; 0.1 for weights without tokens.
         return (squares / share + 2 * sums.c2 + 0.1) ** 0.75
 
     def restrict(kept: Bools) -> Function:
@@ -139,7 +139,7 @@ def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) ->
 
 
 class Descent(VectorWork):
-    """First some passes of AdaGrad, then a minimizer until the objective hardly falls; or passes and nothing else.
+    """First some passes of AdaGrad, then a minimizer until convergence; or passes only.
 
     From zero L-BFGS takes some forty gradients to get where three stochastic passes get, each of which costs about
     four (docs/performance.md). Passes alone are near the optimum after few, and never quite there. It ends when the
@@ -192,7 +192,7 @@ class Descent(VectorWork):
         )
 
     def state(self) -> State:
-        """Weights and what the solver remembers."""
+        """Weights and state of the solver."""
         if self.minimizer.values:
             return self.minimizer.state()
         return {"x": self.minimizer.x, "squares": self.squares}

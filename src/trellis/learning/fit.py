@@ -63,7 +63,7 @@ def _check_options(kind: type, options: Mapping[str, Any]) -> SimpleNamespace:
 
 
 def _hint(kind: type, unknown: str, options: Mapping[str, Any]) -> str:
-    """Where an option that is not declared belongs: to a group, to the learner; or what its name is like."""
+    """Hint for an unknown option: its group, its learner, or a similar name."""
     call, declared = "trellis.{}({}={!r})".format, options_of(kind)
     for name, members in groups_of(kind).items():
         if member := next((member for member, field in members.items() if unknown in (member, field.flat)), None):
@@ -307,7 +307,7 @@ WORD = 2**64
 
 
 def digest_sums(corpus: Corpus, token: int) -> dict[tuple[str, str, int], int]:
-    """What the digest of a corpus is made of, by sentences from that token on: of several corpora it adds up."""
+    """Sums for the digest of a corpus, for sentences from that token on; sums of several corpora can be added."""
     sums = dict[tuple[str, str, int], int]()
 
     def add(name: str, what: str, numbers: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:

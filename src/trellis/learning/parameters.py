@@ -237,7 +237,7 @@ class Parameters:
         return np.concatenate(parts)
 
     def weights(self, vector: Doubles) -> ChainWeights:
-        """Convert a vector to weights of a chain, with what the problem forbids; rows have no zeros.
+        """Convert a vector to weights of a chain, with forbidden transitions; rows have no zeros.
 
         Parameters
         ----------

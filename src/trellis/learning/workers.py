@@ -26,7 +26,7 @@ class Actors(Protocol):
         """Call a method of all objects, add results entry by entry; it must depend on its arguments alone."""
 
     def most(self, method: str, *arguments: Any) -> float:
-        """The largest of what a method of all objects gives."""
+        """Call a method of all objects and return the largest result."""
 
     def end(self) -> None:
         """Release processes and memory."""
@@ -65,7 +65,7 @@ class ActorsHere:
         return added(getattr(one, method)(*arguments) for one in self.objects)
 
     def most(self, method: str, *arguments: Any) -> float:
-        """The largest of what a method of all objects gives."""
+        """Call a method of all objects and return the largest result."""
         return float(max(getattr(one, method)(*arguments) for one in self.objects))
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""What training returns and a file holds: a class per task, all with the verbs of `Model`; `load` opens any."""
+"""Base class of trained models, which each task extends; `load` opens model files of any task."""
 
 from __future__ import annotations
 

@@ -147,6 +147,6 @@ def _words(model: Any, lines: Any, options: Namespace, first: Any) -> _Outcome:
 
 
 def _sets(measure: str, unit: str, pairs: list[tuple[Any, Any]]) -> _Outcome:
-    """Counts of what gold and predicted multisets have in common."""
+    """Counts of the intersections of gold and predicted multisets."""
     counts = [((gold & found).total(), found.total(), gold.total()) for gold, found in pairs]
     return _Outcome(measure, unit, np.array([a == b for a, b in pairs], bool), np.array(counts, np.int64), {})

@@ -42,7 +42,7 @@ from trellis.interfaces.cli.options import FILES, Parser, at_least
 from trellis.interfaces.cli.outputs import show, show_json, write_mistakes
 from trellis.interfaces.cli.progress import say
 
-Parts = dict[str, Any]  # what is shown, by its name in JSON
+Parts = dict[str, Any]  # the report, by name in JSON
 EITHER = "give --model and a file with gold outputs, or the files --gold and --predicted"
 
 

@@ -131,7 +131,7 @@ def reject_file_options(options: Namespace, why: str) -> None:
 def training_data(
     options: Namespace, task: str, paths: list[str], dev: str | None
 ) -> tuple[Any, Any, dict[str, Any] | None]:
-    """What a model is trained on, its dev data, and of a corpus columns and shape of its file; reports the size."""
+    """Training data, dev data, and for a corpus the columns and shape of its file; reports the size."""
     sizes = {"trees": ("trees", lambda tree: len(tree.words)), "words": ("lines", len)}
     if task in sizes:
         noun, size = sizes[task]

@@ -95,7 +95,7 @@ def _run_without_command(arguments: Sequence[str]) -> NoReturn:
 
 
 def buffer_output() -> None:
-    """Under PYTHONUNBUFFERED a raw file may take less than it is given, and nobody would say so: a buffer before it."""
+    """Buffer the output: with PYTHONUNBUFFERED a raw file may silently write only a part of the data."""
     if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
         encoding, raw = sys.stdout.encoding, sys.stdout.detach()
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, line_buffering=True)

@@ -106,7 +106,7 @@ def command(options: Namespace) -> None:
 
 
 def check_options(options: Namespace) -> None:
-    """Fill in what other options imply."""
+    """Fill in options implied by others."""
     options.text = any((options.text, options.lines, options.words))
     if options.model is None:
         if not options.text:
@@ -193,7 +193,7 @@ def _parse_trees(model: Any, options: Namespace, files: Files) -> None:
 
 
 def _json_lines(model: Any, options: Namespace, corpus: Corpus) -> str:
-    """One line per sentence: what the model read, and its output or its k best outputs with their scores."""
+    """One line per sentence: the input, and the output or the k best outputs with their scores."""
     records: Iterable[dict[str, Any]]
     if options.kbest is not None:
         batch = getattr(model, "kbest_batch", None)

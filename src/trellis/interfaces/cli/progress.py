@@ -103,7 +103,7 @@ def count_bytes(shown: bool) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def count_files(sizes: dict[str, int], quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A function to be called with each file that is done, of these with so many bytes; shown with the time left.
+    """Make a function to be called with each finished file; progress by file size is shown with the remaining time.
 
     On a terminal in one line; elsewhere the first ones, then one every few seconds, and the last.
     """

@@ -32,7 +32,7 @@ class PatternFile:
 
 
 def parse_pattern_model(data: bytes) -> PatternFile:
-    """What such a file has; ValueError and its like if it is damaged, TemplateError of a pattern that is not read."""
+    """Parse such a file; ValueError or similar errors if it is damaged, TemplateError for unsupported patterns."""
     if data.startswith(b"#mdl#"):
         return _wapiti(data)
     return _crfpp_text(data) if data.startswith(b"version:") else _crfpp_binary(data)

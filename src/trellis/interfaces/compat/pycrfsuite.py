@@ -76,7 +76,7 @@ class ItemSequence:
 
 
 def _attributes(token: Any, before: str) -> Iterator[tuple[str, float]]:
-    """The attributes of a token by name: what native code makes of it (bind/attributes.hpp), with nothing left out."""
+    """The attributes of a token by name, as in native code (bind/attributes.hpp), but without omissions."""
     if not isinstance(token, dict):
         yield from ((before + _text(name), 1.0) for name in token)
         return

@@ -67,7 +67,7 @@ class Shared:
         self.batcher, self.workers = Batcher(self.n_threads), ThreadPoolExecutor(WORKERS, "trellis-work")
 
     async def inputs(self, given: messages.Request, served: Served, values: int = 1) -> Inputs:
-        """The sentences of a request, checked and counted; answers have so many ``values`` per token."""
+        """The checked sentences of a request; ``values`` is the number of values per token in the response."""
         tokens, text, limits = None, given.text, self.limits
         allowed = [given.allowed] if isinstance(given.allowed, dict) else given.allowed
         if allowed is not None:
@@ -148,7 +148,7 @@ async def predict(given: messages.Request, work: Shared) -> bytes:
 async def kbest(given: messages.KBestRequest, work: Shared) -> bytes:
     """The k best outputs of each sentence, with their scores."""
     served = work.models.get(given.model)
-    model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # a reranker has so many candidates
+    model, k = served.model, min(given.k, getattr(served.model, "k", given.k))  # the number of candidates of a reranker
     inputs = await work.inputs(given, served, 10 * given.k if model.task == "trees" else given.k)
 
     def answer(part: Inputs) -> list[Any]:
@@ -207,7 +207,7 @@ async def explain(given: messages.ExplainRequest, work: Shared) -> bytes:
 
 
 class Address(NamedTuple):
-    """Who answers, what comes in (None: it is asked by GET), what goes out.
+    """An endpoint: its function, type of the request body (None: GET), type of the response.
 
     A function gets the body, or of GET the scope of the request. It gives a reply, JSON, or what becomes JSON; a worker
     calls it unless it is asynchronous.

@@ -21,7 +21,7 @@ Weights = Mapping[tuple[str, str], int]  # by feature and label; default 0
 
 
 def lessons(sentences: list[list[tuple[str, str]]]) -> list[dict[str, Any]]:
-    """All steps until a pass has no mistake: the sentence, its best path, what changes, the table of Viterbi."""
+    """All steps until a pass without mistakes: the sentence, its best path, changes, the Viterbi table."""
     labels = sorted({label for sentence in sentences for _, label in sentence})
     if not labels or "" in labels:
         raise ArgumentError("every word needs a label: the/D dog/N")

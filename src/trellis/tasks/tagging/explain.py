@@ -222,7 +222,7 @@ class _Explainer:
             weighted = np.flatnonzero(ngrams.weights).tolist()
             runs = ngrams.label_runs(weighted, len(model.labels))
             self.longer = dict(zip(runs, ngrams.weights[weighted].tolist(), strict=True))
-        self.at_token: list[dict[tuple[int, ...], float]] = []  # what normalising gives n-grams at every token
+        self.at_token: list[dict[tuple[int, ...], float]] = []  # normalisation terms of n-grams by token
         if model.family == "local" and ngrams is not None and tables.token_ngrams is not None:
             starts, nodes, scores = tables.token_ngrams
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
@@ -324,7 +324,7 @@ def _row(rows: Rows, attribute: int) -> list[tuple[int, float]]:
 
 
 def _named(model: ChainModel, lists: Lists, *, on_edge: bool) -> list[Named]:
-    """The attributes of every token; one met twice counts twice."""
+    """The attributes of every token; repeated ones count repeatedly."""
     starts, ids, values = lists
     values = values if len(values) else np.ones(len(ids), np.float32)
     names = model.attribute_names(ids.tolist(), on_edge=on_edge)

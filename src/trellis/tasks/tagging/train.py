@@ -307,7 +307,7 @@ def _features(settings: SimpleNamespace, corpus: Any, columns: Sequence[str]) ->
             raise LearnerError("features differ from those of the initial model; omit features")
         features = older
     elif features is None and len(inputs) == 1 and isinstance(corpus, Corpus):
-        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # attributes, and nothing else
+        alone = isinstance(corpus.columns[inputs[0]], BagColumn)  # only a column of attributes
         features = [f"{inputs[0]}[0]"] if alone else None
     chosen = feature_set("default" if features is None else features, inputs)
     settings.features = [str(template) for template in (*chosen.templates, *chosen.of_segments)]

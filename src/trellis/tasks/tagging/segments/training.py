@@ -61,7 +61,7 @@ class Segmenting:
     n_left_out: int
 
     def about(self, copies: int) -> dict[str, Any]:
-        """What the model says of it, where every sentence is so often in the corpus."""
+        """Entries of the training record; ``copies`` is the number of copies of every sentence."""
         of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out // copies}
         return {"scheme": self.types.scheme, "segments": of_segments}
 
