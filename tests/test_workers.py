@@ -191,12 +191,12 @@ def test_a_checkpoint_resumes_with_any_number_of_workers(name: str, large: trell
         trellis.train(large[1:], learner=learner, checkpoint=path, **options)
 
 
-@pytest.mark.parametrize("name", ["crf", "exponential", "shards of the perceptron", "shards of AROW"])
+@pytest.mark.parametrize("name", ["crf", "exponential", "shards of MIRA", "shards of AROW"])
 def test_sentences_without_tokens(name: str, tmp_path: Path) -> None:
     """At ends of files, as a whole file, and where blocks and shards begin."""
-    words = [["a", "b", "c", "b"]] * 25  # the first file has 100 tokens
+    words = [["a", "b", "c", "b"]] * 25  # the first file has 100 of 200 tokens
     empty: list[list[str]] = [[], []]
-    parts = [words + empty, empty, empty + words[:7] + empty + words[:9], empty]
+    parts = [words + empty, empty, empty + words[:10] + empty + words[:15], empty]  # MIRA's second shard begins there
     all_words = [sentence for part in parts for sentence in part]
     labels = [["Y" if word == "b" else "X" for word in sentence] for sentence in all_words]
     corpus = trellis.read({"word": all_words, "label": labels})

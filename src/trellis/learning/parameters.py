@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -446,16 +445,6 @@ def seen_triples(problem: ChainProblem, order: int) -> tuple[Longs, Longs, Longs
     for first in cuts:
         x, y, z = problem.label_triples(first, first + CHUNK)
         seen = np.union1d(seen, (((x + 1) if order > 1 else 0 * x) * n + (y + 1)) * n + (z + 1))
-    return _triples_of(seen, n)
-
-
-def distinct_triples(triples: Iterable[tuple[Longs, Longs, Longs]], n_labels: int) -> tuple[Longs, Longs, Longs]:
-    """The label triples of several corpora, each once."""
-    n = n_labels + 2
-    return _triples_of(np.unique(np.concatenate([((x + 1) * n + y + 1) * n + z + 1 for x, y, z in triples])), n)
-
-
-def _triples_of(numbers: Longs, n: int) -> tuple[Longs, Longs, Longs]:
-    rest, z = np.divmod(numbers, n)
+    rest, z = np.divmod(seen, n)
     x, y = np.divmod(rest, n)
     return x - 1, y - 1, z - 1

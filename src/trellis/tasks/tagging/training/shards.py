@@ -28,7 +28,7 @@ from trellis.features.known import keys_in_order
 from trellis.features.vocabulary import KeyTables
 from trellis.learning.chain_problem import HEAD, ChainProblem
 from trellis.learning.fit import Fit, corpus_of, digest_of_sums, digest_sums
-from trellis.learning.parameters import block_tokens, distinct_triples, n_runs, seen_triples
+from trellis.learning.parameters import block_tokens, n_runs, seen_triples
 from trellis.learning.workers import ActorParts, Actors, Workers
 from trellis.tasks.tagging.options import TaggingOptions
 from trellis.tasks.tagging.train import check
@@ -198,8 +198,9 @@ class Shard:
         """The sentences of a place with the values of all workers, and the number of tokens before them."""
         own, disk, pieces = self.corpus, Disk(self.folder), list[Corpus]()
         skipped = int(np.searchsorted(own.starts[:-1], place.begin - place.first_token))
-        if place.begin < place.end:
+        if skipped < len(own):  # perhaps only empty sentences, at the start of another worker's block
             pieces.append(own[skipped:])
+        if place.begin < place.end:
             token, more = place.last_token, self.files.run(self.last).blocks()
             while token < place.end and (found := next(more, None)) is not None:
                 pieces.append(found[0][: int(np.searchsorted(found[0].starts[:-1], place.end - token))])
@@ -314,13 +315,14 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
         actors.prepare("build", [(part.at(None),)] * actors.n)
         return ActorParts(part, actors)
 
+    x, y, z = (np.concatenate(labels) for labels in zip(*(one.triples for one in found), strict=True))
     problem = replace(
         head.problem,
         seen=seen,
         seen_edges=edge_seen,
         parts=parts,
         n_tokens=sum(n_tokens),
-        seen_triples=distinct_triples((one.triples for one in found), len(head.setup.labelling.labels)),
+        seen_triples=(x, y, z),
     )
     digests = dict[tuple[str, str, int], int]()
     for one in found:
