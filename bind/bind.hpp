@@ -1,8 +1,9 @@
-// Shared by all binding files: the GIL, objects in use, and the list of parts of the module.
+// Shared by all binding files: the GIL, and objects in use.
 #pragma once
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -104,39 +105,16 @@ class Use {
 };
 
 // For methods of objects that are changed without the GIL: a second thread gets an error instead of a race.
-template <class Result, class Self, class... Args>
-auto guarded(Result (*function)(Self&, Args...)) {
+template <class Self, class Result, class... Args>
+auto guard(auto function) {
   return [function](Self& self, Args... args) -> Result {
     const Use<Self> use(self);
-    return function(self, std::forward<Args>(args)...);
+    return std::invoke(function, self, std::forward<Args>(args)...);
   };
 }
 template <class Result, class Self, class... Args>
-auto guarded(Result (Self::*method)(Args...)) {
-  return [method](Self& self, Args... args) -> Result {
-    const Use<Self> use(self);
-    return (self.*method)(std::forward<Args>(args)...);
-  };
-}
+auto guarded(Result (*function)(Self&, Args...)) { return guard<Self, Result, Args...>(function); }
 template <class Result, class Self, class... Args>
-auto guarded(Result (Self::*method)(Args...) const) {
-  return [method](const Self& self, Args... args) -> Result {
-    const Use<const Self> use(self);
-    return (self.*method)(std::forward<Args>(args)...);
-  };
-}
-
-void bind_chain(nb::module_& module);
-void bind_text(nb::module_& module);
-void bind_features(nb::module_& module);
-void bind_corpora(nb::module_& module);
-void bind_chain_learners(nb::module_& module);
-void bind_decoder(nb::module_& module);
-void bind_filter(nb::module_& module);
-void bind_objective(nb::module_& module);
-void bind_boost(nb::module_& module);
-void bind_kernels(nb::module_& module);
-void bind_hypergraphs(nb::module_& module);
-void bind_segments(nb::module_& module);
-void bind_trees(nb::module_& module);
-void bind_phrases(nb::module_& module);
+auto guarded(Result (Self::*method)(Args...)) { return guard<Self, Result, Args...>(method); }
+template <class Result, class Self, class... Args>
+auto guarded(Result (Self::*method)(Args...) const) { return guard<const Self, Result, Args...>(method); }

@@ -8,18 +8,32 @@ using namespace trellis;
 
 namespace {
 
-// Sizes of a chain: attributes, edge attributes, labels; its order, sparse n-grams, parts of labels.
+// Sizes of a chain: attributes, edge attributes, labels; its order, sparse n-grams, parts of labels, fixed scores of last
+// labels, and rows with the only labels that attributes can have weights with.
 struct ChainShape {
   std::size_t n_attributes, n_edge_attributes, n_labels;
   int order;
   bool sparse;
   std::optional<PartArrays> parts;
-  FIELDS(n_attributes, n_edge_attributes, n_labels, order, sparse, parts)
+  std::optional<Floats> end;
+  std::optional<RowArrays<std::uint32_t>> seen;
+  FIELDS(n_attributes, n_edge_attributes, n_labels, order, sparse, parts, end, seen)
 
   const ChainShape& checked() const {
     check_labels(n_labels);
     require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
+    check_end(end, n_labels);
     return *this;
+  }
+  void begin_with(GrowingChain& chain) const {
+    if (end) chain.end.assign(end->begin(), end->end());
+    if (!seen) return;
+    const Rows<std::uint32_t> from = rows_from(*seen, chain.rows.n_labels());
+    require(seen->starts.size() == n_attributes + 1, "one row per attribute");
+    chain.rows.stop_growing();
+    for (std::size_t a = 0; a < n_attributes; ++a)
+      for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
+        chain.rows.set(static_cast<std::int32_t>(a), from.labels[s], from.weights[s]);
   }
 };
 
@@ -34,9 +48,14 @@ struct ChainOnline : Online {
   using Examples = PyChainExamples;
   Pinned pinned;
 
-  ChainOnline(const ChainShape& shape, const std::string& rule, std::size_t k, double c, bool log)
+  ChainOnline(const ChainShape& shape, const std::string& rule, std::size_t k, double c, bool log, std::size_t width,
+              const std::string& name)
       : Online(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse,
-               rule_from(rule, k, c), log, parts_from(shape.parts, shape.n_labels)) {}
+               rule_from(rule, k, c), log, parts_from(shape.parts, shape.n_labels)) {
+    shape.begin_with(*this);
+    beam = ngram_scores.beam = width;
+    update = name == "early" ? Update::kEarly : name == "standard" ? Update::kStandard : Update::kMaxViolation;
+  }
   void check(const Examples& examples) const {
     check_fits(*this, examples);
     require(examples.corpus->kinds.empty() || (beam >= 1 && !examples.partial),
@@ -64,28 +83,6 @@ struct ChainOnline : Online {
                 tri.weights.size() == other.tri.weights.size(), "weights of another kind, or with sparse n-grams");
     set_weights(other);
   }
-
-  // Every nonzero weight becomes part of the first update, for voting after a warm start.
-  void log_initial() {
-    each_weight([&](std::uint32_t row, std::uint32_t place) {
-      const float weight = *find(row, place).weight;
-      if (weight != 0 && !std::isinf(weight)) steps.log.add(row, place, weight);
-    });
-    steps.log.end_update(0);
-  }
-  void set_edge_rows(const RowArrays<std::uint32_t>& arrays) { set_rows(edge_rows, arrays, true, ngrams ? &*ngrams : nullptr); }
-  void set_beam(std::size_t width, const std::string& name) {
-    beam = ngram_scores.beam = width;
-    update = name == "early" ? Update::kEarly : name == "standard" ? Update::kStandard : Update::kMaxViolation;
-  }
-  void set_ngrams(const NgramArrays& arrays, const Floats& weights) {
-    require(ngrams && ngrams->size() == n_labels + 2, "n-grams for another training");
-    make_ngrams(arrays.parents, arrays.labels, *ngrams);
-    ngrams_grown();
-    require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
-    std::copy_n(weights.data(), weights.size(), tri.weights.data() + n_labels + 2);
-    ngrams_given();
-  }
 };
 
 struct ChainFrankWolfe : FrankWolfe {
@@ -96,6 +93,7 @@ struct ChainFrankWolfe : FrankWolfe {
       : FrankWolfe(shape.checked().n_attributes, shape.n_edge_attributes, shape.n_labels, shape.order, shape.sparse, n_sentences,
                    c, zero_one, parts_from(shape.parts, shape.n_labels)) {
     require(c > 0 && std::isfinite(c), "c must be positive");
+    shape.begin_with(*this);
   }
   void check(const Examples& examples) const {
     check_fits(*this, examples);
@@ -125,28 +123,6 @@ struct ChainFrankWolfe : FrankWolfe {
   }
 };
 
-// The initial weights of a chain: rows, and weights of label pairs, of triples and of last labels.
-template <class Class>
-auto bind_first_weights(Class bound) {
-  using Self = typename Class::Type;
-  const auto rows = +[](Self& self, const RowArrays<std::uint32_t>& arrays, bool grows) { set_rows(self.rows, arrays, grows); };
-  const auto labels = +[](Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
-                          const std::optional<Floats>& end) {
-    const auto copy = [](std::vector<float>& to, const auto& from) {
-      require(from.size() == to.size(), "weights of labels that do not fit");
-      to.assign(from.begin(), from.end());
-    };
-    copy(self.edge.weights, edge);
-    if (tri) copy(self.tri.weights, *tri);
-    check_end(end, self.n_labels);
-    if (end) self.end.assign(end->begin(), end->end());
-  };
-  return bound.def("set_rows", guarded(rows), "rows"_a, "grows"_a,
-                   "Begin with these rows; unless they grow, attributes get no other labels.")
-      .def("set_labels", guarded(labels), "edge"_a, "tri"_a.none(), "end"_a.none(),
-           "Begin with these weights of label pairs, triples and last labels; minus infinity forbids.");
-}
-
 Out<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
   examples.corpus->check_fits(weights);
   require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
@@ -160,17 +136,11 @@ Out<double> losses(const PyChainExamples& examples, const Weights& weights, int 
 
 void bind_chain_learners(nb::module_& module) {
   nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.").def(by_name());
-  bind_first_weights(bind_mixed<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them."))
-      .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool>(), "shape"_a, "rule"_a,
-           "k"_a, "c"_a, "log"_a)
-      .def("set_edge_rows", guarded(&ChainOnline::set_edge_rows), "rows"_a)
-      .def("set_beam", guarded(&ChainOnline::set_beam), "beam"_a, "update"_a,
-           "Best paths are looked for among so many states per token; 0: all.")
-      .def("set_ngrams", guarded(&ChainOnline::set_ngrams), "ngrams"_a, "weights"_a,
-           "Begin with these n-grams of two labels and more.")
-      .def("log_initial", guarded(&ChainOnline::log_initial), "The weights it begins with are the first update in the log.");
-  bind_first_weights(bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe",
-                                                       "Weights and dual variables of a chain by Frank-Wolfe."))
+  bind_mixed<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them.")
+      .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool, std::size_t, const std::string&>(), "shape"_a,
+           "rule"_a, "k"_a, "c"_a, "log"_a, "beam"_a, "update"_a,
+           "Best paths are looked for among beam states per token; 0: all.");
+  bind_frank_wolfe<ChainFrankWolfe>(module, "FrankWolfe", "Weights and dual variables of a chain by Frank-Wolfe.")
       .def(nb::init<const ChainShape&, std::size_t, double, bool>(), "shape"_a, "n_sentences"_a, "c"_a, "zero_one"_a);
   module.def("margin_losses", &losses, "examples"_a, "weights"_a, nb::kw_only(), "order"_a, "zero_one"_a, "n_threads"_a,
              "The hinge loss of every sentence: max over paths of cost + score, less the score of gold.");

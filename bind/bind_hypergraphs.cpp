@@ -71,25 +71,18 @@ struct PyHypergraphs {
     return {std::move(starts), std::move(all_scores), std::move(edge_starts), std::move(all_edges)};
   }
 
-  // log Z [n], and expected counts of edges and nodes; 0 if all derivations are forbidden.
-  std::tuple<Out<double>, Out<double>, Out<double>> marginals(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> log_z(core->size()), edges(core->n_edges()), nodes(core->n_nodes());
+  // log Z [n], log inside sums of all nodes, and, if wanted, expected counts of edges and nodes, 0 if all derivations are
+  // forbidden.
+  std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> sums(const Doubles& scores, bool marginals,
+                                                                      std::size_t n_threads) const {
+    std::vector<double> log_z(core->size()), inside(core->n_nodes()), edges(marginals ? core->n_edges() : 0), nodes(inside);
     each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
       log_z[g] = sum_derivations(graph, edge_scores, work);
-      if (log_z[g] != kForbidden<double>)
+      std::copy_n(work.in.data(), graph.n_nodes, inside.data() + core->first_node(g));
+      if (marginals && log_z[g] != kForbidden<double>)
         derivation_marginals(graph, work, edges.data() + core->first_edge(g), nodes.data() + core->first_node(g));
     });
-    return {std::move(log_z), std::move(edges), std::move(nodes)};
-  }
-
-  // log Z [n], and log inside sums of all nodes.
-  std::tuple<std::vector<double>, std::vector<double>> inside(const Doubles& scores, std::size_t n_threads) const {
-    std::vector<double> log_z(core->size()), nodes(core->n_nodes());
-    each(scores, n_threads, [&](std::size_t g, const auto& graph, const double* edge_scores, auto& work) {
-      log_z[g] = sum_derivations(graph, edge_scores, work);
-      std::copy_n(work.in.data(), graph.n_nodes, nodes.data() + core->first_node(g));
-    });
-    return {std::move(log_z), std::move(nodes)};
+    return {std::move(log_z), std::move(inside), std::move(edges), std::move(nodes)};
   }
 
   std::vector<double> counts(const Doubles& scores, std::size_t n_threads) const {
@@ -126,15 +119,6 @@ struct PyDerivationExamples {
     if (costs) check_finite(*costs, "costs must be finite numbers");
   }
   std::size_t size() const { return graphs->core->size(); }
-
-  // score[e] of all edges by weights [n_features]
-  std::vector<double> scores(const Floats& weights) const {
-    require(weights.size() == n_features, "one weight per feature");
-    std::vector<double> out(graphs->core->n_edges());
-    for (std::size_t e = 0; e < out.size(); ++e)
-      core->features.each(e, [&](std::int32_t f, float value) { out[e] += static_cast<double>(value) * weights(f); });
-    return out;
-  }
 };
 
 // An online learner for any structure: whole epochs over hypergraphs, or single updates on outputs that were
@@ -250,12 +234,11 @@ void bind_hypergraphs(nb::module_& module) {
       .def(by_name())
       .def("best", &PyHypergraphs::best, "scores"_a, "k"_a, "n_threads"_a,
            "Up to k derivations of each, best first: (starts, scores, starts of edges, edges).")
-      .def("marginals", &PyHypergraphs::marginals, "scores"_a, "n_threads"_a, "(log Z, of edges, of nodes)")
-      .def("inside", &PyHypergraphs::inside, "scores"_a, "n_threads"_a, "(log Z, log sums of nodes)")
+      .def("sums", &PyHypergraphs::sums, "scores"_a, "marginals"_a, "n_threads"_a,
+           "(log Z, log sums of nodes, and, if wanted, marginals of edges and of nodes).")
       .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.");
   nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
-      .def(by_name())
-      .def("scores", &PyDerivationExamples::scores, "weights"_a, "What every edge scores.");
+      .def(by_name());
   bind_mixed<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
            "log"_a)

@@ -15,6 +15,8 @@ using namespace trellis;
 RECORD(CrfsuiteModel::Strings, data, starts)
 RECORD(decltype(CrfsuiteModel::rows), starts, labels, weights)
 RECORD(CrfsuiteModel, labels, attributes, slots, rows, previous, next, pair_weights)
+RECORD(ColumnFormat, tabs, comments, ids, n_columns, first_line)
+RECORD(ParsedColumns, codes, values, starts, lines, asides, trouble, line, found, expected)
 
 namespace {
 
@@ -93,29 +95,19 @@ std::vector<std::int32_t> find_strings(const StringArrays& arrays, const PackedS
 
 // ---- files of columns
 
-using Parsed = std::tuple<std::vector<Coded>, Out<std::int64_t>, Out<std::int64_t>, Numpy<std::int64_t>, std::int64_t>;
-using Refusal = std::tuple<std::string, std::int64_t, std::size_t, std::size_t>;
-
-std::pair<Parsed, Refusal> parse(const nb::bytes& text, bool tabs, bool comments, bool ids, std::size_t n_columns,
-                                 std::int64_t first_line) {
-  ParsedColumns parsed = without_gil([&] { return parse_columns(view(text), {tabs, comments, ids, n_columns, first_line}); });
+// The columns, and the other members of ParsedColumns.
+std::pair<std::vector<Coded>, ParsedColumns> parse(const nb::bytes& text, const ColumnFormat& format) {
+  ParsedColumns parsed = without_gil([&] { return parse_columns(view(text), format); });
   std::vector<Coded> columns;
-  for (std::size_t c = 0; c < parsed.codes.size(); ++c)
-    columns.push_back(coded(std::move(parsed.codes[c]), parsed.values[c]));
-  std::vector<std::int64_t> asides;
-  for (const Aside& a : parsed.asides) asides.insert(asides.end(), {a.sentence, a.token, a.begin, a.end});
-  const char* kinds[] = {"", "fields", "utf8"};
-  std::size_t n_asides = parsed.asides.size();
-  return {Parsed{std::move(columns), std::move(parsed.starts), std::move(parsed.lines),
-                 to_numpy(std::move(asides), {n_asides, 4}), parsed.n_lines},
-          Refusal{kinds[static_cast<int>(parsed.trouble)], parsed.line, parsed.found, parsed.expected}};
+  for (std::size_t c = 0; c < parsed.codes.size(); ++c) columns.push_back(coded(std::move(parsed.codes[c]), parsed.values[c]));
+  return {std::move(columns), std::move(parsed)};
 }
 
 // The text with an appended field per token, or with `column` replaced.
-nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const ColumnOfStrings& fields, bool tabs,
-                      bool comments, bool ids, std::int64_t first_line) {
+nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const ColumnOfStrings& fields,
+                      const ColumnFormat& format) {
   std::vector<char> out;
-  const bool fits = without_gil([&, format = ColumnFormat{tabs, comments, ids, 0, first_line}] {
+  const bool fits = without_gil([&] {
     return write_column(view(text), format, column, fields.codes, fields.values.data, fields.values.starts, out);
   });
   require(fits, column ? "the text does not have that field, or not as many tokens as there are codes"
@@ -197,13 +189,9 @@ void bind_text(nb::module_& module) {
              "The id of each string to look up; -1 if it is not in the table.");
   module.def("intern_bags", &intern_bags, "tokens"_a,
              "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
-  module.def("parse_columns", &parse, "text"_a, nb::kw_only(), "tabs"_a = false, "comments"_a = false,
-             "ids"_a = false, "n_columns"_a = 0, "first_line"_a = 1,
-             "Read a file of columns. Gives ((columns, starts, lines, asides, n_lines), (trouble, line, found, "
-             "expected)); a column is (codes, data, starts), a row of asides [n, 4] is (sentence, tokens before, "
-             "begin, end), trouble is '', 'fields' or 'utf8'.");
-  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "fields"_a, nb::kw_only(), "tabs"_a = false,
-             "comments"_a = false, "ids"_a = false, "first_line"_a = 1,
+  module.def("parse_columns", &parse, "text"_a, "format"_a,
+             "Read a file of columns: these, each as (codes, data, starts), and what ParsedColumns has (core/text/columns.hpp).");
+  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "fields"_a, "format"_a,
              "The text of a file of columns with one field of every token replaced, or of column None with one more.");
   module.def("view_table", &view_table, "calls"_a, "strings"_a, "others"_a,
              "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "

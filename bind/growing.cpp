@@ -10,15 +10,6 @@ Rule rule_from(const std::string& name, std::size_t k, double c) {
                                    {"PA-II", Rule::kPa2}, {"MIRA", Rule::kMira}, {"AROW", Rule::kArow}}, "no such rule"), k, c};
 }
 
-void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const Ngrams* ngrams) {
-  const Rows<std::uint32_t> from = rows_from(arrays, rows.n_labels(), ngrams);
-  require(arrays.starts.size() == rows.n_attributes() + 1, "one row per attribute");
-  if (!grows) rows.stop_growing();
-  for (std::size_t a = 0; a < rows.n_attributes(); ++a)
-    for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
-      rows.set(static_cast<std::int32_t>(a), from.labels[s], from.weights[s]);
-}
-
 std::vector<float> means(const LearntTable& table, const Mean& mean) {
   std::vector<float> out(table.weights.size());
   for (std::size_t s = 0; s < out.size(); ++s) out[s] = mean(table.weights[s], table.sums[s]);

@@ -9,10 +9,6 @@
 // The rule of an online learner by its name.
 trellis::Rule rule_from(const std::string& name, std::size_t k, double c);
 
-// Also n-grams, for rows of edge attributes.
-void set_rows(trellis::GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows,
-              const trellis::Ngrams* ngrams = nullptr);
-
 // ------------------------------------------------------------ weights
 
 // The weight, or its average over training.

@@ -40,24 +40,29 @@ void translate_system_error(const std::exception_ptr& error, void*) {
   }
 }
 
+// A part of the module, in the file bind_<part>.cpp.
+#define BIND(part)                 \
+  void bind_##part(nb::module_&);  \
+  bind_##part(module);
+
 NB_MODULE(_core, module) {
   nb::register_exception_translator(translate_system_error);
   notice_end_of_interpreter();
   // A tagger still alive when the interpreter ends is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of trellis: arrays in, arrays out.";
-  bind_chain(module);       // best path, k best, log Z, marginals of chains of order 1 and 2
-  bind_segments(module);    // the same of semi-Markov chains, and attributes of segments
-  bind_text(module);        // strings and files of columns to codes
-  bind_features(module);    // codes to attribute lists; dictionaries and clusters of words
-  bind_corpora(module);     // encoded corpora, weights and n-grams of chains, votes
-  bind_objective(module);   // training: losses and gradients
-  bind_chain_learners(module);  // training: online learners and Frank-Wolfe
-  bind_hypergraphs(module);  // hypergraphs: the same, and training, one weight per feature
-  bind_trees(module);       // dependency trees: training and parsing
-  bind_phrases(module);     // trees of grammars: training and parsing
-  bind_boost(module);       // training: Sequence AdaBoost
-  bind_kernels(module);     // training in the dual, kernel models
-  bind_filter(module);      // training: the filter that prunes labels
-  bind_decoder(module);     // the tagger's runtime
+  BIND(chain)       // best path, k best, log Z, marginals of chains of order 1 and 2
+  BIND(segments)    // the same of semi-Markov chains, and attributes of segments
+  BIND(text)        // strings and files of columns to codes
+  BIND(features)    // codes to attribute lists; dictionaries and clusters of words
+  BIND(corpora)     // encoded corpora, weights and n-grams of chains, votes
+  BIND(objective)   // training: losses and gradients
+  BIND(chain_learners)  // training: online learners and Frank-Wolfe
+  BIND(hypergraphs)  // hypergraphs: the same, and training, one weight per feature
+  BIND(trees)       // dependency trees: training and parsing
+  BIND(phrases)     // trees of grammars: training and parsing
+  BIND(boost)       // training: Sequence AdaBoost
+  BIND(kernels)     // training in the dual, kernel models
+  BIND(filter)      // training: the filter that prunes labels
+  BIND(decoder)     // the tagger's runtime
 }

@@ -109,7 +109,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   ParsedColumns out;
   std::size_t invalid = find_invalid_utf8(text);
   if (invalid < text.size()) {
-    out.trouble = Trouble::utf8;
+    out.trouble = "utf8";
     out.line = format.first_line + std::count(text.begin(), text.begin() + invalid, '\n');
     return out;
   }
@@ -137,7 +137,7 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   auto keep = [&](std::string_view line) {
     std::int64_t begin = line.data() - text.data();
     std::int64_t sentence = static_cast<std::int64_t>(out.starts.size()) - 1;
-    out.asides.push_back({sentence, n_tokens, begin, begin + static_cast<std::int64_t>(line.size())});
+    out.asides.insert(out.asides.end(), {sentence, n_tokens, begin, begin + static_cast<std::int64_t>(line.size())});
   };
   LineReader reader{text, bom_length(text, format), {}, {}};
   std::int64_t line = format.first_line - 1;
@@ -167,14 +167,13 @@ ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
       ++found;
     });
     if (found != n_columns) {
-      out.trouble = Trouble::fields, out.line = line, out.found = found, out.expected = n_columns;
+      out.trouble = "fields", out.line = line, out.found = found, out.expected = n_columns;
       return out;
     }
     out.lines.push_back(line);
     ++n_tokens;
   }
   end_sentence();
-  out.n_lines = line - format.first_line + 1;
   return out;
 }
 

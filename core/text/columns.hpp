@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,25 +30,17 @@ enum class LineKind {
 // A line without its line ending.
 LineKind kind_of(std::string_view line, const ColumnFormat& format);
 
-// A line without a token, or a blank line outside a sentence: stored for writing it back.
-struct Aside {
-  std::int64_t sentence;  // the sentence that contains or follows it
-  std::int64_t token;     // number of tokens before it
-  std::int64_t begin, end;  // its bytes in the file, without the line ending
-};
-
-enum class Trouble { none, fields, utf8 };
-
 struct ParsedColumns {
   std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
   std::vector<Interner> values;                  // [n_columns]
   std::vector<std::int64_t> starts{0};           // [n_sentences + 1]
   std::vector<std::int64_t> lines;               // [n_tokens] line numbers
-  std::vector<Aside> asides;
-  std::int64_t n_lines = 0;
+  // [n, 4] lines without a token, and blank lines outside a sentence, for writing them back: the sentence that contains or
+  // follows it, the number of tokens before it, and its first byte and its end in the file, without the line ending.
+  std::vector<std::int64_t> asides;
 
-  // Location and reason of an error, if any.
-  Trouble trouble = Trouble::none;
+  // Reason ("fields" or "utf8") and location of an error, if any.
+  std::string trouble;
   std::int64_t line = 0;
   std::size_t found = 0, expected = 0;
 };

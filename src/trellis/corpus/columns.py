@@ -55,10 +55,10 @@ class Layout:
     n_inputs: int = 0
     sentence: str | None = None
 
-    @property
-    def rules(self) -> dict[str, Any]:
-        """Rules for tokens, for native code."""
-        return {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
+    def rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
+        """Rules for tokens, for native code; lines are counted from first_line, and 0 columns are those of the first row."""
+        kinds = {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
+        return {**kinds, "n_columns": n_columns, "first_line": first_line}
 
 
 PLAIN = Layout()
@@ -86,26 +86,26 @@ def parse_text(text: bytes, source: str, layout: Layout, *, first_line: int = 1)
     """The corpus in the bytes of a file; lines are counted from first_line. It may have no tokens."""
 
     def parse(n_columns: int) -> Any:
-        return _core.parse_columns(text, **layout.rules, n_columns=n_columns, first_line=first_line)
+        return _core.parse_columns(text, layout.rules(first_line, n_columns))
 
-    (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(len(layout.names or ()))
-    if trouble == "fields" and layout.n_inputs:
+    coded, about = parse(len(layout.names or ()))
+    if about["trouble"] == "fields" and layout.n_inputs:
         text, n_columns = _evened(text, layout)
-        (coded, starts, lines, asides, _), (trouble, line, found, expected) = parse(n_columns)
-    if trouble:
-        raise CorpusError(source, line, _why(trouble, found, expected, layout))
+        coded, about = parse(n_columns)
+    if about["trouble"]:
+        raise CorpusError(source, about["line"], _why(about["trouble"], about["found"], about["expected"], layout))
     names = layout.names or (layout.naming(len(coded), source) if coded else ())
     columns = {name: Column(codes, Strings(data, ends)) for name, (codes, data, ends) in zip(names, coded, strict=True)}
     extras = None
-    if len(asides):  # lines that are not tokens
+    if len(asides := about["asides"].reshape(-1, 4)):  # lines that are not tokens
         said = [text[a:b].decode() for a, b in asides[:, 2:].tolist()]
         extras = Extras(asides[:, 0].copy(), asides[:, 1].copy(), said)
-    return Corpus(columns, starts, source, lines, extras)
+    return Corpus(columns, about["starts"], source, about["lines"], extras)
 
 
 def append_labels(text: bytes, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
     """Append each token's label as a field; all other bytes are unchanged."""
-    return _core.with_column(text, None, labels, **layout.rules, first_line=first_line)
+    return _core.with_column(text, None, labels, layout.rules(first_line))
 
 
 def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, first_line: int = 1) -> bytes:
@@ -113,7 +113,7 @@ def replace_labels(text: bytes, name: str, labels: Column, layout: Layout, *, fi
     names = columns_named(name, layout.names or ())
     for one, column in zip(names, labels.split() if len(names) == 2 else (labels,), strict=True):
         place = (layout.names or ()).index(one)
-        text = _core.with_column(text, place, column, **layout.rules, first_line=first_line)
+        text = _core.with_column(text, place, column, layout.rules(first_line))
     return text
 
 

@@ -238,7 +238,7 @@ class Hypergraph:
         Doubles
             [n_nodes].
         """
-        return self._alone.native.inside(*self._alone.flat([scores]), 1)[1]
+        return self._alone.native.sums(*self._alone.flat([scores]), False, 1)[1]
 
     def outside(self, scores: npt.ArrayLike) -> Doubles:
         """Compute outside scores: the same over what remains of derivations of the goal without the node.
@@ -463,7 +463,7 @@ class Hypergraphs:
         Doubles
             [n_graphs].
         """
-        return self.native.inside(*self.flat(scores), thread_count(n_threads))[0]
+        return self.native.sums(*self.flat(scores), False, thread_count(n_threads))[0]
 
     def marginals(self, scores: Sequence[npt.ArrayLike], n_threads: int | None = None) -> list[DerivationMarginals]:
         """Compute the marginals of each.
@@ -480,7 +480,7 @@ class Hypergraphs:
         list[DerivationMarginals]
             One result per hypergraph.
         """
-        log_z, sorted_edges, nodes = self.native.marginals(*self.flat(scores), thread_count(n_threads))
+        log_z, _, sorted_edges, nodes = self.native.sums(*self.flat(scores), True, thread_count(n_threads))
         edges = np.empty_like(sorted_edges)
         edges[self._order] = sorted_edges
         by_edge, by_node = np.split(edges, self.edge_starts[1:-1]), np.split(nodes, self.node_starts[1:-1])

@@ -12,7 +12,7 @@ from trellis import _core
 from trellis._support.arrays import Arrays, Doubles, Floats, Ints, LabelSets, Longs, starts_of
 from trellis._support.errors import LearnerError
 from trellis.corpus.label_parts import LabelParts
-from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes, padded
+from trellis.engine.weights import MANY_LABELS, ChainWeights, Ngrams, Rows, Votes
 from trellis.features.vocabulary import Sources
 from trellis.learning.problem import MarginWeights, NativeWeights, Problem
 
@@ -260,6 +260,8 @@ class ChainProblem(Problem):
             "order": self.order,
             "sparse": self.is_sparse,
             "parts": self.label_parts,
+            "end": self.end,
+            "seen": None if self.seen is None else self.seen.of_type(np.uint32),
         }
 
     def online(self, options: OnlineOptions) -> NativeWeights:
@@ -311,7 +313,7 @@ class ChainProblem(Problem):
             return _core.margin_losses(examples, of.native(ngrams), **options)
 
         return MarginWeights(
-            lambda: _frank_wolfe(self, C, zero_one),
+            lambda: _frank_wolfe(self, examples, C, zero_one),
             lambda native, order: native.epoch(examples, order, weights),
             self.learnt,
             (examples,),
@@ -396,27 +398,62 @@ def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
 def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
     """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
     first = problem.initial
-    native = _core.Online(problem.shape(), *options.rule_settings, options.vote)
-    if problem.seen is not None:
-        native.set_rows(problem.seen.of_type(np.uint32), grows=False)
-    if first is not None:
-        if first.tri is not None and problem.order < 2:
-            raise LearnerError("the initial weights are of order 2; train at order 2, or without init")
-        # In addition to seen pairs, if only these have weights.
-        native.set_rows(first.rows.of_type(np.uint32), grows=True)
-        if problem.is_sparse and first.ngrams is not None:
-            native.set_ngrams(first.ngrams, first.ngrams.weights)
-        if first.edge_rows is not None:
-            native.set_edge_rows(first.edge_rows.of_type(np.uint32))
-    n, stride = problem.n_labels, padded(problem.n_labels)
-    edge = np.zeros((n + 1, stride), np.float32) if first is None else first.edge
-    if problem.edge_base is not None:
-        edge = edge + problem.edge_base
-    native.set_labels(edge, None if first is None or problem.is_sparse else first.tri, problem.end)
-    native.set_beam(problem.beam, options.update or "standard")
-    if options.vote and first is not None:
-        native.log_initial()
+    rule, beam = options.rule_settings, (problem.beam, options.update or "standard")
+    native = _core.Online(problem.shape(), *rule, options.vote, *beam)
+    if first is None:
+        _forbid(problem, native)
+        return native
+    if first.tri is not None and problem.order < 2:
+        raise LearnerError("the initial weights are of order 2; train at order 2, or without init")
+    state: dict[str, Any] = native.state()
+    # In addition to seen pairs, if only these have weights.
+    state |= _row_state("rows", first.rows)
+    if first.edge_rows is not None:
+        state |= _row_state("edge_rows", first.edge_rows)
+    edge = first.edge if problem.edge_base is None else first.edge + problem.edge_base
+    state["edge.weights"] = edge.reshape(-1)
+    if problem.is_sparse and first.ngrams is not None:
+        weights = np.concatenate([np.zeros(problem.n_labels + 2, np.float32), first.ngrams.weights])  # after one label
+        state |= {"ngrams.parents": first.ngrams.parents, "ngrams.labels": first.ngrams.labels}
+        state |= {"tri.weights": weights, "tri.sums": np.zeros(len(weights)), "tri.variances": np.empty(0, np.float32)}
+    elif first.tri is not None and not problem.is_sparse:
+        state["tri.weights"] = first.tri.reshape(-1)
+    if options.vote:
+        state |= _first_update(problem, state)
+    native.restore(state)
     return native
+
+
+def _row_state(name: str, rows: Rows) -> Arrays:
+    """Rows as part of the state of native weights, never updated."""
+    n, labels = len(rows.weights), rows.of_type(np.uint32).labels
+    sums, variances = np.zeros(n), np.ones(n, np.float32)
+    arrays = {"starts": rows.starts, "labels": labels, "weights": rows.weights, "sums": sums, "variances": variances}
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def _first_update(problem: ChainProblem, state: Mapping[str, Any]) -> Arrays:
+    """A log whose first update are all weights, for votes after a warm start."""
+    corpus, first_row, parts = problem.corpus, 0, list[tuple[Any, Any, Any]]()
+    for name, n in (("rows", corpus.n_attributes), ("edge_rows", corpus.n_edge_attributes)):
+        rows = first_row + np.repeat(np.arange(n), np.diff(state[f"{name}.starts"]))
+        parts.append((rows, state[f"{name}.labels"], state[f"{name}.weights"]))
+        first_row += n
+    for name in ("edge", "tri"):
+        weights = state[f"{name}.weights"]
+        parts.append((np.full(len(weights), first_row), np.arange(len(weights)), weights))
+        first_row += 1
+    rows, places, changes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kept = (changes != 0) & np.isfinite(changes)
+    log = {"clocks": np.zeros(1, np.int64), "starts": np.array([0, kept.sum()], np.int64), "changes": changes[kept]}
+    log |= {"rows": rows[kept].astype(np.uint32), "places": places[kept].astype(np.uint32)}
+    return {f"log.{key}": array for key, array in log.items()}
+
+
+def _forbid(problem: ChainProblem, native: _core.Online | _core.FrankWolfe, *examples: _core.ChainExamples) -> None:
+    """Set the weights of forbidden label pairs to minus infinity."""
+    if problem.edge_base is not None:
+        native.restore({**native.state(), "edge.weights": problem.edge_base.reshape(-1)}, *examples)
 
 
 def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> ChainWeights:
@@ -428,13 +465,10 @@ def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> Cha
     return replace(learnt, rows=_with_rows_of(learnt.rows, votes, 0), edge_rows=edge_rows, votes=votes)
 
 
-def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
+def _frank_wolfe(p: ChainProblem, examples: _core.ChainExamples, C: float, zero_one: bool) -> _core.FrankWolfe:
     """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
     native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
-    if p.seen is not None:
-        native.set_rows(p.seen.of_type(np.uint32), grows=False)
-    edge = np.zeros((p.n_labels + 1, padded(p.n_labels)), np.float32) if p.edge_base is None else p.edge_base
-    native.set_labels(edge, None, p.end_base)
+    _forbid(p, native, examples)
     return native
 
 
