@@ -19,7 +19,7 @@ struct PotentialArrays {
   std::optional<Array<Real, 3>> tri;  // [L+1, L+1, stride]
   std::optional<Array<Real, 1>> end;  // [stride]
   OrNone<PyNgrams> ngrams;
-  std::optional<TokenNgramsOf<In, Real>> token_ngrams;
+  std::optional<TokenNgramArrays<Real>> token_ngrams;
   FIELDS(emit, edge, tri, end, ngrams, token_ngrams)
 };
 using CountedPaths = std::tuple<std::vector<std::int32_t>, Numpy<double>, std::vector<std::int64_t>>;
@@ -144,7 +144,7 @@ struct Sentence {
   }
 
  private:
-  void load_ngrams(const TokenNgramsOf<In, Real>& arrays, std::size_t first, std::size_t T) {
+  void load_ngrams(const TokenNgramArrays<Real>& arrays, std::size_t first, std::size_t T) {
     const auto& [starts, nodes, scores] = arrays;
     const std::int64_t begin = starts(first), end = starts(first + T);
     token_ngrams.starts.clear();

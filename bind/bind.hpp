@@ -58,6 +58,14 @@ auto without_gil(Work work) {
   return work();
 }
 
+// n numbers, which work(out) sets without the GIL.
+template <class T, class Work>
+std::vector<T> filled(std::size_t n, Work work) {
+  std::vector<T> out(n);
+  without_gil([&] { work(out.data()); });
+  return out;
+}
+
 // Calls work(state, i) for the items 0 .. n - 1 in blocks on threads, without the GIL; make_state() returns a thread's state.
 template <class MakeState, class Work>
 void each_item(std::size_t n, std::size_t block, std::size_t n_threads, MakeState make_state, Work work) {

@@ -127,9 +127,8 @@ Out<double> losses(const PyChainExamples& examples, const Weights& weights, int 
   examples.corpus->check_fits(weights);
   require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
   require(!examples.partial, "margins need known labels");
-  std::vector<double> out(examples.size());
-  without_gil([&] { margin_losses(weights.core, order, *examples.core, out.size(), zero_one, n_threads, out.data()); });
-  return out;
+  const std::size_t n = examples.size();
+  return filled<double>(n, [&](double* out) { margin_losses(weights.core, order, *examples.core, n, zero_one, n_threads, out); });
 }
 
 }  // namespace

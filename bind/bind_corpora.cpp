@@ -43,11 +43,9 @@ struct PyVotes {
 
   std::vector<std::int32_t> decode(const Encoded& corpus, std::size_t n_threads) const {
     corpus.check_fits(*weights);
-    std::vector<std::int32_t> paths(corpus.n_tokens());
-    without_gil([&] {
-      vote_all(core, weights->core.labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths.data());
+    return filled<std::int32_t>(corpus.n_tokens(), [&](std::int32_t* paths) {
+      vote_all(core, weights->core.labels, corpus.data, corpus.starts.data(), corpus.n_sentences(), n_threads, paths);
     });
-    return paths;
   }
 };
 

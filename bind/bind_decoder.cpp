@@ -4,6 +4,8 @@
 
 using namespace trellis;
 
+RECORD(TokenNgrams<float>, starts, numbers, scores)
+
 namespace {
 
 [[noreturn]] void refuse(nb::handle token, const std::string& wanted) {
@@ -114,11 +116,7 @@ struct PyDecoder {
     core->finish(batch, n_threads);
   }
 
-  Batch encode(const nb::list& sentences, std::size_t n_threads) {
-    std::vector<nb::object> all;
-    for (nb::handle sentence : sentences) all.push_back(nb::borrow(sentence));
-    return encode_all(all, n_threads);
-  }
+  Batch encode(std::vector<nb::object> sentences, std::size_t n_threads) { return encode_all(sentences, n_threads); }
 
   // Labels of one sentence; its batch if views of a word must be computed first, or if it has no path.
   std::variant<nb::list, Batch> tag_one(nb::handle sentence) {
@@ -216,9 +214,8 @@ struct PyDecoder {
     return out;
   }
 
-  using TokenNgramsOut = TokenNgramsOf<Out, float>;
-  std::tuple<Numpy<float>, Numpy<float>, std::optional<TokenNgramsOut>> potentials(const Batch& batch, bool open,
-                                                                                   std::size_t n_threads) const {
+  std::tuple<Numpy<float>, Numpy<float>, std::optional<TokenNgrams<float>>> potentials(const Batch& batch, bool open,
+                                                                                       std::size_t n_threads) const {
     check_defined(batch);
     const std::size_t n = batch.starts.back(), rows = core->labels().n_labels + 1, stride = core->labels().stride;
     std::vector<float> emit(n * stride), edges(core->edges_by_token() ? n * rows * stride : 0);
@@ -230,10 +227,8 @@ struct PyDecoder {
         !are_scores(ngrams.scores.data(), 1, ngrams.scores.size(), 0))
       throw std::overflow_error("the weights of the model give scores that are not finite; train it again");
     const std::size_t n_edges = edges.size() / (rows * stride);
-    std::optional<TokenNgramsOut> token_ngrams;
-    if (core->ngrams_by_token())
-      token_ngrams = {{ngrams.starts.begin(), ngrams.starts.end()}, std::move(ngrams.nodes), std::move(ngrams.scores)};
-    return {to_numpy(std::move(emit), {n, stride}), to_numpy(std::move(edges), {n_edges, rows, stride}), token_ngrams};
+    return {to_numpy(std::move(emit), {n, stride}), to_numpy(std::move(edges), {n_edges, rows, stride}),
+            core->ngrams_by_token() ? std::optional(std::move(ngrams)) : std::nullopt};
   }
 };
 
@@ -283,6 +278,6 @@ void bind_decoder(nb::module_& module) {
       .def("candidates", [](const PyDecoder& self, const Batch& batch, std::size_t n_threads) {
         self.check_defined(batch);
         require(self.core->has_filter(), "a model without a filter");
-        return sets_out(without_gil([&] { return self.core->candidates(batch, n_threads); }));
+        return without_gil([&] { return self.core->candidates(batch, n_threads); });
       }, "batch"_a, "n_threads"_a, "The labels that the filter leaves each token.");
 }

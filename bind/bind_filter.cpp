@@ -37,7 +37,7 @@ struct PyFilter {
     check_order(sentences, corpus->n_sentences());
     std::vector<float> scores;
     TokenSets out = without_gil([&] { return core->candidates(tokens(), sentences, {margin, most}, n_threads, scores); });
-    return std::make_tuple(sets_out(std::move(out)), std::move(scores));
+    return std::make_tuple(std::move(out), std::move(scores));
   }
 };
 
@@ -108,9 +108,9 @@ struct PyFilterLevels {
     const auto order = tokens.checked(sentences);
     return without_gil([&] { return learner.gold_margins(fitting(tokens), order, n_threads); });
   }
-  SetsOf<Out> pruned(const PyLevelTokens& tokens, const Longs& sentences, double margin, std::size_t n_threads) const {
+  TokenSets pruned(const PyLevelTokens& tokens, const Longs& sentences, double margin, std::size_t n_threads) const {
     const auto order = tokens.checked(sentences);
-    return sets_out(without_gil([&] { return learner.pruned(fitting(tokens), order, margin, n_threads); }));
+    return without_gil([&] { return learner.pruned(fitting(tokens), order, margin, n_threads); });
   }
   Numpy<float> edge() const {
     return to_numpy(std::vector<float>(levels.edge.begin(), levels.edge.end()), {levels.n_labels + 1, levels.stride});

@@ -7,43 +7,6 @@
 
 using namespace trellis;
 
-std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n_threads) {
-  require(parameters.size() == n_parameters, "one number per parameter");
-  std::vector<double> out(n_sentences);
-  without_gil([&] { core->evaluate(parameters.data(), nullptr, n_threads, out.data(), FixedPoint(0), nullptr); });
-  return out;
-}
-
-std::pair<Out<double>, Out<std::int64_t>> PyObjective::sums(const Doubles& parameters, const std::optional<Doubles>& weights,
-                                                            int exponent, std::size_t n_threads) {
-  require(parameters.size() == n_parameters, "one number per parameter");
-  require(exponent >= -1000 && exponent <= 1000, "exponent must be from -1000 to 1000");
-  check_weights(weights, n_sentences);
-  std::vector<double> out(n_sentences);
-  std::vector<std::int64_t> slope(n_parameters);
-  without_gil([&] {
-    core->evaluate(parameters.data(), data_of(weights), n_threads, out.data(), FixedPoint(exponent), slope.data());
-  });
-  return {std::move(out), std::move(slope)};
-}
-
-std::vector<double> PyObjective::pass(const MutableArray<double, 1>& parameters, const MutableArray<double, 1>& squares,
-                                      const Longs& order, const std::optional<Doubles>& weights, double rate, double c1,
-                                      double c2, std::size_t batch, std::size_t n_threads, std::optional<std::size_t> head) {
-  require(batch >= 1, "batch must be positive");
-  require(parameters.size() == n_parameters && squares.size() == n_parameters, "one number per parameter");
-  check_weights(weights, n_sentences);
-  const std::size_t n = head.value_or(n_sentences);
-  require(n <= n_sentences, "head: more sentences than there are");
-  check_order(order, n);
-  std::vector<double> out(n);
-  without_gil([&] {
-    core->pass({rate, c1, c2, batch}, n, order.data(), order.size(), data_of(weights), n_threads, parameters.data(), squares.data(),
-               out.data());
-  });
-  return out;
-}
-
 namespace {
 
 // Of a chain; keeps the arrays of the objective alive.
@@ -112,9 +75,7 @@ std::vector<double> dots_with_history(const Array<std::uint16_t, 2>& steps, cons
                                 std::size_t n_pairs, std::size_t newest, const Doubles& g, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, n_pairs, g);
   if (newest >= n_pairs) throw nb::index_error("no such pair");
-  std::vector<double> dots(n_pairs * kHistoryDots);
-  without_gil([&] { history_dots(history, newest, g.data(), n_threads, dots.data()); });
-  return dots;
+  return filled<double>(n_pairs * kHistoryDots, [&](double* out) { history_dots(history, newest, g.data(), n_threads, out); });
 }
 
 std::vector<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
@@ -122,11 +83,9 @@ std::vector<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const A
                              const Doubles& change_factors, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, step_factors.size(), g);
   require(change_factors.size() == step_factors.size(), "one factor per pair");
-  std::vector<double> out(g.size());
-  without_gil([&] {
-    history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out.data());
+  return filled<double>(g.size(), [&](double* out) {
+    history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out);
   });
-  return out;
 }
 
 std::vector<double> proximal_step(const Doubles& x, const Doubles& slope, const Doubles& diagonal,
@@ -137,9 +96,7 @@ std::vector<double> proximal_step(const Doubles& x, const Doubles& slope, const 
   require_same(x.size(), {slope.size(), diagonal.size(), steps.shape(1), changes.shape(1)});
   require(changes.shape(0) == n && middle.shape(0) == 2 * n && middle.shape(1) == 2 * n, "middle must be [2 pairs, 2 pairs]");
   const QuadraticModel model{x.data(), slope.data(), diagonal.data(), steps.data(), changes.data(), middle.data(), n, x.size()};
-  std::vector<double> out(x.size());
-  without_gil([&] { minimize_model(model, c1, max_sweeps, tolerance, n_threads, out.data()); });
-  return out;
+  return filled<double>(x.size(), [&](double* out) { minimize_model(model, c1, max_sweeps, tolerance, n_threads, out); });
 }
 
 }  // namespace

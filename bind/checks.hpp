@@ -13,17 +13,15 @@
 
 // A lattice over the label sets of tokens: offsets of each set's nodes, their labels, offsets of their arcs, and the
 // node of the previous token that each arc comes from.
-template <template <class> class Hold>
-struct LatticeOf {
-  Hold<std::int64_t> starts, in_starts;
-  Hold<std::int32_t> labels, before;
+struct LatticeArrays {
+  Longs starts, in_starts;
+  Ints labels, before;
   FIELDS(starts, labels, in_starts, before)
 };
-template <template <class> class Hold>
-struct SetsOf {
-  Hold<std::int32_t> set_of, labels;  // [n_tokens], labels of sets
-  Hold<std::int64_t> starts;          // [n_sets + 1]
-  std::optional<LatticeOf<Hold>> lattice;
+struct SetArrays {
+  Ints set_of, labels;  // [n_tokens], labels of sets
+  Longs starts;         // [n_sets + 1]
+  std::optional<LatticeArrays> lattice;
   FIELDS(set_of, starts, labels, lattice)
 };
 struct ListArrays {
@@ -40,7 +38,6 @@ struct RowsOf {
   FIELDS(starts, labels, weights)
 };
 RECORD(trellis::TokenLists, starts, ids, values)
-using SetArrays = SetsOf<In>;
 template <class Label>
 using RowArrays = RowsOf<In, Label>;
 using RowsOut = RowsOf<Out, std::uint32_t>;
@@ -124,7 +121,7 @@ inline void check_sets(const Longs& starts, const Ints& labels, std::size_t n_la
   }
 }
 // Arcs come from nodes of the previous token, if it has any; the first token of a sentence has NULL before it.
-inline trellis::Lattice lattice_from(const LatticeOf<In>& arrays, const Ints& set_of, std::size_t n_sets,
+inline trellis::Lattice lattice_from(const LatticeArrays& arrays, const Ints& set_of, std::size_t n_sets,
                                      std::size_t n_labels, const Longs& sentences) {
   const auto& [starts, in_starts, labels, from] = arrays;
   require(starts.size() == n_sets + 1 && in_starts.size() == labels.size() + 1, "a lattice that does not fit its sets");

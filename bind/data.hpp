@@ -13,12 +13,7 @@ struct SegmentArrays {
   FIELDS(rules, lists, first)
 };
 
-inline SetsOf<Out> sets_out(trellis::TokenSets sets) {
-  SetsOf<Out> out{std::move(sets.set_of_token), std::move(sets.labels), std::move(sets.starts), std::nullopt};
-  if (sets.has_lattice())
-    out.lattice = {std::move(sets.node_starts), std::move(sets.in_starts), std::move(sets.node_labels), std::move(sets.from)};
-  return out;
-}
+RECORD(trellis::TokenSets, set_of, starts, labels, node_starts, in_starts, node_labels, before)
 
 // An encoded corpus; keeps its arrays alive.
 struct Encoded {

@@ -15,11 +15,11 @@ using NgramArrays = NgramsOf<In>;
 using NgramState = NgramsOf<Out>;
 
 // Scores of n-grams at single tokens.
-template <template <class> class Hold, class Real>
-struct TokenNgramsOf {
-  Hold<std::int64_t> starts;    // [n_tokens + 1]
-  Hold<std::uint32_t> numbers;  // of n-grams
-  Hold<Real> scores;
+template <class Real>
+struct TokenNgramArrays {
+  Longs starts;   // [n_tokens + 1]
+  UInts numbers;  // of n-grams
+  Array<Real, 1> scores;
   FIELDS(starts, numbers, scores)
 };
 

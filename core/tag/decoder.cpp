@@ -68,19 +68,22 @@ Decoder::State& Decoder::state() const {
 
 std::unique_lock<std::mutex> Decoder::try_lock() { return std::unique_lock(state().mutex, std::try_to_lock); }
 
-Decoder::Borrowed::Borrowed(State& from) : from_(from), n_exceptions_(std::uncaught_exceptions()) {
+std::unique_ptr<Decoder::Buffers, Decoder::Return> Decoder::borrow(State& from) {
+  std::unique_ptr<Buffers> buffers;
   {
     const std::lock_guard lock(from.spare_mutex);
-    if (!from.spare.empty()) buffers_ = std::move(from.spare.back()), from.spare.pop_back();
+    if (!from.spare.empty()) buffers = std::move(from.spare.back()), from.spare.pop_back();
   }
-  if (!buffers_) buffers_ = std::make_unique<Buffers>();
+  if (!buffers) buffers = std::make_unique<Buffers>();
+  return {buffers.release(), {&from, std::uncaught_exceptions()}};
 }
 
-Decoder::Borrowed::~Borrowed() {
+void Decoder::Return::operator()(Buffers* buffers) const {
+  std::unique_ptr<Buffers> owned(buffers);
   constexpr std::size_t kMostBytes = std::size_t{1} << 23;  // memory for a huge sentence is not retained
-  if (std::uncaught_exceptions() > n_exceptions_ || buffers_->bytes() > kMostBytes) return;  // nor incomplete buffers
-  const std::lock_guard lock(from_.spare_mutex);
-  if (from_.spare.size() < State::kMostSpare) from_.spare.push_back(std::move(buffers_));
+  if (std::uncaught_exceptions() > n_exceptions || owned->bytes() > kMostBytes) return;  // nor incomplete buffers
+  const std::lock_guard lock(to->spare_mutex);
+  if (to->spare.size() < State::kMostSpare) to->spare.push_back(std::move(owned));
 }
 
 void Decoder::add_row(std::int32_t attribute, float value, float* emit) const {
@@ -126,8 +129,8 @@ template <class Work>
 void Decoder::each_sentence(const Batch& batch, std::size_t n_threads, Work work) const {
   State& now = state();
   parallel_blocks(
-      batch.starts.size() - 1, 32, n_threads, [&] { return Borrowed(now); },
-      [&](Borrowed& borrowed, std::size_t first, std::size_t last) {
+      batch.starts.size() - 1, 32, n_threads, [&] { return borrow(now); },
+      [&](auto& borrowed, std::size_t first, std::size_t last) {
         for (std::size_t s = first; s < last; ++s) work(*borrowed, s, now.heavy);
       });
 }

@@ -147,19 +147,12 @@ class Decoder {
   struct Buffers;
   struct State;
   // Scratch borrowed by a thread: allocating it per sentence would take much of the time.
-  class Borrowed {
-   public:
-    explicit Borrowed(State& from);
-    ~Borrowed();
-    Borrowed(const Borrowed&) = delete;
-    Borrowed& operator=(const Borrowed&) = delete;
-    Buffers& operator*() const { return *buffers_; }
-
-   private:
-    State& from_;
-    const int n_exceptions_;
-    std::unique_ptr<Buffers> buffers_;
+  struct Return {
+    State* to;
+    int n_exceptions;
+    void operator()(Buffers* buffers) const;
   };
+  static std::unique_ptr<Buffers, Return> borrow(State& from);
   struct Look {  // templates of one column at one offset alone
     std::int32_t column, offset;
     std::size_t slot;  // index of the vector in the column's records

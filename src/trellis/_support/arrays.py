@@ -201,8 +201,11 @@ class LabelSets(NamedTuple):
     @classmethod
     def native(cls, arrays: Mapping[str, Any]) -> LabelSets:
         """Make label sets from the result of native code."""
-        lattice = arrays["lattice"]
-        return cls(**{**arrays, "lattice": None if lattice is None else Lattice(**lattice)})
+        sets = cls(arrays["set_of"], arrays["starts"], arrays["labels"])
+        if not len(arrays["node_labels"]):
+            return sets
+        nodes = (arrays[name] for name in ("node_starts", "node_labels", "in_starts", "before"))
+        return sets._replace(lattice=Lattice(*nodes))
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> LabelSets:

@@ -291,7 +291,8 @@ class ChainDecoder:
             raise ModelError("the scores are not finite; train the model again") from None
         self._is_checked = True
         edges = edges if len(edges) else weights.edge[None]
-        return emit, edges, weights.tri, weights.end, self.ngrams, None if own is None else TokenNgrams(**own)
+        ngrams = None if own is None else TokenNgrams(**{**own, "starts": own["starts"].astype(np.int64)})
+        return emit, edges, weights.tri, weights.end, self.ngrams, ngrams
 
     def attribute_lists(self, batch: _core.Batch, *, on_edge: bool = False) -> Lists:
         """The attributes of every token, or those of label pairs."""
