@@ -129,8 +129,4 @@ void bind_chain(nb::module_& module) {
              "Probability of each span [n, 4] (sentence, begin, end, type), in the order of their sentences.");
   module.def("beam_paths", beam_paths, chains, k, n_threads,
              "best_paths where labels see labels further back, by a beam of so many states per token.");
-  module.def("same_words", [](const Ints& words, const Longs& sentences) {
-    require(check_sentences(sentences) == words.size(), "one word per token");
-    return same_words(words, sentences);
-  }, "words"_a, "starts"_a, "The last token before each with the same word, within its sentence, or -1.");
 }

@@ -96,7 +96,7 @@ void Encoded::begin() {
 
 namespace {
 
-// Also the counts of all n-grams, starting with those of no label and of one.
+// The label n-grams of training, after those given first, and the counts of all, starting with those of no label and of one.
 std::pair<NgramState, std::vector<double>> seen_ngrams(std::size_t n_labels, std::size_t order, const Ints& gold,
                                                        const Longs& starts, bool null, const std::optional<Doubles>& weights,
                                                        const std::optional<NgramArrays>& first) {
@@ -134,8 +134,7 @@ void bind_corpora(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
       .def(by_name());
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_a, "starts"_a, nb::kw_only(), "null"_a,
-             "weights"_a.none(), "first"_a.none(),
-             "Parents, last labels and counts of the label n-grams of training, after those given first.");
+             "weights"_a.none(), "first"_a.none());
   module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_a, "weights"_a, "columns"_a,
              "Those n-grams that have a weight or are columns of edge rows, with all that are part of one: parents, last\n"
              "labels, weights; and the columns by their new numbers.");

@@ -176,7 +176,7 @@ struct PyDecoder {
     return batch;
   }
 
-  // The views of the undefined words of a batch, in order.
+  // The views of the undefined words of a batch, in order: strings, or None.
   void define(Batch& batch, const std::vector<std::vector<std::optional<std::string>>>& said) {
     check_batch(batch);
     require(said.size() == batch.undefined.size(), "one list of strings per undefined word");
@@ -237,10 +237,8 @@ struct PyDecoder {
 void bind_decoder(nb::module_& module) {
   nb::class_<Batch>(module, "Batch", "Sentences as codes of word types.")
       .def_prop_ro("starts", [](const Batch& batch) { return batch.starts; })
-      .def_prop_ro("same_words", [](const Batch& batch) {
-        return batch.codes.empty() ? std::vector<std::int32_t>(static_cast<std::size_t>(batch.starts.back()), -1)
-                                   : same_words(batch.codes[0], batch.starts);
-      }, "The last token before each with the same string in the first column, or -1.")
+      .def_prop_ro("words", [](const Batch& batch) { return batch.codes.empty() ? std::vector<std::int32_t>() : batch.codes[0]; },
+                   "The number of each token's string in the first column, if there is one.")
       .def_prop_ro("undefined", [](const Batch& batch) {
         std::vector<std::pair<std::int32_t, std::string>> out;
         for (auto [column, type] : batch.undefined)
@@ -250,13 +248,11 @@ void bind_decoder(nb::module_& module) {
   nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def(by_name())
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(),
-           nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"),
-           "The labels of one sentence; its batch if it has words whose views must be defined first, or no path.")
+           nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"))
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,
            nb::sig("def encode(self, sentences: list[object], n_threads: int) -> Batch"))
       .def("encode_corpus", &PyDecoder::encode_corpus, "columns"_a, "bag"_a.none(), "starts"_a, "n_threads"_a)
-      .def("define", &PyDecoder::define, "batch"_a, "said"_a,
-           "What the views say of each word of batch.undefined: strings, or None.")
+      .def("define", &PyDecoder::define, "batch"_a, "said"_a)
       .def("decode", &PyDecoder::paths, "batch"_a, "n_threads"_a,
            "The best path of every sentence, one label per token; None if a sentence has none.")
       .def("labels", &PyDecoder::label_lists, "batch"_a, "n_threads"_a,

@@ -220,10 +220,7 @@ void bind_features(nb::module_& module) {
         return std::make_pair(std::move(found.starts), std::move(found.symbols));
       }, "(starts, symbols) of the distinct entries.")
       .def("match", &match, "symbols"_a, "starts"_a, "asks"_a.none(), "n_threads"_a,
-           "[4, n_tokens]: how long the longest entry is that begins at a token, that ends there, that has it inside, at most\n"
-           "MOST, 0 without one; and which part of the longest entry, taken from left to right, the token is: after SILENT come\n"
-           "first, inner, last, only. A symbol of -1 is in no entry. asks, by sentence: the number of a fold, whose own entries\n"
-           "are left out; -1: all entries count; -2: none, the answer is SILENT.");
+           "[4, n_tokens] values of each token (core/text/dictionary.hpp); asks, by sentence: its fold, -1 or -2.");
   module.attr("DICTIONARY_MOST") = Dictionary::kMost;
   module.attr("DICTIONARY_SILENT") = Dictionary::kSilent;
   module.def("brown_clusters", [](const Ints& tokens, const Longs& starts, std::size_t n_words, std::size_t n_classes,

@@ -155,7 +155,7 @@ struct FeatureOnline : OnlineSteps<FeatureWeights> {
     check_numbers(ids, n_features(), "no such feature");
     check_finite(amounts, "amounts must be finite numbers");
   }
-  // An update on outputs, each given by its cost and by Phi(gold) - Phi(output) as feature numbers and amounts.
+  // An update on outputs, each with its cost and Phi(gold) - Phi(output) as feature numbers and amounts; whether it made a step.
   bool take(const std::vector<std::tuple<double, Ints, Doubles>>& outputs, double scale) {
     steps.clear();
     for (const auto& [cost, ids, amounts] : outputs) {
@@ -232,10 +232,8 @@ struct PyDerivationObjective : PyObjective {
 void bind_hypergraphs(nb::module_& module) {
   nb::class_<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
       .def(by_name())
-      .def("best", &PyHypergraphs::best, "scores"_a, "k"_a, "n_threads"_a,
-           "Up to k derivations of each, best first: (starts, scores, starts of edges, edges).")
-      .def("sums", &PyHypergraphs::sums, "scores"_a, "marginals"_a, "n_threads"_a,
-           "(log Z, log sums of nodes, and, if wanted, marginals of edges and of nodes).")
+      .def("best", &PyHypergraphs::best, "scores"_a, "k"_a, "n_threads"_a)
+      .def("sums", &PyHypergraphs::sums, "scores"_a, "marginals"_a, "n_threads"_a)
       .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.");
   nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
       .def(by_name());
@@ -243,8 +241,7 @@ void bind_hypergraphs(nb::module_& module) {
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
            "log"_a)
       .def("resize", guarded(&FeatureOnline::resize), "n_features"_a)
-      .def("take", guarded(&FeatureOnline::take), "outputs"_a, "scale"_a,
-           "One step away from outputs; whether there was one to make.")
+      .def("take", guarded(&FeatureOnline::take), "outputs"_a, "scale"_a)
       .def("score", guarded(&FeatureOnline::score), "ids"_a, "amounts"_a, "The weights of now times a vector.");
   bind_frank_wolfe<FeatureFrankWolfe>(module, "FeatureFrankWolfe",
                                       "Margins of whole outputs by Frank-Wolfe, one weight per feature.")

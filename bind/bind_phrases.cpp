@@ -168,7 +168,7 @@ struct PyPhraseDecoder {
     return true;
   }
 
-  // Trees as scores and rules over spans.
+  // Trees as scores and rules over spans, four numbers each.
   using Trees = std::vector<std::pair<double, std::vector<std::int32_t>>>;
   // Up to k trees of each sentence, best first.
   std::vector<Trees> parse(const WordArrays& words, const CodedColumns& coded, std::size_t k, std::size_t n_threads) const {
@@ -249,10 +249,7 @@ void bind_phrases(nb::module_& module) {
       .def_prop_ro("rows", &PyPhraseObjective::rows, "Rows of attributes whose weights are the parameters, all zero.");
   nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
       .def(by_name())
-      .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a,
-           "Of each sentence up to k trees, best first: scores and rules over spans, four numbers each.")
-      .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a,
-           "log Z, rules over spans, their scores and probabilities.")
-      .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a,
-           "Attributes of spans and of split points.");
+      .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a)
+      .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a)
+      .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a);
 }

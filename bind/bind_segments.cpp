@@ -59,7 +59,7 @@ struct SegmentBatch : ChainBatch<float> {
   }
 };
 
-// Sentence i's paths, [k, T_i], begin at k * starts[i]; missing paths are -1 and minus infinity.
+// The k best segmentations as label paths (PathLists).
 CountedPaths segment_paths(const SegmentBatch& batch, std::size_t k, std::size_t n_threads) {
   PathLists found(batch, k);
   batch.each(1, n_threads, [&](SegmentLattice& lattice, std::size_t i) {
@@ -180,10 +180,8 @@ struct PySegmentVocabulary {
 void bind_segments(nb::module_& module) {
   nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
       .def(by_name());
-  module.def("segment_paths", &segment_paths, "chains"_a, "k"_a, "n_threads"_a,
-             "The k best segmentations as label paths, their scores and how many there are.");
-  module.def("segment_marginals", &segment_marginals, "chains"_a, "temperature"_a, "reach"_a, "spans"_a, "n_threads"_a,
-             "Marginals of chains as `marginals` has them, and probabilities of some segments.");
+  module.def("segment_paths", &segment_paths, "chains"_a, "k"_a, "n_threads"_a);
+  module.def("segment_marginals", &segment_marginals, "chains"_a, "temperature"_a, "reach"_a, "spans"_a, "n_threads"_a);
   nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
       .def(by_name())
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })

@@ -103,7 +103,7 @@ std::pair<std::vector<Coded>, ParsedColumns> parse(const nb::bytes& text, const 
   return {std::move(columns), std::move(parsed)};
 }
 
-// The text with an appended field per token, or with `column` replaced.
+// The text of a file of columns with an appended field per token, or with `column` replaced.
 nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, const ColumnOfStrings& fields,
                       const ColumnFormat& format) {
   std::vector<char> out;
@@ -115,11 +115,12 @@ nb::bytes with_column(const nb::bytes& text, std::optional<std::size_t> column, 
   return nb::bytes(out.data(), out.size());
 }
 
-// A view of each string, in order of first appearance. `others` has the values for strings that are not ASCII.
+// A view of each string: codes (-1: undefined), and the values in order of first appearance; None if native code lacks a call.
+// `others` has the values for strings that are not ASCII.
 std::optional<Coded> view_table(const Calls& calls, const PackedStrings& values,
                                 const std::vector<std::optional<std::string>>& others) {
   ViewTree tree;
-  if (!add_view(tree, calls)) return std::nullopt;
+  if (!tree.add(calls)) return std::nullopt;
   Interner strings;
   std::vector<std::int32_t> ids;
   Said said;
@@ -191,9 +192,6 @@ void bind_text(nb::module_& module) {
              "Lists of strings or dicts, one a token, as ((codes, data, starts), weights, token starts).");
   module.def("parse_columns", &parse, "text"_a, "format"_a,
              "Read a file of columns: these, each as (codes, data, starts), and what ParsedColumns has (core/text/columns.hpp).");
-  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "fields"_a, "format"_a,
-             "The text of a file of columns with one field of every token replaced, or of column None with one more.");
-  module.def("view_table", &view_table, "calls"_a, "strings"_a, "others"_a,
-             "What a view says of strings: (codes, -1 for nothing; data, starts). None if native code lacks a call; "
-             "others says it of strings that are not ASCII.");
+  module.def("with_column", &with_column, "text"_a, "column"_a.none(), "fields"_a, "format"_a);
+  module.def("view_table", &view_table, "calls"_a, "strings"_a, "others"_a);
 }

@@ -1,7 +1,6 @@
 // Edge attributes about labels further back than those directly before a token, from Python, validated.
 #pragma once
 #include <set>
-#include <unordered_map>
 
 #include "checks.hpp"
 #include "text/lists.hpp"
@@ -25,21 +24,7 @@ inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
   return {all.upper_bound(trellis::kFar), all.end()};
 }
 
-// For each token the last earlier token with the same word, relative to its sentence, or -1: none.
-inline std::vector<std::int32_t> same_words(span<const std::int32_t> words, span<const std::int64_t> starts) {
-  std::vector<std::int32_t> same(words.size(), -1);
-  std::unordered_map<std::int32_t, std::int32_t> last;
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
-    last.clear();
-    for (std::int64_t t = starts[s]; t < starts[s + 1]; ++t) {
-      const auto at = static_cast<std::size_t>(t);
-      const auto [found, is_new] = last.try_emplace(words[at], 0);
-      if (!is_new) same[at] = found->second;
-      found->second = static_cast<std::int32_t>(t - starts[s]);
-    }
-  }
-  return same;
-}
+// The last earlier token with the same word, relative to the sentence, or -1.
 inline void check_same(const Ints& same, const Longs& starts) {
   require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same: one number per token");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)

@@ -36,13 +36,7 @@ std::vector<trellis::ColumnCodes> columns_from(const trellis::Plan& plan, const 
                                                std::size_t n_tokens);
 // A plan over tokens, or one over places from kMeasure or kBetween to last_place. Its views are checked separately, with columns.
 trellis::Plan plan_from(const PlanArrays& arrays, std::int32_t first_place = 0, std::int32_t last_place = 0);
-// The calls of a view with their numbers, innermost first.
-using Calls = std::vector<std::pair<std::string, std::int64_t>>;
-inline bool add_view(trellis::ViewTree& tree, const Calls& calls) {
-  std::vector<trellis::ViewTree::Call> named;
-  for (const auto& [name, number] : calls) named.push_back({name, number});
-  return tree.add(named);
-}
+using Calls = std::vector<trellis::ViewTree::Call>;  // of a view, innermost first
 // Tables of ids from -1, an empty slot, to below their limits; without limits, ids are not checked.
 std::vector<trellis::FrozenTable> tables_from(const TableArrays& arrays, std::size_t n_tables,
                                               const std::vector<std::int64_t>& limits = {});

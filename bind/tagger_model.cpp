@@ -56,7 +56,7 @@ ColumnModel column_from(const ColumnArrays& arrays, std::int32_t first_id, std::
     column.set_of = set_of->data();
   }
   column.native = calls.size() == views.size();
-  for (const auto& view : calls) column.native = column.native && view && add_view(column.tree, *view);
+  for (const auto& view : calls) column.native = column.native && view && column.tree.add(*view);
   return column;
 }
 

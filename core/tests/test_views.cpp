@@ -9,9 +9,9 @@ using namespace trellis;
 
 TEST(views_share_their_calls_and_may_be_silent) {
   ViewTree tree;
-  CHECK(tree.add({{"lower"}}) && tree.add({}) && tree.add({{"lower"}, {"suffix", 3}}) && tree.add({{"shape"}}));
-  CHECK(tree.add({{"suffix", 4}, {"has_digit"}}) && tree.add({{"outside"}}) && tree.add({{"prefix", 2}, {"lower"}}));
-  CHECK(!tree.add({{"reversed"}}) && !tree.add({{"suffix", 0}}) && !tree.add({{"prefix", -1}}));
+  CHECK(tree.add({{"lower", 0}}) && tree.add({}) && tree.add({{"lower", 0}, {"suffix", 3}}) && tree.add({{"shape", 0}}));
+  CHECK(tree.add({{"suffix", 4}, {"has_digit", 0}}) && tree.add({{"outside", 0}}) && tree.add({{"prefix", 2}, {"lower", 0}}));
+  CHECK(!tree.add({{"reversed", 0}}) && !tree.add({{"suffix", 0}}) && !tree.add({{"prefix", -1}}));
   Said said;
   for (int again = 0; again < 2; ++again) {
     tree.ask("F-16xyZ", said);
@@ -25,9 +25,9 @@ TEST(views_share_their_calls_and_may_be_silent) {
 
 TEST(views_of_answers_that_are_longer_than_the_word) {
   const std::vector<std::vector<ViewTree::Call>> views = {
-      {{"normal"}, {"lower"}},          {{"normal"}, {"lower_ascii"}},          {{"normal"}, {"shape"}},
-      {{"normal"}, {"shape"}, {"lower"}}, {{"normal"}, {"lower"}, {"normal"}}, {{"normal"}, {"kinds"}, {"lower"}},
-      {{"has_digit"}, {"lower"}},       {{"has_digit"}, {"shape"}, {"lower"}}};
+      {{"normal", 0}, {"lower", 0}},          {{"normal", 0}, {"lower_ascii", 0}},          {{"normal", 0}, {"shape", 0}},
+      {{"normal", 0}, {"shape", 0}, {"lower", 0}}, {{"normal", 0}, {"lower", 0}, {"normal", 0}}, {{"normal", 0}, {"kinds", 0}, {"lower", 0}},
+      {{"has_digit", 0}, {"lower", 0}},       {{"has_digit", 0}, {"shape", 0}, {"lower", 0}}};
   const std::vector<std::pair<std::string, std::vector<std::string_view>>> answers = {
       {"7", {"!digits", "!digits", "!XX", "!xx", "!digits", "pa", "yes", "xx"}},
       {"1984", {"!year", "!year", "!XX", "!xx", "!year", "pa", "yes", "xx"}},

@@ -32,16 +32,17 @@ bool is_ascii(std::string_view text) {
 }
 
 bool ViewTree::find(const Call& call, Node& node) {
+  const auto& [function, number] = call;
   static constexpr std::string_view kNames[] = {"lower", "lower_ascii", "shape",      "kinds",     "normal",  "has_digit",
                                                 "has_hyphen",     "has_upper",  "has_dot",   "is_capitalized", "is_upper",
                                                 "is_punctuation", "prefix",     "suffix",    "outside"};
-  const auto* name = std::find(std::begin(kNames), std::end(kNames), call.name);
+  const auto* name = std::find(std::begin(kNames), std::end(kNames), function);
   if (name == std::end(kNames)) return false;
   node.function = static_cast<Function>(name - std::begin(kNames));
   // As in Python, the last 0 letters are all letters, and a negative number counts from the other end.
   const bool counts = node.function == Function::prefix || node.function == Function::suffix;
-  if (counts && call.number < 1) return false;
-  node.number = counts ? static_cast<std::size_t>(call.number) : 0;
+  if (counts && number < 1) return false;
+  node.number = counts ? static_cast<std::size_t>(number) : 0;
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trellis {
@@ -19,10 +20,7 @@ struct Said {
 
 class ViewTree {
  public:
-  struct Call {
-    std::string name;
-    std::int64_t number = 0;  // of prefix and suffix
-  };
+  using Call = std::pair<std::string, std::int64_t>;  // of a function; with the number of prefix and suffix
 
   // Adds a view: its calls, innermost first; no calls are the word itself, for which a tree is undefined, as it is
   // used only for words unknown to the model. False if there is no native function of some name.

@@ -80,6 +80,18 @@ def runs_of(starts: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> tuple[Longs, 
     return new, np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
 
 
+def same_words(words: Ints, starts: Longs) -> Ints:
+    """The last earlier token of the sentence with the same word, counted from its first; -1: none, or no words."""
+    same = np.full(starts[-1], -1, np.int32)
+    if len(words):
+        sentence = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        order = np.lexsort((words, sentence))
+        before, after = order[:-1], order[1:]
+        equal = (words[before] == words[after]) & (sentence[before] == sentence[after])
+        same[after[equal]] = (before - starts[sentence[before]])[equal]
+    return same
+
+
 class Lists(NamedTuple):
     """A Ragged in the format of native code."""
 

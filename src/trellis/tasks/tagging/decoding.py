@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import items
-from trellis._support.arrays import Ints, LabelSets, Lists, Longs
+from trellis._support.arrays import Ints, LabelSets, Lists, Longs, same_words
 from trellis._support.errors import ArgumentError, CorpusError, ModelError
 from trellis.corpus.corpus import BagColumn, Corpus
 from trellis.engine.weights import is_finite
@@ -341,7 +341,7 @@ class ChainDecoder:
                 yield self.segments.chains(self, some, chains, n_threads)
             elif self.about is not None and weights.edge_rows is not None:  # attributes with labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
-                yield BeamChains(*chains, weights.beam, lists, self.weights, batch.same_words)
+                yield BeamChains(*chains, weights.beam, lists, self.weights, same_words(batch.words, batch.starts))
             else:
                 yield chains
             begin += len(some)

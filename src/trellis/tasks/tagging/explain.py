@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellis._support.arguments import whole_number
-from trellis._support.arrays import Lists
+from trellis._support.arrays import Lists, same_words
 from trellis._support.errors import ModelError
 from trellis.engine.weights import START, Rows
 from trellis.features.templates import FAR, FAR_KINDS, history_name
@@ -228,7 +228,7 @@ class _Explainer:
             runs = ngrams.label_runs((nodes.astype(np.int64) - len(model.labels) - 2).tolist(), len(model.labels))
             found = list(zip(runs, scores.tolist(), strict=True))
             self.at_token = [dict(found[a:b]) for a, b in pairwise(starts.tolist())]
-        self.same: list[int] = batch.same_words.tolist()  # the previous token with the same word
+        self.same: list[int] = same_words(batch.words, batch.starts).tolist()  # the previous token with the same word
         self.edges: list[Named] = []
         if model.weights.edge_rows is not None:
             self.edges = _named(model, decoder.attribute_lists(batch, on_edge=True), on_edge=True)

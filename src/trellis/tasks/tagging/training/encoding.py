@@ -11,7 +11,7 @@ import numpy as np
 
 from trellis import _core
 from trellis._support.arguments import LARGEST
-from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, starts_of
+from trellis._support.arrays import Bools, Doubles, Floats, Ints, LabelSets, Longs, Ragged, same_words, starts_of
 from trellis._support.errors import CorpusError, LearnerError
 from trellis._support.memory import free_bytes
 from trellis.corpus.corpus import Corpus, columns_named, labels_of, no_labels
@@ -501,7 +501,7 @@ def count_edges(setup: Setup, extraction: Extraction, ngrams: Ngrams | None) -> 
             seen = runs_seen(near, about, labels, starts, n, ngrams)
         if far is not None:
             words = chunk.column(vocabulary.columns[0].name).codes if vocabulary.columns else None
-            same.append(np.full(len(labels), -1, np.int32) if words is None else _core.same_words(words, starts))
+            same.append(same_words(np.empty(0, np.int32) if words is None else words, starts))
             seen += far_seen(own, about, labels, starts, same[-1], n)
         counted.add(own, seen)
     return counted, np.concatenate(same) if far is not None else None
