@@ -53,7 +53,7 @@ struct PyDecoder {
   }
 
   // The fields of a token; with a single input column, the string itself.
-  TRELLIS_INLINE Items fields_of(PyObject* const& token) const {
+  TRELLIS_INLINE Items fields_of(PyObject* token) const {
     if (!has_bag() && core->n_given() == 1 && is_string(token)) return Items::only(token);
     if (!is_list(token) && !is_tuple(token)) refuse(token, wanted);
     const Items fields(token);
@@ -132,7 +132,7 @@ struct PyDecoder {
   nb::list strings_of(const std::int32_t* path, std::size_t n) const {
     PyObject* out = PyList_New(static_cast<Py_ssize_t>(n));
     if (!out) throw nb::python_error();
-    for (std::size_t t = 0; t < n; ++t) set_item(out, t, Py_NewRef(labels[path[t]].ptr()));
+    for (std::size_t t = 0; t < n; ++t) PyList_SET_ITEM(out, static_cast<Py_ssize_t>(t), Py_NewRef(labels[path[t]].ptr()));
     return nb::steal<nb::list>(out);
   }
 

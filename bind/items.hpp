@@ -5,6 +5,11 @@
 
 #ifdef Py_LIMITED_API
 constexpr bool kStableAbi = true;
+#define PyList_GET_SIZE PyList_Size
+#define PyList_GET_ITEM PyList_GetItem
+#define PyList_SET_ITEM PyList_SetItem
+#define PyTuple_GET_SIZE PyTuple_Size
+#define PyTuple_GET_ITEM PyTuple_GetItem
 #else
 constexpr bool kStableAbi = false;
 #endif
@@ -18,46 +23,24 @@ inline bool is_list(PyObject* thing) {
   return PyList_Check(thing);
 }
 
-// The items of a list or tuple without a copy: valid while it is alive and no Python code runs.
+// The items of a list or tuple without a copy, or an object as its own only item: valid while it is alive and no Python code
+// runs.
 class Items {
  public:
-#ifdef Py_LIMITED_API
-  explicit Items(PyObject* sequence) : of_(sequence) {
-    const bool list = is_list(sequence);
-    get_ = list ? PyList_GetItem : PyTuple_GetItem;
-    size_ = static_cast<std::size_t>(list ? PyList_Size(sequence) : PyTuple_Size(sequence));
-  }
-  // An object as its own only item.
-  static Items only(PyObject* const& thing) {
-    return Items(thing, [](PyObject* same, Py_ssize_t) { return same; });
-  }
-  PyObject* operator[](std::size_t i) const { return get_(of_, static_cast<Py_ssize_t>(i)); }
-#else
   explicit Items(PyObject* sequence)
-      : items_(PySequence_Fast_ITEMS(sequence)), size_(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence))) {}
-  static Items only(PyObject* const& thing) { return Items(&thing, 1); }
-  PyObject* operator[](std::size_t i) const { return items_[i]; }
-#endif
+      : of_(sequence), kind_(is_list(sequence) ? kList : kTuple),
+        size_(static_cast<std::size_t>(kind_ == kList ? PyList_GET_SIZE(sequence) : PyTuple_GET_SIZE(sequence))) {}
+  static Items only(PyObject* thing) { return Items(thing, kItself, 1); }
+  PyObject* operator[](std::size_t i) const {
+    const auto at = static_cast<Py_ssize_t>(i);
+    return kind_ == kList ? PyList_GET_ITEM(of_, at) : kind_ == kTuple ? PyTuple_GET_ITEM(of_, at) : of_;
+  }
   std::size_t size() const { return size_; }
 
  private:
-#ifdef Py_LIMITED_API
-  using Get = PyObject* (*)(PyObject*, Py_ssize_t);
-  Items(PyObject* thing, Get get) : of_(thing), get_(get), size_(1) {}
+  enum Kind { kList, kTuple, kItself };
+  Items(PyObject* of, Kind kind, std::size_t size) : of_(of), kind_(kind), size_(size) {}
   PyObject* of_;
-  Get get_;
-#else
-  Items(PyObject* const* items, std::size_t size) : items_(items), size_(size) {}
-  PyObject* const* items_;
-#endif
+  Kind kind_;
   std::size_t size_;
 };
-
-// Sets an item of a new list, which takes ownership.
-inline void set_item(PyObject* list, std::size_t i, PyObject* item) {
-#ifdef Py_LIMITED_API
-  PyList_SetItem(list, static_cast<Py_ssize_t>(i), item);
-#else
-  PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), item);
-#endif
-}

@@ -17,7 +17,6 @@ struct Weights {
   ARGUMENTS(rows, edge_rows, edge, tri, end, parts, ngrams, local, about)
 
   trellis::LinearChain core;
-  trellis::NgramScores<float> scores;  // of the n-grams, with bounds
   std::size_t n_attributes = 0, n_edge_attributes = 0;
   bool has_runs = false;  // whether some row has a run of more than two labels
   std::vector<std::uint8_t> kinds;  // of labels further back
@@ -27,11 +26,7 @@ struct Weights {
     core.labels = label_tables_from(edge, tri, end);
     const std::size_t L = n_labels(), n_pairs = (L + 1) * core.labels.stride;
     require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
-    if (ngrams) {
-      scores = ngrams->floats;
-      scores.relaxed = ngrams->bounds.relaxed();
-      core.labels.ngrams = &scores;
-    }
+    if (ngrams) core.labels.ngrams = &ngrams->floats;
     core.parts = parts_from(parts, L);
     core.rows = rows_from(rows, core.parts.width(L));
     n_attributes = rows.starts.size() - 1;
