@@ -12,21 +12,16 @@ using namespace trellis;
 namespace {
 
 // The updates of a voted perceptron, validated; keeps its arrays alive.
-struct VoteArrays {
+struct PyVotes {
   Longs counts, starts;
   UInts rows, places;
   Floats changes;
-  FIELDS(counts, starts, rows, places, changes)
-};
-struct PyVotes {
-  VoteArrays votes;
   std::shared_ptr<Weights> weights;
   int order;
-  ARGUMENTS(votes, weights, order)
+  ARGUMENTS(counts, starts, rows, places, changes, weights, order)
   Votes core;
 
   void begin() {
-    const auto& [counts, starts, rows, places, changes] = votes;
     const Ngrams* const ngrams = weights->ngrams ? &weights->ngrams->ngrams : nullptr;
     const std::size_t L = weights->n_labels(), pairs = (L + 1) * padded(L);
     const std::size_t n = weights->n_attributes, pair_row = n + weights->n_edge_attributes;

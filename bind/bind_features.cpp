@@ -215,10 +215,6 @@ void bind_features(nb::module_& module) {
   module.def("renumber", &renumbered, "lists"_a, "rank"_a, "Lists of attributes with new numbers.");
   nb::class_<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
       .def(by_name())
-      .def("entries", [](const PyDictionary& self) {
-        Dictionary::Entries found = self.core->entries();
-        return std::make_pair(std::move(found.starts), std::move(found.symbols));
-      }, "(starts, symbols) of the distinct entries.")
       .def("match", &match, "symbols"_a, "starts"_a, "asks"_a.none(), "n_threads"_a,
            "[4, n_tokens] values of each token (core/text/dictionary.hpp); asks, by sentence: its fold, -1 or -2.");
   module.attr("DICTIONARY_MOST") = Dictionary::kMost;

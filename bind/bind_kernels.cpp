@@ -35,36 +35,29 @@ Numpy<double> sparse_products(const ListArrays& a, const ListArrays& b, std::siz
 
 // ------------------------------------------------------------ kernel models
 
-// The coefficients of each support observation.
-struct CoefArrays {
-  Longs starts;  // [n_support + 1]
-  Shorts labels;
-  Doubles coefs;
-  FIELDS(starts, labels, coefs)
-};
-
 struct PyExpansion {
   KernelFields kernel;
   ListArrays observations;
-  CoefArrays coefs;
+  Longs starts;  // [n_support + 1] coefficients of each support observation
+  Shorts labels;
+  Doubles coefs;
   std::size_t n_attributes, n_labels;
-  ARGUMENTS(kernel, observations, coefs, n_attributes, n_labels)
+  ARGUMENTS(kernel, observations, starts, labels, coefs, n_attributes, n_labels)
   Kernel function;
   Observations support;
   std::vector<Coefficient> coefficients;
 
   void begin() {
-    const auto& [starts, labels, amounts] = coefs;
     function = kernel.checked();
     const std::size_t n = n_tokens_of(observations);
     support = Observations(lists_from(observations, n_attributes, n), n, n_attributes);
-    require(starts.size() == n + 1 && labels.size() == amounts.size(), "coefficients that do not fit the support");
+    require(starts.size() == n + 1 && labels.size() == coefs.size(), "coefficients that do not fit the support");
     check_starts(starts, labels.size());
-    check_finite(amounts, "a coefficient that is not a finite number");
+    check_finite(coefs, "a coefficient that is not a finite number");
     require(all_below(labels, n_labels), "a coefficient of a label out of range");
     for (std::size_t o = 0; o < n; ++o)
       for (std::int64_t i = starts(o); i < starts(o + 1); ++i)
-        coefficients.push_back({static_cast<std::uint32_t>(o), labels(i), amounts(i)});
+        coefficients.push_back({static_cast<std::uint32_t>(o), labels(i), coefs(i)});
   }
 
   // [n_tokens, n_labels]

@@ -1,7 +1,35 @@
-// The weights of a chain from Python, validated.
+// The weights of a chain from Python, validated, and edge attributes about labels further back than directly before a token.
 #pragma once
-#include "far.hpp"
+#include <set>
+
 #include "ngrams.hpp"
+#include "weights/far_labels.hpp"
+
+// The attributes of lists that are about labels further back, or the others.
+inline trellis::TokenLists some_of(const ListArrays& lists, span<const std::uint8_t> about, bool far) {
+  std::vector<std::int32_t> rank(about.size());
+  for (std::size_t a = 0; a < rank.size(); ++a)
+    rank[a] = (about[a] >= trellis::kFar) == far ? static_cast<std::int32_t>(a) : -1;
+  return trellis::renumber(lists.starts, lists.ids, lists.values, rank);
+}
+inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
+  return {lists.starts.data(), lists.ids.data(), lists.values.empty() ? nullptr : lists.values.data()};
+}
+
+// The kinds of attributes about labels further back, without duplicates.
+inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
+  const std::set<std::uint8_t> all(about.begin(), about.end());
+  require(!all.contains(trellis::kFar), "an attribute about no label");
+  return {all.upper_bound(trellis::kFar), all.end()};
+}
+
+// The last earlier token with the same word, relative to the sentence, or -1.
+inline void check_same(const Ints& same, const Longs& starts) {
+  require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same: one number per token");
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+    for (std::int64_t t = starts(s); t < starts(s + 1); ++t)
+      require(same(t) >= -1 && same(t) < t - starts(s), "same: a token before, in its sentence");
+}
 
 // Keeps its arrays alive.
 struct Weights {

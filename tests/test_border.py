@@ -34,7 +34,7 @@ def encoded(**changes: Any) -> _core.Encoded:
 
 def shape(n_labels: int) -> dict[str, Any]:
     sizes = {"n_attributes": 3, "n_edge_attributes": 0, "n_labels": n_labels}
-    return {**sizes, "order": 1, "sparse": False, "parts": None}
+    return {**sizes, "order": 1, "sparse": False, "parts": None, "end": None, "seen": None}
 
 
 def test_arrays_are_never_converted() -> None:
@@ -88,7 +88,7 @@ def test_a_model_has_at_least_one_label() -> None:
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
             encoded(n_labels=n_labels)
         with pytest.raises(ValueError, match="from 1 to 65535 labels"):
-            _core.Online(shape(n_labels), "perceptron", 1, 1.0, False)
+            _core.Online(shape(n_labels), "perceptron", 1, 1.0, False, 0, "standard")
 
 
 @pytest.mark.parametrize("starts", [[], [1, 3], [-2, 3], [0, 4, 3], [0, 2], [0, 4]])
@@ -155,7 +155,7 @@ def test_attribute_lists() -> None:
 
 
 def test_gold_order_weights_and_costs() -> None:
-    online = _core.Online(shape(2), "perceptron", 1, 1.0, False)
+    online = _core.Online(shape(2), "perceptron", 1, 1.0, False, 0, "standard")
     labelled: dict[str, Any] = {"corpus": encoded(), "gold": np.array([0, 1, 1], np.int32)}
     right: dict[str, Any] = {"order": np.array([0, 1]), "weights": None}
 
@@ -220,7 +220,7 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     n = 3000
     corpus = encoded(starts=np.arange(n + 1), lists=lists(n))
     gold, order = (np.arange(n) % 2).astype(np.int32), np.tile(np.arange(n), 20)
-    online, examples = _core.Online(shape(2), "perceptron", 1, 1.0, False), _core.ChainExamples(corpus, gold)
+    online, examples = _core.Online(shape(2), "perceptron", 1, 1.0, False, 0, "standard"), _core.ChainExamples(corpus, gold)
     yield "online", lambda: online.epoch(examples, order, None), online.state
     rows = Rows(np.array([0, 2, 4, 6], np.uint32), np.array([0, 1] * 3, np.uint16), np.zeros(6, np.float32))
     layout = _core.Layout(

@@ -65,11 +65,5 @@ TEST(dictionaries_answer_as_a_search_of_all_runs_does) {
       dictionary.match(text, asks, values.data());
       CHECK(values == searched(entries, text, asks));
     }
-    const Dictionary::Entries all = dictionary.entries();
-    std::set<Run> distinct;
-    for (std::size_t i = 0; i + 1 < all.starts.size(); ++i)
-      distinct.insert(Run(all.symbols.begin() + all.starts[i], all.symbols.begin() + all.starts[i + 1]));
-    CHECK(distinct.size() + 1 == all.starts.size() && distinct.size() == entries.size());
-    for (const auto& [entry, folds] : entries) CHECK(distinct.contains(entry));
   }
 }

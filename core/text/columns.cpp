@@ -82,8 +82,14 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-}  // namespace
+enum class LineKind {
+  blank,    // ends a sentence
+  token,
+  aside,    // a comment, a word range, an empty node: stored, does not end a sentence
+  divider,  // -DOCSTART-: stored, ends a sentence
+};
 
+// Of a line without its line ending.
 LineKind kind_of(std::string_view line, const ColumnFormat& format) {
   if (line.empty()) return LineKind::blank;
   if (line[0] == '#' && format.comments) return LineKind::aside;
@@ -104,6 +110,8 @@ LineKind kind_of(std::string_view line, const ColumnFormat& format) {
   }
   return LineKind::token;
 }
+
+}  // namespace
 
 ParsedColumns parse_columns(std::string_view text, const ColumnFormat& format) {
   ParsedColumns out;

@@ -20,16 +20,6 @@ struct ColumnFormat {
   std::int64_t first_line = 1;   // number of the first line; a byte order mark is skipped only in line 1
 };
 
-enum class LineKind {
-  blank,    // ends a sentence
-  token,
-  aside,    // a comment, a word range, an empty node: stored, does not end a sentence
-  divider,  // -DOCSTART-: stored, ends a sentence
-};
-
-// A line without its line ending.
-LineKind kind_of(std::string_view line, const ColumnFormat& format);
-
 struct ParsedColumns {
   std::vector<std::vector<std::int32_t>> codes;  // [n_columns][n_tokens]
   std::vector<Interner> values;                  // [n_columns]

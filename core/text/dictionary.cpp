@@ -44,17 +44,4 @@ void Dictionary::match(std::span<const std::int32_t> symbols, std::int32_t asks,
   }
 }
 
-Dictionary::Entries Dictionary::entries() const {
-  Entries out;
-  for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    if (nodes_[node].fold == kNoEntry) continue;
-    auto at = node;
-    for (; at >= n_symbols(); at = static_cast<std::size_t>(tree_.parents[at])) out.symbols.push_back(tree_.symbols[at]);
-    out.symbols.push_back(static_cast<std::int32_t>(at));
-    std::reverse(out.symbols.begin() + out.starts.back(), out.symbols.end());
-    out.starts.push_back(static_cast<std::int64_t>(out.symbols.size()));
-  }
-  return out;
-}
-
 }  // namespace trellis

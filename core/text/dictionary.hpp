@@ -34,13 +34,6 @@ class Dictionary {
   // Negative symbols are in no entry.
   void match(std::span<const std::int32_t> symbols, std::int32_t asks, std::int32_t* values) const;
 
-  // All entries: entry i is symbols[starts[i] .. starts[i + 1]).
-  struct Entries {
-    std::vector<std::int64_t> starts{0};
-    std::vector<std::int32_t> symbols;
-  };
-  Entries entries() const;
-
  private:
   static constexpr std::int32_t kNoEntry = -3;
   struct Node {

@@ -137,7 +137,8 @@ class Expansion:
 
     def native(self, n_attributes: int, n_labels: int) -> _core.Expansion:
         """Checked native expansion; ValueError or IndexError if the parts are inconsistent."""
-        return _core.Expansion(self.kernel, self.observations, self, n_attributes=n_attributes, n_labels=n_labels)
+        coefs = self.starts, self.labels, self.coefs
+        return _core.Expansion(self.kernel, self.observations, *coefs, n_attributes, n_labels)
 
     def emit(self, native: _core.Expansion, lists: Lists, n_threads: int) -> Doubles:
         """Scores of the labels of some tokens, [n_tokens, n_labels]."""

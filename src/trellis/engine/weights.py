@@ -39,7 +39,7 @@ class Votes(Stored):
 
     def native(self, weights: _core.Weights, order: int) -> _core.Votes:
         """Checked native updates for replaying; ValueError if they do not match the model."""
-        return _core.Votes(self, weights, order)
+        return _core.Votes(self.counts, self.starts, self.rows, self.places, self.changes, weights, order)
 
     def renumbered(self, attributes: Ints, edges: Ints) -> Votes:
         """Renumber attributes and edge attributes; those with changes must not be dropped."""

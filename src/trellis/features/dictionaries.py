@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,10 +35,9 @@ class Dictionary:
     native: _core.Dictionary
 
     @classmethod
-    def of(cls, tokens: Strings, starts: Longs, symbols: Ints, folds: Ints | None = None) -> Dictionary:
-        """Of entries, some perhaps twice, and the folds of training that have them; ValueError if they are damaged."""
-        native = _core.Dictionary(len(tokens), starts, symbols, folds)
-        return cls(tokens, *native.entries(), native)
+    def of(cls, tokens: Strings, starts: Longs, symbols: Ints) -> Dictionary:
+        """Of distinct entries; ValueError if they are damaged."""
+        return cls(tokens, starts, symbols, _core.Dictionary(len(tokens), starts, symbols))
 
     def entries(self) -> list[str]:
         """The entries as text, tokens concatenated without separator."""
@@ -65,7 +65,7 @@ def read_dictionary(path: str, values: Sequence[str], seen: Function) -> Diction
     lines = [fields_of(text) for text in read_lookup("in_list", path)]
     written = ["".join(tokens) if of_characters else tokens for tokens in lines]
     said = [[seen(token) for token in entry] for entry in written]
-    entries = [[token for token in entry if token is not None] for entry in said if None not in entry]
+    entries = dict.fromkeys(tuple(token for token in entry if token is not None) for entry in said if None not in entry)
     number = {token: i for i, token in enumerate(dict.fromkeys(token for entry in entries for token in entry))}
     symbols = np.array([number[token] for entry in entries for token in entry], np.int32)
     return Dictionary.of(Strings.of(number), starts_of([len(entry) for entry in entries]), symbols)
@@ -79,4 +79,10 @@ def learn_dictionary(spans: EntrySpans, said: Ints, strings: Strings) -> Diction
     whole = np.minimum.reduceat(symbols, starts[:-1]) >= 0 if len(spans.begins) else np.zeros(0, bool)
     kept, items = runs_of(starts, np.flatnonzero(whole))
     used, symbols = np.unique(symbols[items], return_inverse=True)
-    return Dictionary.of(strings.take(used), kept, symbols.reshape(-1).astype(np.int32), spans.folds[whole])
+    symbols = symbols.reshape(-1).astype(np.int32)
+    native = _core.Dictionary(len(used), kept, symbols, spans.folds[whole])
+    first = dict[bytes, int]()
+    for i, (begin, end) in enumerate(pairwise(kept.tolist())):
+        first.setdefault(symbols[begin:end].tobytes(), i)
+    starts, items = runs_of(kept, np.array([*first.values()], np.int64))
+    return Dictionary(strings.take(used), starts, symbols[items], native)
