@@ -48,8 +48,7 @@ struct PyBooster {
 }  // namespace
 
 void bind_boost(nb::module_& module) {
-  nb::class_<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
-      .def(by_name())
+  bind_class<PyBooster>(module, "Booster", "Sequence AdaBoost over an encoded corpus, one feature a round.")
       .def_prop_ro("log_risk", [](const PyBooster& b) { return b.core->log_risk(); }, "log of sum_i weight_i (1 / p_i - 1).")
       .def_prop_ro("scale", [](const PyBooster& b) { return b.core->scale(); }, "What begin() needs to go on with the same bits.")
       .def_prop_ro("parameters", guarded(+[](const PyBooster& b) { return b.core->parameters(); }), "The weights as one vector.")

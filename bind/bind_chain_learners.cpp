@@ -134,7 +134,7 @@ Out<double> losses(const PyChainExamples& examples, const Weights& weights, int 
 }  // namespace
 
 void bind_chain_learners(nb::module_& module) {
-  nb::class_<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.").def(by_name());
+  bind_class<PyChainExamples>(module, "ChainExamples", "Sentences with their labels, checked.");
   bind_mixed<ChainOnline>(module, "Online", "Weights of a chain while an online learner changes them.")
       .def(nb::init<const ChainShape&, const std::string&, std::size_t, double, bool, std::size_t, const std::string&>(), "shape"_a,
            "rule"_a, "k"_a, "c"_a, "log"_a, "beam"_a, "update"_a,

@@ -126,8 +126,7 @@ void bind_corpora(nb::module_& module) {
   nb::class_<PyNgrams>(module, "Ngrams", "Label n-grams of three labels and more with their weights, checked.")
       .def(nb::init<std::size_t, std::size_t, const NgramArrays&, const Floats&, std::size_t>(), "n_labels"_a, "order"_a,
            "ngrams"_a, "weights"_a, "beam"_a = 0);
-  nb::class_<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.")
-      .def(by_name());
+  bind_class<Weights>(module, "Weights", "The weights of a chain, checked; local: labels are normalised one by one.");
   module.def("seen_ngrams", &seen_ngrams, "n_labels"_a, "order"_a, "gold"_a, "starts"_a, nb::kw_only(), "null"_a,
              "weights"_a.none(), "first"_a.none());
   module.def("needed_ngrams", &needed_ngrams, "n_labels"_a, "order"_a, "ngrams"_a, "weights"_a, "columns"_a,
@@ -135,24 +134,19 @@ void bind_corpora(nb::module_& module) {
              "labels, weights; and the columns by their new numbers.");
   module.def("shuffled", &shuffled, "n"_a, "seed"_a, "0 .. n-1 shuffled, the same for the same seed everywhere.");
   module.def("give_back_pages", &Spill::give_back, "Leaves mapped memory to the system, which reads it again as needed.");
-  nb::class_<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
-      .def(by_name())
+  bind_class<Encoded>(module, "Encoded", "A corpus as attribute numbers, checked once.")
       .def_ro("starts", &Encoded::starts, "Where sentences begin, and the end of the last.")
       .def_ro("n_attributes", &Encoded::n_attributes)
       .def_ro("n_labels", &Encoded::n_labels)
       .def_ro("n_edge_attributes", &Encoded::n_edge_attributes)
       .def_ro("lists", &Encoded::lists, "The attributes of every token.")
       .def_ro("edge_lists", &Encoded::edge_lists, "The same of edge attributes, or None.")
-      .def_ro("histories", &Encoded::histories, "About how many labels before each edge attribute is, or which one further\n"
-              "back (core/engine/beam.hpp); None: one, all.")
-      .def_prop_ro("has_runs", [](const Encoded& self) { return self.data.histories != nullptr; },
-                   "Whether some are about more than one label.")
-      .def_prop_ro("has_far", [](const Encoded& self) { return !self.kinds.empty(); },
-                   "Whether some are about labels further back.")
+      .def_ro("histories", &Encoded::histories, "The kind of each (core/engine/beam.hpp); None: all are about one label before.")
+      .def_prop_ro("has_runs", [](const Encoded& self) { return self.data.histories != nullptr; }, "Some about several labels.")
+      .def_prop_ro("has_far", [](const Encoded& self) { return !self.kinds.empty(); }, "Some about labels further back.")
       .def_ro("segments", &Encoded::segments, "Rules, lists of attributes and their first number; or None.")
       .def_ro("sets", &Encoded::sets, "The label set of each token; or None.");
-  nb::class_<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
-      .def(by_name())
+  bind_class<PyVotes>(module, "Votes", "The updates of a voted perceptron, ready to be replayed.")
       .def("decode", &PyVotes::decode, "corpus"_a, "n_threads"_a,
            "The path with the most votes of every sentence, one label per token.");
 }

@@ -245,8 +245,7 @@ void bind_decoder(nb::module_& module) {
           out.emplace_back(column, std::string((*batch.lexicons)[column]->name(type)));
         return out;
       }, "(column, string) of words whose views must be defined before decoding.");
-  nb::class_<PyDecoder>(module, "Decoder", "A model ready to tag.")
-      .def(by_name())
+  bind_class<PyDecoder>(module, "Decoder", "A model ready to tag.")
       .def("tag_one", &PyDecoder::tag_one, "sentence"_a.none(),
            nb::sig("def tag_one(self, sentence: object) -> list[str] | Batch"))
       .def("encode", &PyDecoder::encode, "sentences"_a, "n_threads"_a,

@@ -109,24 +109,24 @@ RECORD(LabelCounts, starts, labels, counts)
 
 namespace {
 
-void check_plan(const Plan& plan, const GrowingVocabulary& vocabulary) {
+Plan plan_of(const GrowingVocabulary& vocabulary, const PlanArrays& arrays) {
+  Plan plan = plan_from(arrays);
   require(static_cast<std::size_t>(plan.n_tables) == vocabulary.tables.size() &&
               static_cast<std::size_t>(plan.n_folds) == vocabulary.folds.size(),
           "a plan of another vocabulary");
+  return plan;
 }
 
 TokenLists extracted(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const std::vector<CodedColumn>& column_arrays,
                      const Longs& starts, std::size_t n_threads) {
-  const Plan plan = plan_from(plan_arrays);
+  const Plan plan = plan_of(vocabulary, plan_arrays);
   const auto columns = columns_from(plan, column_arrays, check_sentences(starts));
-  check_plan(plan, vocabulary);
   return without_gil([&] { return extract(vocabulary, plan, columns, starts, n_threads); });
 }
 
 std::vector<std::int32_t> add(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, std::size_t number,
                               const Array<std::int32_t, 2>& ids) {
-  const Plan plan = plan_from(plan_arrays);
-  check_plan(plan, vocabulary);
+  const Plan plan = plan_of(vocabulary, plan_arrays);
   require(number < plan.templates.size() &&
               ids.shape(1) == static_cast<std::size_t>(plan.templates[number].last_atom - plan.templates[number].first_atom),
           "a plan of another vocabulary");
@@ -150,8 +150,7 @@ using KeyLists = std::vector<Array<std::uint64_t, 1>>;
 
 std::vector<std::vector<std::int32_t>> merged(GrowingVocabulary& vocabulary, const PlanArrays& plan_arrays, const KeyLists& tables,
                                               const KeyLists& folds) {
-  const Plan plan = plan_from(plan_arrays);
-  check_plan(plan, vocabulary);
+  const Plan plan = plan_of(vocabulary, plan_arrays);
   require(tables.size() == vocabulary.tables.size() && folds.size() == vocabulary.folds.size(), "keys of another vocabulary");
   const auto spans = [](const KeyLists& lists) { return std::vector<span<const std::uint64_t>>(lists.begin(), lists.end()); };
   return without_gil([&] { return merge(vocabulary, plan, spans(tables), spans(folds)); });
@@ -213,8 +212,7 @@ void bind_features(nb::module_& module) {
   module.def("count_pairs", &count_pairs, "lists"_a, "gold"_a, "n_attributes"_a,
              "Row starts, labels and counts: the labels each attribute was seen with.");
   module.def("renumber", &renumbered, "lists"_a, "rank"_a, "Lists of attributes with new numbers.");
-  nb::class_<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
-      .def(by_name())
+  bind_class<PyDictionary>(module, "Dictionary", "Entries that are runs of tokens.")
       .def("match", &match, "symbols"_a, "starts"_a, "asks"_a.none(), "n_threads"_a,
            "[4, n_tokens] values of each token (core/text/dictionary.hpp); asks, by sentence: its fold, -1 or -2.");
   module.attr("DICTIONARY_MOST") = Dictionary::kMost;

@@ -124,9 +124,7 @@ struct PyFilterLevels {
 }  // namespace
 
 void bind_filter(nb::module_& module) {
-  nb::class_<PyFilter>(module, "Filter",
-                       "A log-linear model of single labels in training; only the first n_used attributes get weights.")
-      .def(by_name())
+  bind_class<PyFilter>(module, "Filter", "A log-linear model of single labels; only the first n_used attributes get weights.")
       .def("one_pass", guarded(&PyFilter::pass), "sentences"_a, nb::kw_only(), "rate"_a, "least"_a,
            "Stochastic steps over the sentences in that order.")
       .def("gold_margins", guarded(&PyFilter::gold_margins), "sentences"_a, "n_threads"_a,
@@ -135,8 +133,7 @@ void bind_filter(nb::module_& module) {
            "At most so many labels within the margin of the best one, and the gold one, for the tokens of these sentences,\n"
            "and what these labels score.")
       .def_prop_ro("rows", guarded(+[](const PyFilter& self) { return rows_out(self.core->rows, Mean{false, 0}); }));
-  nb::class_<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.")
-      .def(by_name());
+  bind_class<PyLevelTokens>(module, "LevelTokens", "Sentences with what is left of their candidates, for a level of pruning.");
   nb::class_<PyFilterLevels>(module, "FilterLevels", "Levels of pruning above order 0 in training.")
       .def(nb::init<std::size_t, std::size_t, const std::optional<Array<float, 2>>&, const std::optional<Floats>&>(),
            "n_labels"_a, "n_levels"_a, "edge"_a.none(), "end"_a.none(),

@@ -230,13 +230,11 @@ struct PyDerivationObjective : PyObjective {
 }  // namespace
 
 void bind_hypergraphs(nb::module_& module) {
-  nb::class_<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
-      .def(by_name())
+  bind_class<PyHypergraphs>(module, "Hypergraphs", "Hypergraphs without cycles, one after the other.")
       .def("best", &PyHypergraphs::best, "scores"_a, "k"_a, "n_threads"_a)
       .def("sums", &PyHypergraphs::sums, "scores"_a, "marginals"_a, "n_threads"_a)
       .def("counts", &PyHypergraphs::counts, "scores"_a, "n_threads"_a, "How many derivations are not forbidden.");
-  nb::class_<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.")
-      .def(by_name());
+  bind_class<PyDerivationExamples>(module, "DerivationExamples", "Hypergraphs with features on edges and right derivations.");
   bind_mixed<FeatureOnline>(module, "FeatureOnline", "An online learner over any structure, one weight per feature.")
       .def(nb::init<std::size_t, const std::string&, std::size_t, double, bool>(), "n_features"_a, "rule"_a, "k"_a, "c"_a,
            "log"_a)
@@ -247,6 +245,5 @@ void bind_hypergraphs(nb::module_& module) {
                                       "Margins of whole outputs by Frank-Wolfe, one weight per feature.")
       .def(nb::init<std::size_t, std::size_t, double, bool>(), "n_features"_a, "n_examples"_a, "c"_a, "zero_one"_a);
   module.def("hinge_losses", &hinge_losses, "examples"_a, "weights"_a, "zero_one"_a, "n_threads"_a);
-  nb::class_<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.")
-      .def(by_name());
+  bind_class<PyDerivationObjective, PyObjective>(module, "DerivationObjective", "Log losses of right derivations.");
 }

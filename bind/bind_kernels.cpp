@@ -187,12 +187,10 @@ struct PyDual {
 void bind_kernels(nb::module_& module) {
   module.def("sparse_products", &sparse_products, "a"_a, "b"_a, "n_attributes"_a, "n_threads"_a,
              "The inner product of every token of a with every token of b.");
-  nb::class_<PyExpansion>(module, "Expansion", "Scores of labels as sums of kernel values, checked.")
-      .def(by_name())
+  bind_class<PyExpansion>(module, "Expansion", "Scores of labels as sums of kernel values, checked.")
       .def("emit", &PyExpansion::emit, "lists"_a, "n_threads"_a, "Scores [n_tokens, n_labels].")
       .def("emit_given", &PyExpansion::emit_given, "k"_a, "The same from kernel values [n_support, n_tokens].");
-  nb::class_<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
-      .def(by_name())
+  bind_class<PyDual>(module, "DualChain", "Working sets of label sequences while they are learnt.")
       .def("margin_pass", guarded(&PyDual::margin_pass), "order"_a, "c"_a, "epsilon"_a, "hamming"_a, "n_threads"_a,
            "One pass of algorithm 3: (tokens mistaken, sentences changed, largest violation, gap).")
       .def("perceptron_pass", guarded(&PyDual::perceptron_pass), "order"_a, "n_threads"_a, "One pass of algorithm 1, the same.")

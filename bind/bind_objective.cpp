@@ -115,8 +115,7 @@ void bind_objective(nb::module_& module) {
   module.def("proximal_step", &proximal_step, "x"_a, "slope"_a, "diagonal"_a, "steps"_a, "changes"_a,
              "middle"_a, "c1"_a, "max_sweeps"_a, "tolerance"_a, "n_threads"_a,
              "The d that minimises slope . d + d . B d / 2 + c1 |x + d|_1, by coordinate descent.");
-  nb::class_<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.")
-      .def(by_name());
+  bind_class<PyLayout>(module, "Layout", "Which weights a chain has: rows, edge rows, cells of label pairs and triples.");
   nb::class_<PyObjective>(module, "Objective", "Losses over examples, and their gradients.")
       .def_ro("n_parameters", &PyObjective::n_parameters)
       .def("losses", guarded(&PyObjective::losses), "parameters"_a, "n_threads"_a, "loss_i of every sentence.")
@@ -127,6 +126,5 @@ void bind_objective(nb::module_& module) {
       .def("one_pass", guarded(&PyObjective::pass), "parameters"_a, "squares"_a, "order"_a, "weights"_a.none(), "rate"_a, "c1"_a,
            "c2"_a, "batch"_a = 1, "n_threads"_a = 1, "head"_a = nb::none(),
            "One pass of AdaGrad over some of the first sentences in that order, in place; gives the losses as they were met.");
-  nb::class_<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.")
-      .def(by_name());
+  bind_class<ChainObjective, PyObjective>(module, "ChainObjective", "Losses of a chain over an encoded corpus.");
 }

@@ -234,21 +234,17 @@ struct PyPhraseDecoder {
 }  // namespace
 
 void bind_phrases(nb::module_& module) {
-  nb::class_<PyPhraseGrammar>(module, "PhraseGrammar", "A binarised grammar.").def(by_name());
-  nb::class_<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.")
-      .def(by_name());
-  nb::class_<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
-      .def(by_name())
+  bind_class<PyPhraseGrammar>(module, "PhraseGrammar", "A binarised grammar.");
+  bind_class<PyPhrasePruner>(module, "PhrasePruner", "A grammar, and a smaller one that says what is worth looking at.");
+  bind_class<PyPhraseExamples>(module, "PhraseExamples", "Sentences with their trees, pruned, and the attributes of their spans.")
       .def_prop_ro("n_attributes", &PyPhraseExamples::n_attributes)
       .def("tables", &PyPhraseExamples::tables, "rank"_a, "Tables of attributes, folds and outlines.");
   bind_online<PhraseOnline>(module, "PhraseOnline", "An online learner of trees.")
       .def(nb::init<std::shared_ptr<PyPhraseExamples>, const RuleArrays&, const std::string&, std::size_t, double>(),
            "examples"_a, "rules"_a, "rule"_a, "k"_a, "c"_a);
-  nb::class_<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
-      .def(by_name())
+  bind_class<PyPhraseObjective, PyObjective>(module, "PhraseObjective", "Log losses of right trees.")
       .def_prop_ro("rows", &PyPhraseObjective::rows, "Rows of attributes whose weights are the parameters, all zero.");
-  nb::class_<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
-      .def(by_name())
+  bind_class<PyPhraseDecoder>(module, "PhraseDecoder", "A parser's runtime.")
       .def("parse", &PyPhraseDecoder::parse, "words"_a, "columns"_a, "k"_a, "n_threads"_a)
       .def("marginals", &PyPhraseDecoder::marginals, "words"_a, "columns"_a)
       .def("attributes", &PyPhraseDecoder::attributes, "words"_a, "columns"_a, "sites"_a);

@@ -1,9 +1,7 @@
 // Semi-Markov chains: segment types, their attributes, and the best, the k best and the sums over all segmentations.
 #include "batch.hpp"
-#include "segments.hpp"
+#include "data.hpp"
 #include "text/segment_attributes.hpp"
-#include "weights.hpp"
-
 
 constexpr std::size_t kLongest = 1024;  // every token has a site for each length
 
@@ -178,12 +176,10 @@ struct PySegmentVocabulary {
 }  // namespace
 
 void bind_segments(nb::module_& module) {
-  nb::class_<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.")
-      .def(by_name());
+  bind_class<PySegmentRules>(module, "SegmentRules", "What segments may be: their labels and lengths, and which follow which.");
   module.def("segment_paths", &segment_paths, "chains"_a, "k"_a, "n_threads"_a);
   module.def("segment_marginals", &segment_marginals, "chains"_a, "temperature"_a, "reach"_a, "spans"_a, "n_threads"_a);
-  nb::class_<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
-      .def(by_name())
+  bind_class<PySegmentVocabulary>(module, "SegmentVocabulary", "Attributes of whole segments by their templates.")
       .def_prop_ro("n_attributes", [](const PySegmentVocabulary& self) { return self.core->n_attributes(); })
       .def("add_entry", guarded(&PySegmentVocabulary::add_entry), "look"_a, "text"_a, "A text of a list, by its symbols.")
       .def("learn", guarded(&PySegmentVocabulary::learn), "views"_a, "starts"_a, "begins"_a, "lengths"_a,

@@ -49,9 +49,8 @@ std::tuple<Coded, Out<std::int64_t>> intern_sentences(const nb::typed<nb::list, 
 
 Coded intern_packed(const PackedStrings& strings) {
   Interner interner;
-  std::vector<std::int32_t> codes(strings.size());
-  without_gil([&] {
-    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = interner.intern(strings[i]);
+  auto codes = filled<std::int32_t>(strings.size(), [&](std::int32_t* out) {
+    for (std::size_t i = 0; i < strings.size(); ++i) out[i] = interner.intern(strings[i]);
   });
   return coded(std::move(codes), interner);
 }
@@ -85,12 +84,10 @@ bool numbers_once(const std::vector<Ints>& lists, std::uint32_t n) {
 std::vector<std::int32_t> find_strings(const StringArrays& arrays, const PackedStrings& asked) {
   const auto& [data, starts, slots] = arrays;
   require(!(slots.size() & (slots.size() - 1)), "slots must be a power of two long");
-  std::vector<std::int32_t> ids(asked.size());
-  without_gil([&, strings = FrozenStrings{data, starts, slots}]() mutable {
+  return filled<std::int32_t>(asked.size(), [&, strings = FrozenStrings{data, starts, slots}](std::int32_t* ids) mutable {
     if (strings.has_long_search() && strings.valid()) strings.shorten_searches();
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = strings.lookup(asked[i]);
+    for (std::size_t i = 0; i < asked.size(); ++i) ids[i] = strings.lookup(asked[i]);
   });
-  return ids;
 }
 
 // ---- files of columns

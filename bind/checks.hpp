@@ -77,15 +77,11 @@ inline void check_numbers(span<const std::int32_t> numbers, std::size_t n, const
   require(numbers.empty() || (found.least >= least && found.greatest < static_cast<std::int64_t>(n)), why);
 }
 
-template <class T>
-void check_finite(span<const T> values, const char* why) {
+template <class Values>
+void check_finite(const Values& values, const char* why) {
   bool ok = true;
-  for (T value : values) ok &= std::isfinite(value);
+  for (const auto value : values) ok &= std::isfinite(value);
   require(ok, why);
-}
-template <class T>
-void check_finite(const Array<T, 1>& values, const char* why) {
-  check_finite(span<const T>(values.data(), values.size()), why);
 }
 
 // Whether n rows of L scores, `step` apart, are finite or minus infinity (forbidden).

@@ -1,11 +1,22 @@
 // Encoded corpora from Python, validated.
 #pragma once
+#include "engine/segments.hpp"
 #include "learn/examples.hpp"
-#include "segments.hpp"
 #include "weights.hpp"
 #include "weights/label_filter.hpp"
 
-// Segment types, their attributes, and the first number of these.
+// Segment types, as in Python, validated.
+struct PySegmentRules {
+  std::size_t n_labels, longest;
+  Array<std::int32_t, 2> shapes;  // [n, 6]: column, longest, labels of single, first, middle and last tokens
+  Ints columns;                   // [n_labels]
+  Array<std::uint8_t, 2> follows;  // [n_labels + 1, n_labels + 1]
+  ARGUMENTS(n_labels, longest, shapes, columns, follows)
+  trellis::SegmentRules core;
+
+  void begin();
+};
+// Segment types, the attributes of segments, and the first number of these.
 struct SegmentArrays {
   std::shared_ptr<PySegmentRules> rules;
   ListArrays lists;

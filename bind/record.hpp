@@ -16,7 +16,7 @@
 //     ARGUMENTS(corpus, weights)
 //     void begin();
 //   };
-//   nb::class_<PyExamples>(module, "Examples").def(by_name());
+//   bind_class<PyExamples>(module, "Examples", "Sentences with their labels.");
 //
 // An argument that may be None may also be missing. Arrays kept by a class are read-only from then on.
 #pragma once
@@ -235,6 +235,10 @@ struct by_name : nb::def_visitor<by_name> {
     bound.def("__init__", make, nb::sig(signature(Self().arguments()).c_str()));
   }
 };
+template <class T, class... Base>
+auto bind_class(nb::module_& module, const char* name, const char* doc) {
+  return nb::class_<T, Base...>(module, name, doc).def(by_name());
+}
 
 // ------------------------------------------------------------ states of learners
 
