@@ -220,7 +220,8 @@ def objects() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     n = 3000
     corpus = encoded(starts=np.arange(n + 1), lists=lists(n))
     gold, order = (np.arange(n) % 2).astype(np.int32), np.tile(np.arange(n), 20)
-    online, examples = _core.Online(shape(2), "perceptron", 1, 1.0, False, 0, "standard"), _core.ChainExamples(corpus, gold)
+    online = _core.Online(shape(2), "perceptron", 1, 1.0, False, 0, "standard")
+    examples = _core.ChainExamples(corpus, gold)
     yield "online", lambda: online.epoch(examples, order, None), online.state
     rows = Rows(np.array([0, 2, 4, 6], np.uint32), np.array([0, 1] * 3, np.uint16), np.zeros(6, np.float32))
     layout = _core.Layout(

@@ -56,7 +56,7 @@ class Layout:
     sentence: str | None = None
 
     def rules(self, first_line: int, n_columns: int = 0) -> dict[str, Any]:
-        """Rules for tokens, for native code; lines are counted from first_line, and 0 columns are those of the first row."""
+        """Rules for tokens, for native code; lines are counted from first_line, 0 columns: as in the first row."""
         kinds = {"tabs": self.tabs, "comments": self.comments, "ids": self.ids}
         return {**kinds, "n_columns": n_columns, "first_line": first_line}
 
