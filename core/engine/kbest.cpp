@@ -94,9 +94,7 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>&
   return 1;
 }
 
-#define TRELLIS_INSTANCE(Real) \
-  template std::size_t k_best(const ChainView<Real>&, std::size_t, Workspace<Real>&, std::int32_t*, Real*);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
-#undef TRELLIS_INSTANCE
+template std::size_t k_best(const ChainView<float>&, std::size_t, Workspace<float>&, std::int32_t*, float*);
+template std::size_t k_best(const ChainView<double>&, std::size_t, Workspace<double>&, std::int32_t*, double*);
 
 }  // namespace trellis

@@ -59,8 +59,7 @@ class AdaGradPass {
               double* squares)
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
         squares_(squares), stride_(padded(layout.n_columns())), batch_share_(n_batches ? 1.0 / n_batches : 0),
-        shares_(shares.attributes), edge_shares_(shares.edge_attributes), segment_shares_(shares.segment_attributes),
-        heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
+        shares_(shares), heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
       heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
       has_[cell] = 1;
@@ -85,11 +84,11 @@ class AdaGradPass {
         if (n_parts > 1 && part_of(a, n_parts) != part) continue;
         const double value = at.values ? at.values[i] : 1;
         if (sums_.rows.heavy.number(a) >= 0) {
-          step_vector(sums_.rows.heavy.number(a), value, shares_[a], residual);
+          step_vector(sums_.rows.heavy.number(a), value, shares_.attributes[a], residual);
           continue;
         }
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-          sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_[a]));
+          sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_.attributes[a]));
       }
   }
 
@@ -98,14 +97,14 @@ class AdaGradPass {
     const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
     const std::size_t first_triple = first_pair + layout_.edge_places.size(), first_segment = sums_.first_segment_slot();
     for (std::size_t j = 0; j < n; ++j) {
-      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, edge_shares_,
+      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, shares_.edge_attributes,
                  [&](std::uint32_t k, double share) {
         sums_.edge_weights[k] = static_cast<Real>(step_one(first_slot + k, std::exchange(piece.edge_slots[k], 0), share));
       });
       if (!data_.segments) continue;
       double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
-      step_sites(data_.segments->attributes, data_.segments->rules->longest, sentences[j], layout_.row_starts, segment_shares_,
-                 [&](std::uint32_t k, double share) {
+      step_sites(data_.segments->attributes, data_.segments->rules->longest, sentences[j], layout_.row_starts,
+                 shares_.segment_attributes, [&](std::uint32_t k, double share) {
         const double g = std::exchange(slots[k - first_segment], 0);
         sums_.segment_weights[k - first_segment] = static_cast<Real>(step_one(k, g, share));
       });
@@ -179,7 +178,7 @@ class AdaGradPass {
   double *parameters_, *squares_;
   const std::size_t stride_;
   const double batch_share_;
-  const std::vector<double>&shares_, &edge_shares_, &segment_shares_;  // [n_attributes], [n_edge_attributes], [n_attributes]
+  const Shares& shares_;
   std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
 };
 
