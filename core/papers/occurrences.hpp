@@ -37,7 +37,7 @@ class Occurrences {
   bool whole() const { return !data_.attributes.values && !data_.edge_attributes.values; }
 
   // Expected minus gold count of each feature in sentence s, from the results of SentenceSums: calls
-  // visit(cell, amount), possibly several times per cell. The piece's edge slots are reset to zero.
+  // visit(cell, amount), possibly several times per cell. The piece's slots are reset to zero.
   template <class Visit>
   void each_excess(std::size_t s, const std::vector<double>& residual, Piece& piece, Visit visit) const;
 
@@ -86,7 +86,7 @@ void Occurrences::each_excess(std::size_t s, const std::vector<double>& residual
         for (std::size_t j = 0; j < n; ++j) visit(cell + j, place.value * r[layout_.row_labels[first + j]]);
       }
     } else if (group < label_group_) {
-      for (std::size_t j = 0; j < n; ++j) visit(cell + j, std::exchange(piece.edge_slots[first - n_slots + j], 0.0));
+      for (std::size_t j = 0; j < n; ++j) visit(cell + j, std::exchange(piece.slots[first - n_slots + j], 0.0));
     } else {
       for (std::size_t j = 0; j < n; ++j)
         visit(cell + j, j < n_pairs ? piece.pairs[layout_.edge_places[j]] : piece.triples[layout_.tri_places[j - n_pairs]]);
