@@ -51,7 +51,6 @@ class NgramTables {
     labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};
   }
 
-  const LabelTables<double>& labels() const { return labels_; }
   double total(std::uint32_t node) const { return totals_[node]; }
 
   // log Z and the requested marginals of n tokens: emit [n, stride]; token_edge [n, L+1, stride] if label pairs differ by token,

@@ -86,7 +86,6 @@ class HeavyRows {
   }
 
   TRELLIS_INLINE bool has(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute] >= least_; }
-  std::size_t n_attributes() const { return number_.size(); }
   // Heavy rows are numbered; -1 for a light one.
   std::int32_t number(std::int32_t attribute) const { return number_[attribute]; }
   std::size_t size() const { return vectors_.size() / stride_; }

@@ -394,7 +394,7 @@ def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
 
 
 def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
-    """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
+    """New native weights, at zero or at those of a warm start (core/learn/chain_learners.hpp)."""
     first = problem.initial
     native = _core.Online(problem.shape(), *options.rule_settings, options.vote)
     if problem.seen is not None:
@@ -429,7 +429,7 @@ def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> Cha
 
 
 def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
-    """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
+    """New native weights with dual variables, at zero (core/learn/chain_learners.hpp)."""
     native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
     if p.seen is not None:
         native.set_rows(p.seen.of_type(np.uint32), grows=False)
