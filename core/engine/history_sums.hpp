@@ -45,7 +45,7 @@ class NgramTables {
     std::vector<double> factors, total_factors;
     exp_all(scores_, factors), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, factors.data(), total_factors);
-    if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
+    if (plan_.n_nodes != ngrams.size()) plan_ = NgramPlan(ngrams);
     plan_totals_.clear();
     for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors[g]);
     labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};

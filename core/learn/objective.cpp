@@ -156,11 +156,9 @@ class ChainObjective final : public Objective {
     const std::size_t most_pieces = data_.segments ? 16 : 64;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_, first_token_, block_,
                                                   SentenceSums<Real>::lists(layout_, data_), data_.spill);
-    std::size_t tokens = 0;
     for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
-      tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
+      block_tokens_ = std::max<std::size_t>(block_tokens_, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
     n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, most_pieces);
-    block_tokens_ = tokens;
   }
 
   // A second buffer for threads that run ahead, unless it would be large.

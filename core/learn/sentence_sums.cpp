@@ -115,9 +115,6 @@ template <class Real>
 double SentenceSums<Real>::sentence(Scratch& w) const {
   const std::size_t begin = w.begin, n = w.n;
   const std::int32_t* gold = examples_.gold + begin;
-  const auto may_be = [&](std::size_t t) {
-    return examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
-  };
   const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
   LabelSets sets = data_.sets;
   if (sets.starts) sets.set_of_token += begin;
@@ -126,7 +123,7 @@ double SentenceSums<Real>::sentence(Scratch& w) const {
   // Minus the same sums over the labels consistent with the partial labels.
   w.known.clear();
   for (std::size_t t = begin; t < begin + n; ++t) {
-    const ListedLabels listed = may_be(t);
+    const ListedLabels listed = examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
     for (std::size_t i = 0; i < listed.size(); ++i)
       if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
     w.known.end_token();
