@@ -27,7 +27,8 @@ class PhraseGrammar {
               std::vector<UnaryRule> unary)
       : n_phrases_(n_phrases), n_symbols_(n_symbols), root_(root), binary_(std::move(binary)), unary_(std::move(unary)) {
     by_bottom_.sort(n_symbols, [&](auto visit) {
-      for (std::size_t r = 0; r < unary_.size(); ++r) visit(static_cast<std::size_t>(unary_[r].bottom), static_cast<std::int32_t>(r));
+      std::int32_t number = 0;
+      for (const UnaryRule& rule : unary_) visit(static_cast<std::size_t>(rule.bottom), number++);
     });
     std::vector<std::int32_t> order(binary_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -64,7 +65,9 @@ class PhraseGrammar {
   };
   // Rules whose right child is a phrase, and rules whose right child is a tag; right children ascend.
   std::span<const WithLeft> before_phrases(std::size_t left) const { return by_children_[left * (1 + n_tags())]; }
-  std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const { return by_children_[left * (1 + n_tags()) + 1 + tag - n_phrases_]; }
+  std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const {
+    return by_children_[left * (1 + n_tags()) + 1 + tag - n_phrases_];
+  }
   bool is_left(std::size_t symbol) const {
     return by_children_.starts[symbol * (1 + n_tags())] < by_children_.starts[(symbol + 1) * (1 + n_tags())];
   }

@@ -156,8 +156,10 @@ class ChainObjective final : public Objective {
     const std::size_t most_pieces = data_.segments ? 16 : 64;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_, first_token_, block_,
                                                   SentenceSums<Real>::lists(layout_, data_), data_.spill);
-    for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
-      block_tokens_ = std::max<std::size_t>(block_tokens_, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
+    for (std::size_t b = 0; b < sums_->n_blocks(); ++b) {
+      const std::int64_t tokens = starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)];
+      block_tokens_ = std::max(block_tokens_, static_cast<std::size_t>(tokens));
+    }
     n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, most_pieces);
   }
 

@@ -290,7 +290,9 @@ double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& w
   };
   // of[site, z] = sum over attributes a of the segment of value(a) · w[a, z]
   w.of_segments.assign(n * longest * stride_, 0);
-  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { w.of_segments[cell] += value * slot_weights[slot]; });
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA {
+    w.of_segments[cell] += value * slot_weights[slot];
+  });
   if (!w.lattice) w.lattice.emplace(*sites.rules);
   const LabelTables<Real> labels{L_, stride_, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data()};
   w.lattice->load(ChainView<Real>(labels, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr),

@@ -21,7 +21,7 @@ Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attr
   }
   postings_.sort(n_attributes, [&](auto visit) {
     for (std::size_t o = 0; o < n; ++o)
-      for (const Item& item : items_[o]) visit(static_cast<std::size_t>(item.number), Item{static_cast<std::int32_t>(o), item.by});
+      for (const auto& [number, by] : items_[o]) visit(static_cast<std::size_t>(number), Item{static_cast<std::int32_t>(o), by});
   });
 }
 

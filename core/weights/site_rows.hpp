@@ -117,7 +117,9 @@ class SiteRows {
 
    private:
     bool skips(std::int32_t a) const { return of.few_ ? !of.has_weight_[a] : of.heavy.has(a); }
-    Rows<std::uint16_t, Real> rows() const { return {of.layout_.row_starts.data(), of.layout_.row_labels.data(), of.weights_.data()}; }
+    Rows<std::uint16_t, Real> rows() const {
+      return {of.layout_.row_starts.data(), of.layout_.row_labels.data(), of.weights_.data()};
+    }
   };
 
   void list_sites(std::size_t n_sites) {
