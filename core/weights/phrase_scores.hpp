@@ -76,6 +76,7 @@ class PhraseScores {
     each_site(forest, at, [&](std::size_t site, auto edges) {
       wanted_.clear(), ++number_;
       edges([&](std::size_t, std::int32_t column) { sum_of(column); });
+      if (wanted_.empty()) return;
       at.sites.each(site, [&](std::int32_t a, float value) { rows.add_to(a, static_cast<Real>(value), sums_.data(), wanted_); });
       edges([&](std::size_t e, std::int32_t column) { scores[e] += sums_[static_cast<std::size_t>(column)]; });
     });
