@@ -30,7 +30,9 @@ void prepare_sums(const ChainView<double>& chain, SumWorkspace& work, double tem
 // forbidden. Unless null, writes node [T, L], P(z at t), and edge [T, L+1, L], P(y at t-1, z at t), where t = 0 has only the row
 // of NULL. If all paths are forbidden all marginals are 0.
 double marginals(const ChainView<double>& chain, SumWorkspace& work, double* node, double* edge);
-inline double log_partition(const ChainView<double>& chain, SumWorkspace& work) { return marginals(chain, work, nullptr, nullptr); }
+inline double log_partition(const ChainView<double>& chain, SumWorkspace& work) {
+  return marginals(chain, work, nullptr, nullptr);
+}
 
 // Loads the potentials of one sentence into `work`, for other sums over its paths.
 void load_sentence(const ChainView<double>& chain, SumWorkspace& work);

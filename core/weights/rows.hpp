@@ -27,7 +27,8 @@ TRELLIS_INLINE void add_light(std::uint32_t begin, std::uint32_t end, SlotAt slo
 
 // scores[z] += value · row[z], for some labels; none given: for all
 template <class Real>
-TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, std::span<const std::int32_t> labels, Real value, Real* scores) {
+TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, std::span<const std::int32_t> labels, Real value,
+                              Real* scores) {
   for (const std::int32_t z : labels) scores[z] += value * row[z];
   for (std::size_t z = 0; z < stride && labels.empty(); z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
 }
