@@ -81,8 +81,10 @@ TRELLIS_INLINE bool forward(const ChainView<Real>& chain, const LabelsAt& labels
     for (std::size_t t = 0; t < known.n_tokens; ++t, here += size) {
       const auto middles = middles_at(known, t, labels_at);
       if (t < order) {  // only one predecessor
-        for (std::size_t j = 0; j < middles.size(); ++j)
-          reduce_all<S>(row_at<S>(known, t, middles[j], t ? here - size : here, here), labels_at.only(), known.stride);
+        for (std::size_t j = 0; j < middles.size(); ++j) {
+          const Row<Real> row = row_at<S>(known, t, middles[j], t ? here - size : here, here);
+          for (std::size_t z = 0; z < known.stride; z += kLanes<Real>) lanes_at(row.out + z) = extend_lanes<S>(row, z);
+        }
       } else {
         const auto leavers = labels_at(t - order);
         const auto row = [&](std::size_t j) TRELLIS_INLINE_LAMBDA {

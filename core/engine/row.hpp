@@ -27,6 +27,14 @@ TRELLIS_INLINE Real extend(const Row<Real>& row, Real from, std::size_t y, std::
   return row.emit ? S::times(value, row.emit[z]) : value;
 }
 
+// The same for a vector of places from z on, with a single predecessor.
+template <class S, class Real>
+TRELLIS_INLINE Vector<Real> extend_lanes(const Row<Real>& row, std::size_t z) {
+  Vector<Real> value = S::times(*row.from, lanes(row.table + z));
+  if (row.edge) value = S::times(value, lanes(row.edge + z));
+  return S::times(value, lanes(row.emit + z));
+}
+
 // For N vectors of places from z on. Two accumulators per sum hide latency.
 template <class S, std::size_t N, class Real, class Labels>
 TRELLIS_INLINE void reduce_block(const Row<Real>& row, const Labels& labels, std::size_t z) {
