@@ -1,8 +1,7 @@
 // Learners of chains: online, and hidden Markov support vector machines by Frank-Wolfe.
 #include "data.hpp"
 #include "growing.hpp"
-#include "learn/frank_wolfe.hpp"
-#include "learn/online.hpp"
+#include "learn/chain_learners.hpp"
 
 using namespace trellis;
 

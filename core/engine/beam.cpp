@@ -1,7 +1,7 @@
 #include "engine/beam.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 namespace trellis {
 namespace {
@@ -96,29 +96,23 @@ void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, st
   const std::size_t L = chain.n_labels;
   for (std::size_t i = far.starts[t]; i < far.starts[t + 1]; ++i) table_[far.cells[i]] += far.scores[i];
   candidates_.clear();
-  const auto offer = [&](std::uint32_t state, std::uint32_t rank, std::uint32_t before, double score, std::uint32_t order) {
-    for (std::size_t z = 0; z < L; ++z)
-      if (alive_[t * L + z] && step_[z] != -std::numeric_limits<double>::infinity())
-        candidates_.push_back({score + step_[z], rank, before, order, state, static_cast<std::int32_t>(z)});
-  };
-  if (t == 0) {
-    score_state(chain, far, 0, seen_.data());
-    offer(0, 0, 0, 0, 0);
-  } else {
-    const Level& from = levels_[t - 1];
-    for (std::uint32_t s = 0; s + 1 < from.starts.size(); ++s) {
-      score_state(chain, far, t, seen_.data() + s * size_);
-      for (std::uint32_t i = from.starts[s]; i < from.starts[s + 1]; ++i)
-        offer(s, i - from.starts[s], i, from.hypotheses[i].score, from.hypotheses[i].order);
-    }
+  static const Level kStart{{{0, 0, 0, 0, -1}}, {0, 1}};
+  const Level& from = t ? levels_[t - 1] : kStart;
+  for (std::uint32_t s = 0; s + 1 < from.starts.size(); ++s) {
+    score_state(chain, far, t, seen_.data() + s * size_);
+    for (std::uint32_t i = from.starts[s]; i < from.starts[s + 1]; ++i)
+      for (std::size_t z = 0; z < L; ++z)
+        if (alive_[t * L + z] && step_[z] != -std::numeric_limits<double>::infinity())
+          candidates_.push_back({from.hypotheses[i].score + step_[z], i, s, static_cast<std::int32_t>(z)});
   }
   for (std::size_t i = far.starts[t]; i < far.starts[t + 1]; ++i) table_[far.cells[i]] = 0;
 
   // Ranks before labels, so that the best hypothesis of a state does not depend on k.
-  const auto worse = [](const Candidate& a, const Candidate& b) {
+  const auto worse = [&from](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score < b.score;
-    if (a.rank != b.rank) return a.rank > b.rank;
-    return a.label != b.label ? a.label > b.label : a.order > b.order;
+    const Hypothesis &x = from.hypotheses[a.before], &y = from.hypotheses[b.before];
+    if (x.rank != y.rank) return x.rank > y.rank;
+    return a.label != b.label ? a.label > b.label : x.order > y.order;
   };
   std::make_heap(candidates_.begin(), candidates_.end(), worse);
   std::size_t n_states = 0, n_full = 0;
@@ -137,7 +131,8 @@ void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, st
       next_seen_.insert(next_seen_.end(), made_.begin(), made_.end());
     }
     if (kept_[state].size() == k) continue;
-    kept_[state].push_back(next);
+    const auto rank = static_cast<std::uint32_t>(kept_[state].size());
+    kept_[state].push_back({next.score, next.before, from.hypotheses[next.before].order, rank, next.label});
     n_full += kept_[state].size() == k;
   }
   seen_.swap(next_seen_);
@@ -145,11 +140,11 @@ void BeamSearch::advance(const ChainView<float>& chain, const FarScores& far, st
   Level& to = levels_[t];
   to.hypotheses.clear(), to.starts.assign(1, 0);
   for (std::size_t s = 0; s < n_states; ++s) {
-    for (const Candidate& one : kept_[s]) to.hypotheses.push_back({one.score, one.before, one.order, one.label});
+    to.hypotheses.insert(to.hypotheses.end(), kept_[s].begin(), kept_[s].end());
     to.starts.push_back(static_cast<std::uint32_t>(to.hypotheses.size()));
   }
   best_.resize(to.hypotheses.size());
-  for (std::uint32_t i = 0; i < best_.size(); ++i) best_[i] = i;
+  std::iota(best_.begin(), best_.end(), 0u);
   std::sort(best_.begin(), best_.end(), [&](std::uint32_t a, std::uint32_t b) {
     const Hypothesis &x = to.hypotheses[a], &y = to.hypotheses[b];
     return x.label != y.label ? x.label < y.label : x.order < y.order;
@@ -186,14 +181,12 @@ bool BeamSearch::run(const ChainView<float>& chain, const FarScores& far, std::s
 
 const std::vector<std::uint32_t>& BeamSearch::best(std::size_t t, std::size_t k) {
   const Level& at = levels_[t];
-  std::vector<std::uint32_t> rank(at.hypotheses.size());
-  best_.clear();
-  for (std::size_t s = 0; s + 1 < at.starts.size(); ++s)
-    for (std::uint32_t i = at.starts[s]; i < at.starts[s + 1]; ++i) rank[i] = i - at.starts[s], best_.push_back(i);
+  best_.resize(at.hypotheses.size());
+  std::iota(best_.begin(), best_.end(), 0u);
   std::sort(best_.begin(), best_.end(), [&](std::uint32_t a, std::uint32_t b) {
     const Hypothesis &x = at.hypotheses[a], &y = at.hypotheses[b];
     if (x.score != y.score) return x.score > y.score;
-    return rank[a] != rank[b] ? rank[a] < rank[b] : x.order < y.order;
+    return x.rank != y.rank ? x.rank < y.rank : x.order < y.order;
   });
   best_.resize(std::min(best_.size(), k));
   return best_;

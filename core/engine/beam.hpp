@@ -36,6 +36,7 @@ class BeamSearch {
     double score;
     std::uint32_t before;  // back-pointer: the hypothesis of the previous token; 0 at the first token
     std::uint32_t order;   // rank among the hypotheses of its token: labels compared from the last one backwards
+    std::uint32_t rank;    // within its state, by score
     std::int32_t label;
   };
   // Hypotheses of one token, grouped by state, best first within a state; states ordered by their best hypothesis.
@@ -56,10 +57,7 @@ class BeamSearch {
  private:
   struct Candidate {
     double score;
-    std::uint32_t rank;    // of the previous hypothesis within its state
-    std::uint32_t before;  // that hypothesis,
-    std::uint32_t order;   // its order,
-    std::uint32_t state;   // and its state
+    std::uint32_t before, state;  // the previous hypothesis, and its state
     std::int32_t label;
   };
 
@@ -80,7 +78,7 @@ class BeamSearch {
   std::vector<float> table_;                            // [n_kinds, L + 1, stride] of one token; zero between tokens
   std::vector<double> step_;                            // [n_labels] of one state
   std::vector<Candidate> candidates_;
-  std::vector<std::vector<Candidate>> kept_;            // [n_states]
+  std::vector<std::vector<Hypothesis>> kept_;           // [n_states]
   std::map<std::vector<std::uint32_t>, std::size_t> states_;  // by their content
   std::vector<std::uint32_t> best_;
 };

@@ -95,6 +95,18 @@ class BestLists {
       for (std::size_t i = tails.size(); i-- > 0;) w_.requests.push_back({static_cast<std::size_t>(tails[i]), rank_of(chosen, i)});
     }
   }
+  // Of a graph whose derivations are paths of n_tokens labels: writes the k best [k, n_tokens], best first; returns their number.
+  std::size_t paths(std::size_t k, std::size_t n_tokens, std::int32_t* paths, Real* scores) {
+    std::size_t n = 0;
+    for (; n < k && find(n + 1); ++n, paths += n_tokens) {
+      scores[n] = score(n);
+      std::size_t t = n_tokens;
+      each(n, [&](std::size_t v, std::uint32_t way) {
+        if (t) --t, paths[t] = static_cast<std::int32_t>(graph_.label(graph_.tails(v, way)[0]));
+      });
+    }
+    return n;
+  }
 
  private:
   static constexpr std::uint32_t kUnasked = ~std::uint32_t{0}, kLeaf = ~std::uint32_t{0};

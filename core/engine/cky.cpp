@@ -67,9 +67,8 @@ void CkySums::each_split(std::size_t i, std::size_t j, Visit visit) const {
   for (std::size_t k = i + 1; k < j; ++k) {
     const std::size_t left = cell_of(i, k), right = cell_of(k, j);
     const std::size_t width = j - k == 1 ? stride_ : phrase_stride_;  // only words have tags
-    const std::span<const std::int32_t> lefts(alive_.data() + alive_starts_[left], alive_starts_[left + 1] - alive_starts_[left]);
-    if (!lefts.empty() && has_top_[right])
-      visit(left, right, Children{lefts, tops_.data() + left * stride_, tops_.data() + right * stride_, width});
+    if (alive_.size_of(left) && has_top_[right])
+      visit(left, right, Children{alive_[left], tops_.data() + left * stride_, tops_.data() + right * stride_, width});
   }
 }
 
@@ -90,8 +89,7 @@ double CkySums::sum(const WordTags& words) {
   n_ = words.n_words(), words_ = words;
   const std::size_t n = n_cells(n_);
   for (Numbers* numbers : {&tops_, &bottoms_}) numbers->assign(n * stride_, 0);
-  scales_.assign(n, 0), alive_.clear();
-  alive_starts_.assign(1, 0), has_top_.assign(n, 0);
+  scales_.assign(n, 0), has_top_.assign(n, 0), alive_.clear();
   if (n_ == 0) return -std::numeric_limits<double>::infinity();
   for (std::size_t j = 1; j <= n_; ++j)
     for (std::size_t i = j; i-- > 0;) {
@@ -106,7 +104,7 @@ double CkySums::sum(const WordTags& words) {
         combine(i, j);
       }
       add_unaries(cell, j - i == 1);
-      alive_starts_.push_back(alive_.size());
+      alive_.end_group();
     }
   const double in = at(tops_, 0, n_, grammar_.root());
   return in > 0 ? log(in) + scales_[cell_of(0, n_)] : -std::numeric_limits<double>::infinity();
@@ -145,7 +143,7 @@ void CkySums::add_unaries(std::size_t cell, bool word) {
     bottom[a] /= greatest, top[a] /= greatest;
     if (top[a] < kVanishes) top[a] = 0;
     if (bottom[a] < kVanishes) bottom[a] = 0;
-    if (top[a] > 0 && grammar_.is_left(a)) alive_.push_back(static_cast<std::int32_t>(a));
+    if (top[a] > 0 && grammar_.is_left(a)) alive_.items.push_back(static_cast<std::int32_t>(a));
   }
   scales_[cell] += log(greatest);
 }

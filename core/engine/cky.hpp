@@ -64,8 +64,7 @@ class CkySums {
   std::size_t n_ = 0;
   Numbers tops_, bottoms_, out_tops_, out_bottoms_;
   std::vector<double> scales_;                     // [n_cells] logarithms
-  std::vector<std::int32_t> alive_;                // symbols with a top that can be a left child, by span
-  std::vector<std::size_t> alive_starts_;          // [n_cells + 1]
+  Groups<std::int32_t> alive_;                     // [n_cells] symbols with a top that can be a left child
   std::vector<std::uint8_t> has_top_;              // [n_cells]
   std::vector<double> pairs_;                      // [n_symbols, stride] sums of products of children
   std::vector<std::uint8_t> has_left_;             // [n_symbols]

@@ -117,20 +117,14 @@ void prepare_sums(const ChainView<double>& chain, SumWorkspace& w, double temper
   w.histories->tables.set(*chain.ngrams->ngrams, w.tables.edge, scores, w.tables.end);
 }
 
-double log_partition(const ChainView<double>& chain, SumWorkspace& w) {
-  if (chain.n_tokens == 0) return 0;
-  load_sentence(chain, w);
-  return sum_loaded(w, chain.n_tokens, chain.allowed, {});
-}
-
 double marginals(const ChainView<double>& chain, SumWorkspace& w, double* node, double* edge) {
   const std::size_t T = chain.n_tokens, L = chain.n_labels, stride = chain.stride, cells = (L + 1) * stride;
   if (T == 0) return 0;
   load_sentence(chain, w);
-  w.node.assign(T * stride, 0);
+  if (node) w.node.assign(T * stride, 0);
   if (edge) w.pairs.assign(T * cells, 0);
-  const double log_z = sum_loaded(w, T, chain.allowed, {w.node.data(), edge ? w.pairs.data() : nullptr});
-  for (std::size_t t = 0; t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
+  const double log_z = sum_loaded(w, T, chain.allowed, {node ? w.node.data() : nullptr, edge ? w.pairs.data() : nullptr});
+  for (std::size_t t = 0; node && t < T; ++t) std::copy_n(w.node.data() + t * stride, L, node + t * L);
   for (std::size_t row = 0; edge && row < T * (L + 1); ++row) std::copy_n(w.pairs.data() + row * stride, L, edge + row * L);
   return log_z;
 }

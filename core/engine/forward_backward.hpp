@@ -26,12 +26,13 @@ struct SumWorkspace {
 // Call once for all sentences that share tables, before the functions below. Only the tables and sizes of the chain are read.
 void prepare_sums(const ChainView<double>& chain, SumWorkspace& work, double temperature = 1);
 
-// log Z, the log of the sum over all paths of exp(score); 0 for an empty sentence, minus infinity if all paths are forbidden.
-double log_partition(const ChainView<double>& chain, SumWorkspace& work);
-
-// Returns log Z and writes node [T, L], P(z at t), and unless null edge [T, L+1, L], P(y at t-1, z at t), where
-// t = 0 has only the row of NULL. If all paths are forbidden all marginals are 0.
+// Returns log Z, the log of the sum over all paths of exp(score); 0 for an empty sentence, minus infinity if all paths are
+// forbidden. Unless null, writes node [T, L], P(z at t), and edge [T, L+1, L], P(y at t-1, z at t), where t = 0 has only the row
+// of NULL. If all paths are forbidden all marginals are 0.
 double marginals(const ChainView<double>& chain, SumWorkspace& work, double* node, double* edge);
+inline double log_partition(const ChainView<double>& chain, SumWorkspace& work) {
+  return marginals(chain, work, nullptr, nullptr);
+}
 
 // Loads the potentials of one sentence into `work`, for other sums over its paths.
 void load_sentence(const ChainView<double>& chain, SumWorkspace& work);

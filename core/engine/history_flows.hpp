@@ -18,23 +18,20 @@ class NgramPlan {
  public:
   static constexpr std::uint32_t kNoPlace = ~0u;
 
-  void make(const Ngrams& ngrams) {
-    const std::size_t L = ngrams.n_labels();
-    n_labels = L, stride = padded(L), n_words = (L + 63) / 64;
-    n_nodes = ngrams.size(), pair_size = (L + 1) * stride;
+  NgramPlan() = default;
+  explicit NgramPlan(const Ngrams& ngrams)
+      : n_nodes(ngrams.size()), n_labels(ngrams.n_labels()), stride(padded(n_labels)), pair_size((n_labels + 1) * stride),
+        n_words((n_labels + 63) / 64) {
     std::vector<std::vector<std::uint32_t>> by_length(ngrams.order() + 2);
     for (std::uint32_t g = 1; g < ngrams.size(); ++g)
       if (ngrams.length(g) == 1 || ngrams.n_children(g)) by_length[ngrams.length(g)].push_back(g);
-    contexts.clear();
     for (std::size_t length = by_length.size(); length-- > 1;) {
       if (length == 1) n_long = contexts.size();
       contexts.insert(contexts.end(), by_length[length].begin(), by_length[length].end());
     }
     number.assign(ngrams.size(), kNoPlace), place.assign(ngrams.size(), kNoPlace);
     for (std::uint32_t i = 0; i < contexts.size(); ++i) number[contexts[i]] = i;
-    nodes.clear(), labels.clear(), starts.assign(1, 0);
-    last.clear(), shorter.clear();
-    masks.assign(contexts.size() * n_words, 0);
+    starts.assign(1, 0), masks.assign(contexts.size() * n_words, 0);
     for (std::uint32_t i = 0; i < contexts.size(); ++i) {
       const std::uint32_t c = contexts[i];
       last.push_back(ngrams.label(c));
@@ -47,7 +44,6 @@ class NgramPlan {
       });
       starts.push_back(nodes.size());
     }
-    targets.clear(), shorter_grams.clear();
     for (std::uint32_t g : nodes) {
       targets.push_back(number[ngrams.state(g)]);
       const std::uint32_t less = ngrams.shorter(g);
@@ -55,7 +51,6 @@ class NgramPlan {
     }
     longer.assign(contexts.size(), {});
     for (std::uint32_t i = 0; i < n_long; ++i) longer[shorter[i]].push_back(i);
-    pair_states.clear();
     for (std::uint32_t i = 0; i < n_long; ++i)
       if (ngrams.length(contexts[i]) == 2) pair_states.push_back({pair_place(ngrams, contexts[i]), i});
   }

@@ -372,8 +372,8 @@ Real guess_gap(const ChainView<Real>& chain, HistoryWorkspace<Real>& work, std::
     const auto [sum, i] = open.front();
     std::pop_heap(open.begin(), open.end());
     open.pop_back();
-    for (const Real less : {Real(0), i + 1 < costs.size() ? costs[i] : Real(0)}) {
-      if (i + 1 == costs.size()) break;
+    if (i + 1 == costs.size()) continue;
+    for (const Real less : {Real(0), costs[i]}) {
       open.emplace_back(sum + less - costs[i + 1], i + 1);
       std::push_heap(open.begin(), open.end());
     }

@@ -45,13 +45,12 @@ class NgramTables {
     std::vector<double> factors, total_factors;
     exp_all(scores_, factors), exp_all(end_, end_factors_);
     join_scores<SumProduct>(ngrams, factors.data(), total_factors);
-    if (plan_.n_nodes != ngrams.size()) plan_.make(ngrams);
+    if (plan_.n_nodes != ngrams.size()) plan_ = NgramPlan(ngrams);
     plan_totals_.clear();
     for (std::uint32_t g : plan_.nodes) plan_totals_.push_back(total_factors[g]);
     labels_ = {L, stride, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data(), &scored_};
   }
 
-  const LabelTables<double>& labels() const { return labels_; }
   double total(std::uint32_t node) const { return totals_[node]; }
 
   // log Z and the requested marginals of n tokens: emit [n, stride]; token_edge [n, L+1, stride] if label pairs differ by token,

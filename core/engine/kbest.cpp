@@ -20,6 +20,7 @@ struct ChainGraph {
   std::size_t goal() const { return chain.n_tokens * size; }
   std::size_t n_nodes() const { return goal() + 1; }
   Real best(std::size_t v) const { return delta[v]; }
+  std::size_t label(std::size_t v) const { return v % size % stride; }
   std::array<std::size_t, 1> tails(std::size_t v, std::size_t way) const {
     const std::size_t t = v / size, before = (t - 1) * size;
     if (v == goal()) return {before + way % chain.n_labels * stride + way / chain.n_labels};
@@ -65,17 +66,7 @@ std::size_t find(const ChainView<Real>& chain, const LabelsAt& labels_at, std::s
   Real* delta = grow(work.delta, chain.n_tokens * chain.token_size());
   search_dense(chain, delta, nullptr);
   ChainGraph<Real, LabelsAt> graph{chain, labels_at, delta};
-  BestLists lists(graph, work.lists);
-  std::size_t n = 0;
-  for (; n < k && lists.find(n + 1); ++n, paths += chain.n_tokens) {
-    scores[n] = lists.score(n);
-    std::size_t t = chain.n_tokens;
-    lists.each(n, [&](std::size_t v, std::uint32_t way) {
-      --t;
-      paths[t] = static_cast<std::int32_t>((graph.tails(v, way)[0] - t * graph.size) % chain.stride);
-    });
-  }
-  return n;
+  return BestLists(graph, work.lists).paths(k, chain.n_tokens, paths, scores);
 }
 
 }  // namespace
@@ -94,9 +85,7 @@ std::size_t k_best(const ChainView<Real>& chain, std::size_t k, Workspace<Real>&
   return 1;
 }
 
-#define TRELLIS_INSTANCE(Real) \
-  template std::size_t k_best(const ChainView<Real>&, std::size_t, Workspace<Real>&, std::int32_t*, Real*);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
-#undef TRELLIS_INSTANCE
+template std::size_t k_best(const ChainView<float>&, std::size_t, Workspace<float>&, std::int32_t*, float*);
+template std::size_t k_best(const ChainView<double>&, std::size_t, Workspace<double>&, std::int32_t*, double*);
 
 }  // namespace trellis

@@ -9,14 +9,13 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
   n_ = words.n_words();
   const std::size_t n_symbols = grammar_.n_symbols();
   all_edges_.clear(), all_starts_.assign(1, 0), all_tails_.clear();
-  tops_.clear(), top_starts_.assign(n_cells(n_) + 1, 0);
+  tops_.clear();
   node_at_.assign(n_ * n_symbols, -1);
   std::int32_t goal = -1;
   for (std::size_t j = 1; j <= n_; ++j) {
     for (std::size_t i = j; i-- > 0;) {
       const std::size_t cell = cell_of(i, j);
       candidates_.clear();
-      top_starts_[cell + 1] = tops_.size();
       if (j - i == 1) {
         for (const WordTag& one : words.of(i))
           if (may_be(remaining, false, cell, static_cast<std::size_t>(one.tag)))
@@ -24,8 +23,8 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
       } else {
         for (std::size_t k = i + 1; k < j; ++k) {
           const std::int32_t* rights = node_at_.data() + k * n_symbols;
-          if (tops(k, j).empty()) continue;
-          for (const Item& left : tops(i, k)) {
+          if (!tops_.size_of(cell_of(k, j))) continue;
+          for (const Item& left : tops_[cell_of(i, k)]) {
             const auto symbol = static_cast<std::size_t>(left.symbol);
             const auto add = [&](std::span<const PhraseGrammar::WithLeft> rules) {
               for (const auto& [parent, child, rule] : rules)
@@ -38,7 +37,6 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
           }
         }
       }
-      if (candidates_.empty()) continue;
       const std::size_t first_bottom = all_starts_.size() - 1;
       add_cell(i, j);
       const std::vector<std::int32_t> bottoms(symbols_);
@@ -54,16 +52,16 @@ bool PhraseForest::build(const WordTags& words, const Remaining* remaining) {
       add_cell(i, j);
       for (std::size_t a = 0; a < symbols_.size(); ++a) {
         const auto node = static_cast<std::int32_t>(first_top + a);
-        tops_.push_back({symbols_[a], node});
+        tops_.items.push_back({symbols_[a], node});
         node_at_[i * n_symbols + static_cast<std::size_t>(symbols_[a])] = node;
         if (j == n_ && i == 0 && static_cast<std::size_t>(symbols_[a]) == grammar_.root()) goal = node;
       }
-      top_starts_[cell + 1] = tops_.size();
+      tops_.end_group();
       if (all_edges_.size() > kMostEdges) throw std::length_error("a sentence with more than 2^27 rules over spans; prune it");
     }
     // The next word ends other spans.
     for (std::size_t i = 0; i < j; ++i)
-      for (const Item& top : tops(i, j)) node_at_[i * n_symbols + static_cast<std::size_t>(top.symbol)] = -1;
+      for (const Item& top : tops_[cell_of(i, j)]) node_at_[i * n_symbols + static_cast<std::size_t>(top.symbol)] = -1;
   }
   edges_.clear(), in_starts_.assign(1, 0), tail_starts_.assign(1, 0), tails_.clear(), spans_.clear();
   if (goal < 0) return false;

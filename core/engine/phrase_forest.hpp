@@ -69,11 +69,7 @@ class PhraseForest {
   struct Item {
     std::int32_t symbol, node;
   };
-  std::vector<Item> tops_;               // of spans
-  std::vector<std::size_t> top_starts_;  // [n_cells + 1]
-  std::span<const Item> tops(std::size_t i, std::size_t j) const {
-    return std::span(tops_).subspan(top_starts_[cell_of(i, j)], top_starts_[cell_of(i, j) + 1] - top_starts_[cell_of(i, j)]);
-  }
+  Groups<Item> tops_;                    // [n_cells]
   std::vector<std::int32_t> node_at_;    // [n, n_symbols] tops of spans that end at the same word, -1 otherwise
   std::vector<ForestEdge> all_edges_;
   std::vector<std::int64_t> all_starts_;  // [n_nodes + 1]

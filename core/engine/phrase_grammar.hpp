@@ -6,10 +6,9 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <span>
 #include <utility>
-#include <vector>
+
+#include "groups.hpp"
 
 namespace trellis {
 
@@ -27,21 +26,22 @@ class PhraseGrammar {
   PhraseGrammar(std::size_t n_phrases, std::size_t n_symbols, std::size_t root, std::vector<BinaryRule> binary,
               std::vector<UnaryRule> unary)
       : n_phrases_(n_phrases), n_symbols_(n_symbols), root_(root), binary_(std::move(binary)), unary_(std::move(unary)) {
-    group(unary_.size(), [&](std::size_t r) { return unary_[r].bottom; }, bottom_starts_, by_bottom_);
+    by_bottom_.sort(n_symbols, [&](auto visit) {
+      std::int32_t number = 0;
+      for (const UnaryRule& rule : unary_) visit(static_cast<std::size_t>(rule.bottom), number++);
+    });
     std::vector<std::int32_t> order(binary_.size());
     std::iota(order.begin(), order.end(), 0);
     const auto children = [&](std::int32_t r) { return std::pair(binary_[static_cast<std::size_t>(r)].left, binary_[static_cast<std::size_t>(r)].right); };
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return children(a) < children(b); });
     // For each left child, the rules with a phrase as right child, then those with each tag.
-    const std::size_t kinds = 1 + n_tags();
-    child_starts_.assign(n_symbols_ * kinds + 1, 0);
-    for (const std::int32_t r : order) {
-      const BinaryRule& rule = binary_[static_cast<std::size_t>(r)];
-      const auto right = static_cast<std::size_t>(rule.right);
-      ++child_starts_[static_cast<std::size_t>(rule.left) * kinds + (right < n_phrases_ ? 0 : 1 + right - n_phrases_) + 1];
-      by_children_.push_back({rule.parent, rule.right, r});
-    }
-    std::partial_sum(child_starts_.begin(), child_starts_.end(), child_starts_.begin());
+    by_children_.sort(n_symbols * (1 + n_tags()), [&](auto visit) {
+      for (const std::int32_t r : order) {
+        const BinaryRule& rule = binary_[static_cast<std::size_t>(r)];
+        const auto left = static_cast<std::size_t>(rule.left), right = static_cast<std::size_t>(rule.right);
+        visit(left * (1 + n_tags()) + (right < n_phrases_ ? 0 : 1 + right - n_phrases_), WithLeft{rule.parent, rule.right, r});
+      }
+    });
   }
 
   std::size_t n_phrases() const { return n_phrases_; }
@@ -57,44 +57,29 @@ class PhraseGrammar {
   std::size_t tag_number(std::size_t tag) const { return binary_.size() + unary_.size() + tag - n_phrases_; }
 
   // Unary rules, indexed by bottom.
-  std::span<const std::int32_t> with_bottom(std::size_t symbol) const {
-    return {by_bottom_.data() + bottom_starts_[symbol], bottom_starts_[symbol + 1] - bottom_starts_[symbol]};
-  }
+  std::span<const std::int32_t> with_bottom(std::size_t symbol) const { return by_bottom_[symbol]; }
 
   // A binary rule in a list for its left child.
   struct WithLeft {
     std::int32_t parent, right, rule;
   };
   // Rules whose right child is a phrase, and rules whose right child is a tag; right children ascend.
-  std::span<const WithLeft> before_phrases(std::size_t left) const { return children(left * (1 + n_tags())); }
-  std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const { return children(left * (1 + n_tags()) + 1 + tag - n_phrases_); }
+  std::span<const WithLeft> before_phrases(std::size_t left) const { return by_children_[left * (1 + n_tags())]; }
+  std::span<const WithLeft> before_tag(std::size_t left, std::size_t tag) const {
+    return by_children_[left * (1 + n_tags()) + 1 + tag - n_phrases_];
+  }
   bool is_left(std::size_t symbol) const {
-    return child_starts_[symbol * (1 + n_tags())] < child_starts_[(symbol + 1) * (1 + n_tags())];
+    return by_children_.starts[symbol * (1 + n_tags())] < by_children_.starts[(symbol + 1) * (1 + n_tags())];
   }
   // All lists, concatenated.
-  std::span<const WithLeft> by_children() const { return by_children_; }
+  std::span<const WithLeft> by_children() const { return by_children_.items; }
 
  private:
-  template <class Of>
-  void group(std::size_t n, Of of, std::vector<std::size_t>& starts, std::vector<std::int32_t>& rules) const {
-    starts.assign(n_symbols_ + 1, 0);
-    for (std::size_t r = 0; r < n; ++r) ++starts[static_cast<std::size_t>(of(r)) + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<std::size_t> next(starts);
-    rules.resize(n);
-    for (std::size_t r = 0; r < n; ++r) rules[next[static_cast<std::size_t>(of(r))]++] = static_cast<std::int32_t>(r);
-  }
-  std::span<const WithLeft> children(std::size_t kind) const {
-    return {by_children_.data() + child_starts_[kind], child_starts_[kind + 1] - child_starts_[kind]};
-  }
-
   std::size_t n_phrases_, n_symbols_, root_;
   std::vector<BinaryRule> binary_;
   std::vector<UnaryRule> unary_;
-  std::vector<std::size_t> bottom_starts_;  // [n_symbols + 1]
-  std::vector<std::int32_t> by_bottom_;
-  std::vector<std::size_t> child_starts_;  // [n_symbols · (1 + n_tags) + 1]
-  std::vector<WithLeft> by_children_;
+  Groups<std::int32_t> by_bottom_;  // [n_symbols]
+  Groups<WithLeft> by_children_;    // [n_symbols · (1 + n_tags)]
 };
 
 // A possible tag of a word with its score.

@@ -22,7 +22,7 @@ void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::
   for (std::uint32_t u = 0; u < n; ++u)
     for (std::uint32_t v = 0; v < n; ++v) arcs[u * N + v] = {u, v};
   std::iota(order.begin(), order.end(), 0u), std::iota(names.begin(), names.end(), 0u);
-  cycles.clear(), members.clear();
+  cycles.clear();
   for (std::uint32_t u = 1; u < n; ++u)
     for (std::uint32_t v = 1; v < n; ++v)
       if (u != v && scores[u * N + v] > scores[best[v] * N + v]) best[v] = u;
@@ -33,10 +33,10 @@ void SpanningTrees::Edmonds<Score>::solve(std::size_t n_nodes, std::vector<std::
   for (std::uint32_t v : order)
     if (v && !is_forbidden(scores[best[v] * N + v])) entries[names[v]] = arcs[best[v] * N + v];
   for (std::size_t c = 0; c < cycles.size(); ++c)
-    for (const Member& member : of(c)) above[member.name] = static_cast<std::uint32_t>(N + c);
+    for (const Member& member : cycles[c]) above[member.name] = static_cast<std::uint32_t>(N + c);
   for (std::size_t c = cycles.size(); c-- > 0;) {
     const Arc entry = entries[N + c];
-    for (const Member& member : of(c)) entries[member.name] = member.arc;
+    for (const Member& member : cycles[c]) entries[member.name] = member.arc;
     std::uint32_t name = entry.word;
     if (name == 0) continue;  // no arc into the cycle is possible
     while (above[name] != N + c) name = above[name];
@@ -72,7 +72,7 @@ template <class Score>
 void SpanningTrees::Edmonds<Score>::contract() {
   cycle.clear();
   for (std::uint32_t v : order)
-    if (in_cycle[v]) cycle.push_back(v), members.push_back({names[v], arcs[best[v] * N + v]});
+    if (in_cycle[v]) cycle.push_back(v), cycles.items.push_back({names[v], arcs[best[v] * N + v]});
   order.erase(std::remove_if(order.begin(), order.end(), [&](std::uint32_t v) { return in_cycle[v] != 0; }), order.end());
   const std::uint32_t c = cycle[0];
   replaced.clear();
@@ -92,7 +92,7 @@ void SpanningTrees::Edmonds<Score>::contract() {
       if (v && scores[cycle[i] * N + v] > scores[c * N + v])
         scores[c * N + v] = scores[cycle[i] * N + v], arcs[c * N + v] = arcs[cycle[i] * N + v];
   names[c] = static_cast<std::uint32_t>(N + cycles.size());
-  cycles.push_back(members.size());
+  cycles.end_group();
   order.push_back(c);
   find_best(c);
   for (std::uint32_t v : order)

@@ -2,6 +2,7 @@
 // McDonald et al. 2005). One word has the root as its head, as in trees.hpp. Sums over trees are in spanning_sums.hpp.
 #pragma once
 #include "engine/trees.hpp"
+#include "groups.hpp"
 
 namespace trellis {
 
@@ -51,10 +52,6 @@ class SpanningTrees {
     void find_best(std::uint32_t v);
     bool find_cycle();
     void contract();
-    std::span<const Member> of(std::size_t c) const {
-      const std::size_t first = c ? cycles[c - 1] : 0;
-      return {members.data() + first, cycles[c] - first};
-    }
     std::size_t N = 0;
     std::vector<Arc> arcs;                   // [N, N] which arc of the sentence it is
     std::vector<std::uint32_t> order;        // order of nodes for ties: words, then cycles as they were contracted
@@ -63,8 +60,7 @@ class SpanningTrees {
     std::vector<std::uint8_t> in_cycle;      // [N]
     std::vector<std::uint32_t> cycle;        // nodes of the contracted cycle
     std::vector<Score> replaced;             // scores of their arcs
-    std::vector<Member> members;             // of all cycles
-    std::vector<std::size_t> cycles;         // where the members of each end
+    Groups<Member> cycles;                   // their members
     std::vector<Arc> entries;                // [names] the arc into each
     std::vector<std::uint32_t> above;        // [names] the cycle that each is a member of
   };

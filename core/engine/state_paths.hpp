@@ -81,16 +81,7 @@ class StatePaths {
   }
   // The k best paths [k, T], best first; returns their number.
   std::size_t k_best(std::size_t k, BestListsScratch<Real>& scratch, std::int32_t* paths, Real* scores) {
-    BestLists<StatePaths> lists(*this, scratch);
-    std::size_t n = 0;
-    for (; n < k && lists.find(n + 1); ++n) {
-      scores[n] = lists.score(n);
-      std::size_t t = chain_.n_tokens;
-      lists.each(n, [&](std::size_t v, std::uint32_t way) {
-        if (t) --t, paths[n * chain_.n_tokens + t] = static_cast<std::int32_t>(label(tails(v, way)[0]));
-      });
-    }
-    return n;
+    return BestLists<StatePaths>(*this, scratch).paths(k, chain_.n_tokens, paths, scores);
   }
 
   std::size_t goal() const { return w_.states.size(); }

@@ -37,7 +37,6 @@ struct TreeScores {
   double arc(std::size_t h, std::size_t m) const { return arcs[h * (n + 1) + m]; }
   // s: the sibling between h and m, or h itself if there is none.
   static std::size_t distance(std::size_t h, std::size_t s) { return s > h ? s - h : h - s; }
-  double& sibling(std::size_t h, std::size_t s, std::size_t m) { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
   double sibling(std::size_t h, std::size_t s, std::size_t m) const { return siblings[starts[h * (n + 1) + m] + distance(h, s)]; }
   // The score of the arc, plus its sibling at order 2.
   double part(const TreePart& part) const {

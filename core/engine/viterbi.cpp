@@ -74,8 +74,7 @@ Real best_path(const ChainView<Real>& chain, Workspace<Real>& work, std::int32_t
   return chain.n_tokens ? search_dense(chain, grow(work.delta, chain.n_tokens * chain.token_size()), path) : 0;
 }
 
-#define TRELLIS_INSTANCE(Real) template Real best_path(const ChainView<Real>&, Workspace<Real>&, std::int32_t*);
-TRELLIS_FOR_REALS(TRELLIS_INSTANCE)
-#undef TRELLIS_INSTANCE
+template float best_path(const ChainView<float>&, Workspace<float>&, std::int32_t*);
+template double best_path(const ChainView<double>&, Workspace<double>&, std::int32_t*);
 
 }  // namespace trellis

@@ -59,8 +59,7 @@ class AdaGradPass {
               double* squares)
       : rule_(rule), layout_(layout), data_(data), starts_(starts), sums_(sums), parameters_(parameters),
         squares_(squares), stride_(padded(layout.n_columns())), batch_share_(n_batches ? 1.0 / n_batches : 0),
-        shares_(shares.attributes), edge_shares_(shares.edge_attributes), segment_shares_(shares.segment_attributes),
-        heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
+        shares_(shares), heavy_squares_(sums.rows.heavy.size() * stride_, 1), has_(heavy_squares_.size(), 0) {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
       heavy_squares_[cell] = static_cast<Real>(squares_[slot]);
       has_[cell] = 1;
@@ -69,7 +68,7 @@ class AdaGradPass {
   // Copies vectors of heavy rows back to the parameters.
   void finish() {
     each_heavy_slot([&](std::size_t cell, std::uint32_t slot) {
-      if (slot >= sums_.first_segment_slot()) return;
+      if (slot >= sums_.first_of_segments()) return;
       parameters_[slot] = sums_.rows.heavy.vector(0)[cell];
       squares_[slot] = heavy_squares_[cell];
     });
@@ -85,30 +84,23 @@ class AdaGradPass {
         if (n_parts > 1 && part_of(a, n_parts) != part) continue;
         const double value = at.values ? at.values[i] : 1;
         if (sums_.rows.heavy.number(a) >= 0) {
-          step_vector(sums_.rows.heavy.number(a), value, shares_[a], residual);
+          step_vector(sums_.rows.heavy.number(a), value, shares_.attributes[a], residual);
           continue;
         }
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-          sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_[a]));
+          sums_.rows.weight(k) = static_cast<Real>(step_one(k, value * residual[layout_.row_labels[k]], shares_.attributes[a]));
       }
   }
 
-  // Update with the sums in `piece` over the sentences of a batch. Its edge slots are reset to zero.
+  // Update with the sums in `piece` over the sentences of a batch. Its slots are reset to zero.
   TRELLIS_INLINE void step_edges(const std::int64_t* sentences, std::size_t n, Piece& piece) {
-    const std::size_t first_slot = layout_.row_labels.size(), first_pair = first_slot + sums_.n_edge_slots();
-    const std::size_t first_triple = first_pair + layout_.edge_places.size(), first_segment = sums_.first_segment_slot();
+    const std::size_t first_pair = layout_.row_labels.size() + sums_.n_edge_slots();
+    const std::size_t first_triple = first_pair + layout_.edge_places.size();
     for (std::size_t j = 0; j < n; ++j) {
-      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, edge_shares_,
-                 [&](std::uint32_t k, double share) {
-        sums_.edge_weights[k] = static_cast<Real>(step_one(first_slot + k, std::exchange(piece.edge_slots[k], 0), share));
-      });
-      if (!data_.segments) continue;
-      double* slots = piece.edge_slots.data() + sums_.n_edge_slots();
-      step_sites(data_.segments->attributes, data_.segments->rules->longest, sentences[j], layout_.row_starts, segment_shares_,
-                 [&](std::uint32_t k, double share) {
-        const double g = std::exchange(slots[k - first_segment], 0);
-        sums_.segment_weights[k - first_segment] = static_cast<Real>(step_one(k, g, share));
-      });
+      step_sites(data_.edge_attributes, 1, sentences[j], layout_.edge_row_starts, shares_.edge_attributes, 0, piece);
+      if (data_.segments)
+        step_sites(data_.segments->attributes, static_cast<std::int64_t>(data_.segments->rules->longest), sentences[j],
+                   layout_.row_starts, shares_.segment_attributes, sums_.n_edge_slots() - sums_.first_of_segments(), piece);
     }
     for (std::size_t i = 0; i < layout_.edge_places.size(); ++i)
       sums_.set_pair(i, step_one(first_pair + i, piece.pairs[sums_.pair_place(i)], batch_share_));
@@ -118,13 +110,14 @@ class AdaGradPass {
   }
 
  private:
-  // Calls step(slot, share) for the rows of attributes at the sites of a sentence, with the given number of sites per token.
-  template <class StepSlot>
-  void step_sites(const Sites& at, std::size_t per_token, std::int64_t s, std::span<const std::uint32_t> row_starts,
-                  const std::vector<double>& shares, StepSlot step) {
-    const auto n = static_cast<std::int64_t>(per_token);
+  // Updates the rows of attributes at the sites of sentence s, n per token; `shift` from an index in rows to a slot.
+  TRELLIS_INLINE void step_sites(const Sites& at, std::int64_t n, std::int64_t s, std::span<const std::uint32_t> row_starts,
+                                 const std::vector<double>& shares, std::size_t shift, Piece& piece) {
     for (std::int64_t i = at.starts ? at.starts[n * starts_[s]] : 0; at.starts && i < at.starts[n * starts_[s + 1]]; ++i)
-      for (std::uint32_t k = row_starts[at.ids[i]]; k < row_starts[at.ids[i] + 1]; ++k) step(k, shares[at.ids[i]]);
+      for (std::size_t slot = row_starts[at.ids[i]] + shift; slot != row_starts[at.ids[i] + 1] + shift; ++slot) {
+        const double g = std::exchange(piece.slots[slot], 0);
+        sums_.slot_weights[slot] = static_cast<Real>(step_one(sums_.parameter_of(slot), g, shares[at.ids[i]]));
+      }
   }
 
   template <class Visit>
@@ -179,7 +172,7 @@ class AdaGradPass {
   double *parameters_, *squares_;
   const std::size_t stride_;
   const double batch_share_;
-  const std::vector<double>&shares_, &edge_shares_, &segment_shares_;  // [n_attributes], [n_edge_attributes], [n_attributes]
+  const Shares& shares_;
   std::vector<Real> heavy_squares_, has_;              // [n_heavy, stride]; has: 1 where there is a parameter
 };
 

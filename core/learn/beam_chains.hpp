@@ -2,8 +2,7 @@
 // Three kinds of updates; early and max-violation compare prefixes of
 // outputs that the beam ranks above the gold prefix (Collins & Roark 2004; Huang, Fayong & Guo 2012).
 #pragma once
-#include "learn/chains.hpp"
-#include "learn/online.hpp"
+#include "learn/chain_learners.hpp"
 #include "weights/far_labels.hpp"
 
 namespace trellis {

@@ -61,9 +61,7 @@ class Chains {
   std::size_t best(std::size_t k, bool augmented) {
     const ChainView<float> chain = searched(k, augmented);
     if (scores_.size() < k) scores_.resize(k);
-    if (k > 1) return k_best(chain, k, viterbi_, paths_.data(), scores_.data());
-    best_path(chain, viterbi_, paths_.data());
-    return 1;
+    return k_best(chain, k, viterbi_, paths_.data(), scores_.data());
   }
   const std::int32_t* output(std::size_t i) const { return paths_.data() + i * n_; }
   std::size_t n_wrong(const std::int32_t* path) const {

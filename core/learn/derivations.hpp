@@ -34,7 +34,6 @@ struct FeatureWeights {
   void each_weight(Visit visit) const {
     for (std::uint32_t row = 0; row < table.weights.size(); ++row) visit(row, 0u);
   }
-  void changed() {}
   FeatureWeights empty() const { return FeatureWeights(table.weights.size(), false); }
 };
 

@@ -1,6 +1,5 @@
 // Passes of online learners and of Frank-Wolfe over chains, segments, and chains with features of labels further back.
 #include "learn/beam_chains.hpp"
-#include "learn/frank_wolfe.hpp"
 #include "learn/segments.hpp"
 
 namespace trellis {

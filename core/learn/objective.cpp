@@ -93,7 +93,7 @@ class ChainObjective final : public Objective {
       std::vector<Real> residual;  // [tokens, stride]
     };
     std::vector<Block> blocks((std::min(rule.batch, std::max<std::size_t>(n, 1)) + kBlock - 1) / kBlock);
-    for (Block& block : blocks) block.piece.edge_slots.assign(n_slots(), 0);
+    for (Block& block : blocks) block.piece.slots.assign(sentences_.n_slots(), 0);
     const std::int64_t* batch = order;
     n_threads = std::clamp<std::size_t>(n_threads, 1, kMostThreads);
     std::size_t size = 0;
@@ -143,8 +143,6 @@ class ChainObjective final : public Objective {
 
  private:
   using Scratch = typename SentenceSums<Real>::Scratch;
-  // The number of edge and segment slots in a piece.
-  std::size_t n_slots() const { return sentences_.n_edge_slots() + sentences_.n_segment_slots(); }
 
   // The results of a block of sentences for the second phase.
   struct Buffer {
@@ -158,11 +156,11 @@ class ChainObjective final : public Objective {
     const std::size_t most_pieces = data_.segments ? 16 : 64;
     sums_ = std::make_unique<AttributeSums<Real>>(layout_, data_.attributes, starts_, n_sentences_, first_token_, block_,
                                                   SentenceSums<Real>::lists(layout_, data_), data_.spill);
-    std::size_t tokens = 0;
-    for (std::size_t b = 0; b < sums_->n_blocks(); ++b)
-      tokens = std::max<std::size_t>(tokens, starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)]);
+    for (std::size_t b = 0; b < sums_->n_blocks(); ++b) {
+      const std::int64_t tokens = starts_[sums_->first_example(b + 1)] - starts_[sums_->first_example(b)];
+      block_tokens_ = std::max(block_tokens_, static_cast<std::size_t>(tokens));
+    }
     n_pieces_ = std::clamp<std::size_t>(kRoom / (2 * sizeof(double) * (sentences_.cells() + 1)), 2, most_pieces);
-    block_tokens_ = tokens;
   }
 
   // A second buffer for threads that run ahead, unless it would be large.
@@ -179,31 +177,27 @@ class ChainObjective final : public Objective {
     const std::size_t first = begin + n * k / n_pieces_, last = begin + n * (k + 1) / n_pieces_;
     Piece& piece = buffer.pieces[k];
     sentences_.begin_piece(w, piece);
-    piece.edge_slots.assign(n_slots(), 0);
+    piece.slots.assign(sentences_.n_slots(), 0);
     for (std::size_t s = first; s < last; ++s)
       losses[s] = sentences_.run(s, weights ? weights[s] : 1.0, w,
                                  buffer.residual.data() + (starts_[s] - starts_[begin]) * stride_);
     sentences_.end_piece(w);
   }
 
-  // Adds one piece to another, and resets its edge slots to zero.
+  // Adds one piece to another, and resets its slots to zero.
   static void add_piece(Piece& from, Piece& to) {
     const auto add = [](const std::vector<double>& a, std::vector<double>& b) {
       for (std::size_t i = 0; i < a.size(); ++i) b[i] += a[i];
     };
-    add(from.pairs, to.pairs), add(from.triples, to.triples), add(from.edge_slots, to.edge_slots);
-    std::fill(from.edge_slots.begin(), from.edge_slots.end(), 0.0);
+    add(from.pairs, to.pairs), add(from.triples, to.triples), add(from.slots, to.slots);
+    std::fill(from.slots.begin(), from.slots.end(), 0.0);
   }
 
   void add_pieces(const Buffer& buffer, const FixedPoint& fixed, std::int64_t* gradient) const {
-    std::int64_t* edge_slots = gradient + layout_.row_labels.size();
-    std::int64_t* pairs = edge_slots + sentences_.n_edge_slots();
+    std::int64_t* pairs = gradient + layout_.row_labels.size() + sentences_.n_edge_slots();
     std::int64_t* triples = pairs + layout_.edge_places.size();
-    std::int64_t* segment_slots = gradient + sentences_.first_segment_slot();
     for (const Piece& piece : buffer.pieces) {
-      for (std::size_t s = sentences_.n_edge_slots(); s < n_slots(); ++s)
-        fixed.add(segment_slots[s - sentences_.n_edge_slots()], piece.edge_slots[s]);
-      for (std::size_t s = 0; s < sentences_.n_edge_slots(); ++s) fixed.add(edge_slots[s], piece.edge_slots[s]);
+      for (std::size_t s = 0; s < sentences_.n_slots(); ++s) fixed.add(gradient[sentences_.parameter_of(s)], piece.slots[s]);
       for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) fixed.add(pairs[i], piece.pairs[sentences_.pair_place(i)]);
       for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) fixed.add(triples[i], piece.triples[layout_.tri_places[i]]);
     }

@@ -45,19 +45,13 @@ PhraseExamples::PhraseExamples(const PhrasePruner& pruner, TaggedSentences sente
       }
     }
   });
-  for (const std::vector<std::uint32_t>& some : found) {
-    remaining_.insert(remaining_.end(), some.begin(), some.end());
-    remaining_starts_.push_back(static_cast<std::int64_t>(remaining_.size()));
-  }
+  for (const std::vector<std::uint32_t>& some : found) remaining_.add(some);
 }
 
 bool PhraseExamples::build(std::size_t s, Remaining& scratch, PhraseForest& forest) const {
   const std::size_t n = n_cells(sentences.n_words(s)) * pruner.coarse.n_symbols();
   scratch.n_symbols = pruner.coarse.n_symbols(), scratch.bottoms.assign(n, 0), scratch.tops.assign(n, 0);
-  for (std::int64_t i = remaining_starts_[s]; i < remaining_starts_[s + 1]; ++i) {
-    const std::uint32_t one = remaining_[static_cast<std::size_t>(i)];
-    (one & 1 ? scratch.tops : scratch.bottoms)[one >> 1] = 1;
-  }
+  for (const std::uint32_t one : remaining_[s]) (one & 1 ? scratch.tops : scratch.bottoms)[one >> 1] = 1;
   return forest.build(sentences.of(s), &scratch);
 }
 

@@ -54,8 +54,7 @@ class PhraseExamples {
  private:
   std::vector<std::int64_t> right_starts_;  // [n + 1]
   std::vector<ForestEdge> right_;
-  std::vector<std::int64_t> remaining_starts_{0};  // [n + 1]
-  std::vector<std::uint32_t> remaining_;           // (cell · coarse symbols + symbol) · 2, and 1 for tops
+  Groups<std::uint32_t> remaining_;  // [n] (cell · coarse symbols + symbol) · 2, and 1 for tops
   // Attributes: per sentence those of its spans, then those of its points.
   std::vector<std::int64_t> first_site_;  // [n]
   TokenLists attributes_;                 // [n_sites]

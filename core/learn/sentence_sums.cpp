@@ -32,11 +32,10 @@ SentenceSums<Real>::SentenceSums(const Layout& layout, const Examples& examples,
 template <class Real>
 void SentenceSums<Real>::set(const double* parameters) {
   rows.set(parameters);
-  const double* edge_slots = parameters + layout_.row_labels.size();
-  const double* pairs = edge_slots + n_edge_slots();
+  const double* pairs = parameters + layout_.row_labels.size() + n_edge_slots();
   const double* triples = pairs + layout_.edge_places.size();
-  edge_weights.assign(edge_slots, pairs);
-  segment_weights.assign(parameters + first_segment_slot(), edge_slots);
+  slot_weights.resize(n_slots());
+  for (std::size_t s = 0; s < n_slots(); ++s) slot_weights[s] = static_cast<Real>(parameters[parameter_of(s)]);
   for (std::size_t i = 0; i < pair_cells_; ++i) edge_[i] = layout_.edge_base[i];
   for (std::size_t i = 0; i < layout_.edge_places.size(); ++i) set_pair(i, pairs[i]);
   for (std::size_t i = 0; i < layout_.tri_places.size(); ++i) set_triple(i, triples[i]);
@@ -57,7 +56,7 @@ void SentenceSums<Real>::change(std::size_t k, double value) {
   const std::size_t first_triple = first_pair + layout_.edge_places.size();
   if (k < first_edge_slot) return rows.change(k, static_cast<Real>(value));
   if (k < first_pair) {
-    edge_weights[k - first_edge_slot] = static_cast<Real>(value);
+    slot_weights[k - first_edge_slot] = static_cast<Real>(value);
     return;
   }
   k < first_triple ? set_pair(k - first_pair, value) : set_triple(k - first_triple, value);
@@ -106,7 +105,7 @@ void SentenceSums<Real>::potentials(Scratch& w) const {
   layout_.parts.fold(n, w.emit.data());
   for (std::size_t t = 0; t < n && data_.sets.starts && local_; ++t)
     forbid_others(labels_of(data_.sets, begin + t), L_, w.emit.data() + t * stride_);
-  const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), edge_weights.data()};
+  const Rows<std::uint32_t, Real> edge_rows{layout_.edge_row_starts.data(), layout_.edge_row_labels.data(), slot_weights.data()};
   fill_edges(edge_rows, edge_.data(), pair_cells_, layout_.ngrams, data_, begin, begin + n, stride_, w.emit.data(), w.token_edge,
              w.runs);
 }
@@ -116,9 +115,6 @@ template <class Real>
 double SentenceSums<Real>::sentence(Scratch& w) const {
   const std::size_t begin = w.begin, n = w.n;
   const std::int32_t* gold = examples_.gold + begin;
-  const auto may_be = [&](std::size_t t) {
-    return examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
-  };
   const bool is_known = std::all_of(gold, gold + n, [](std::int32_t label) { return label >= 0; });
   LabelSets sets = data_.sets;
   if (sets.starts) sets.set_of_token += begin;
@@ -127,7 +123,7 @@ double SentenceSums<Real>::sentence(Scratch& w) const {
   // Minus the same sums over the labels consistent with the partial labels.
   w.known.clear();
   for (std::size_t t = begin; t < begin + n; ++t) {
-    const ListedLabels listed = may_be(t);
+    const ListedLabels listed = examples_.gold[t] < 0 ? labels_of(examples_.partial, t) : ListedLabels{examples_.gold + t, 1};
     for (std::size_t i = 0; i < listed.size(); ++i)
       if (!data_.sets.starts || allows(data_.sets, t, listed[i])) w.known.labels.push_back(static_cast<std::int32_t>(listed[i]));
     w.known.end_token();
@@ -279,22 +275,24 @@ double SentenceSums<Real>::all_paths(Scratch& w, double weight, const LabelSets*
   return log_z;
 }
 
-// Sums over all segmentations; the last edge slots accumulate the gradient of segment attributes.
+// Sums over all segmentations; the last slots accumulate the gradient of segment attributes.
 template <class Real>
 double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& wanted) const {
   const SegmentSites& sites = *data_.segments;
-  const std::size_t begin = w.begin, n = w.n, longest = sites.rules->longest, first = first_segment_slot();
+  const std::size_t begin = w.begin, n = w.n, longest = sites.rules->longest, first = first_of_segments();
   // Calls visit(cell, value, slot) for the features of all segments.
   const auto each_slot = [&](auto visit) TRELLIS_INLINE_LAMBDA {
     for (std::size_t site = 0; site < n * longest; ++site)
       sites.attributes.each(begin * longest + site, [&](std::int32_t a, float value) TRELLIS_INLINE_LAMBDA {
         for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-          visit(site * stride_ + layout_.row_labels[k], static_cast<Real>(value), k - first);
+          visit(site * stride_ + layout_.row_labels[k], static_cast<Real>(value), n_edge_slots() + k - first);
       });
   };
   // of[site, z] = sum over attributes a of the segment of value(a) · w[a, z]
   w.of_segments.assign(n * longest * stride_, 0);
-  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA { w.of_segments[cell] += value * segment_weights[slot]; });
+  each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA {
+    w.of_segments[cell] += value * slot_weights[slot];
+  });
   if (!w.lattice) w.lattice.emplace(*sites.rules);
   const LabelTables<Real> labels{L_, stride_, edge_.data(), nullptr, end_.empty() ? nullptr : end_.data()};
   w.lattice->load(ChainView<Real>(labels, n, w.emit.data(), edges_by_token() ? w.token_edge.data() : nullptr),
@@ -322,7 +320,7 @@ double SentenceSums<Real>::segment_sums(Scratch& w, const HistoryExpectations& w
   });
   each_gold([&](std::size_t cell) { w.of_segments[cell] -= static_cast<Real>(weight); });
   each_slot([&](std::size_t cell, Real value, std::size_t slot) TRELLIS_INLINE_LAMBDA {
-    w.piece->edge_slots[n_edge_slots() + slot] += value * w.of_segments[cell];
+    w.piece->slots[slot] += value * w.of_segments[cell];
   });
   return loss;
 }

@@ -15,11 +15,11 @@
 
 namespace trellis {
 
-// Gradient contributions of sentences, except those of attributes. Edge slots are cleared by the caller.
+// Gradient contributions of sentences, except those of attributes of tokens. Slots are cleared by the caller.
 struct Piece {
   std::vector<double> pairs;           // [L+1, stride]; [parameters of pairs] with sparse label n-grams
   std::vector<double> triples;         // [L+1, L+1, stride] or empty; [n_nodes] with sparse label n-grams
-  std::vector<double> edge_slots;      // [n_edge_slots], then [n_segment_slots]
+  std::vector<double> slots;           // [n_slots] of edge attributes and of segments
 };
 
 template <class Real>
@@ -60,13 +60,16 @@ class SentenceSums {
   static LabelSets lists(const Layout& layout, const ChainData& data) {
     return layout.ngrams || layout.parts.any() ? LabelSets{} : data.sets;
   }
+  // Slots are parameters of edge attributes, then those of segments, which are the last parameters of rows.
   std::size_t n_edge_slots() const { return layout_.edge_row_labels.size(); }
-  // Parameters of segments are the last slots of rows.
-  std::size_t first_segment_slot() const {
+  std::size_t first_of_segments() const {
     return data_.segments ? layout_.row_starts[data_.segments->first_attribute] : layout_.row_labels.size();
   }
-  std::size_t n_segment_slots() const { return layout_.row_labels.size() - first_segment_slot(); }
-  std::size_t cells() const { return n_pairs() + longer_cells() + n_edge_slots() + n_segment_slots(); }
+  std::size_t n_slots() const { return n_edge_slots() + layout_.row_labels.size() - first_of_segments(); }
+  std::size_t parameter_of(std::size_t slot) const {
+    return slot < n_edge_slots() ? layout_.row_labels.size() + slot : first_of_segments() + slot - n_edge_slots();
+  }
+  std::size_t cells() const { return n_pairs() + longer_cells() + n_slots(); }
   // The index of parameter i of label pairs in a piece.
   std::size_t pair_place(std::size_t i) const { return places_.empty() ? layout_.edge_places[i] : i; }
   bool edges_by_token() const { return data_.pairs_by_token(); }
@@ -91,8 +94,7 @@ class SentenceSums {
   double run(std::size_t s, double weight, Scratch& w, Real* residual) const;
 
   SiteRows<Real> rows;
-  std::vector<Real> edge_weights;     // [n_edge_slots]
-  std::vector<Real> segment_weights;  // [n_segment_slots]
+  std::vector<Real> slot_weights;  // [n_slots]
 
  private:
   std::size_t n_pairs() const { return places_.empty() ? pair_cells_ : layout_.edge_places.size(); }
@@ -126,7 +128,7 @@ void SentenceSums<Real>::add_edge_slots(std::size_t t, Piece& piece, ValueOf val
   if (!at.starts) return;
   for (std::int64_t i = at.starts[t]; i < at.starts[t + 1]; ++i)
     for (std::uint32_t k = layout_.edge_row_starts[at.ids[i]]; k < layout_.edge_row_starts[at.ids[i] + 1]; ++k)
-      piece.edge_slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
+      piece.slots[k] += at.value(i) * value_of(layout_.edge_row_labels[k]);
 }
 
 }  // namespace trellis

@@ -47,7 +47,7 @@ void Booster::begin(std::span<const double> parameters, double scale, std::size_
 // The loss of a sentence; its expectations are in the scratch.
 double Booster::run_one(std::size_t s, Scratch& scratch) const {
   scratch.residual.resize((examples_.starts[s + 1] - examples_.starts[s]) * padded(layout_.n_labels));
-  scratch.piece.edge_slots.resize(sums_.n_edge_slots());
+  scratch.piece.slots.resize(sums_.n_slots());
   sums_.begin_piece(scratch.chain, scratch.piece);
   const double loss = sums_.run(s, 1.0, scratch.chain, scratch.residual.data());
   sums_.end_piece(scratch.chain);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/elementary.hpp"
+#include "groups.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -24,26 +25,6 @@ class Entropy {
  private:
   static double exact(std::uint64_t x) { return static_cast<double>(x) * log(static_cast<double>(x)); }
   std::vector<double> table_;
-};
-
-// Counts of adjacent word pairs: for each word the next words, and the previous words.
-struct Neighbours {
-  std::vector<std::size_t> starts;
-  std::vector<std::int32_t> words;
-  std::vector<Count> counts;
-
-  Neighbours(std::vector<std::uint64_t>& pairs, std::size_t n_words) : starts(n_words + 1) {
-    std::sort(pairs.begin(), pairs.end());
-    for (std::size_t i = 0; i < pairs.size();) {
-      std::size_t j = i;
-      while (j < pairs.size() && pairs[j] == pairs[i]) ++j;
-      words.push_back(static_cast<std::int32_t>(pairs[i] & 0xffffffff));
-      counts.push_back(static_cast<Count>(j - i));
-      ++starts[(pairs[i] >> 32) + 1];
-      i = j;
-    }
-    for (std::size_t w = 0; w < n_words; ++w) starts[w + 1] += starts[w];
-  }
 };
 
 class Window {
@@ -239,18 +220,16 @@ class Window {
 
 BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<const std::int64_t> starts, std::size_t n_words,
                              std::size_t n_classes, std::size_t n_threads, const std::function<void(std::size_t)>& told) {
-  std::vector<std::uint64_t> forward, backward;
-  for (std::size_t s = 0; s + 1 < starts.size(); ++s)
-    for (std::int64_t t = starts[s] + 1; t < starts[s + 1]; ++t) {
-      const auto a = static_cast<std::uint64_t>(tokens[t - 1]), b = static_cast<std::uint64_t>(tokens[t]);
-      forward.push_back(a << 32 | b), backward.push_back(b << 32 | a);
-    }
-  const std::uint64_t n_pairs = forward.size();
-  const Neighbours after(forward, n_words), before(backward, n_words);
-  forward = {}, backward = {};
+  Groups<std::int32_t> after, before;  // [n_words] the next and the previous words of all tokens of a word
+  const auto each_pair = [&](auto visit) {
+    for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+      for (std::int64_t t = starts[s] + 1; t < starts[s + 1]; ++t) visit(tokens[t - 1], tokens[t]);
+  };
+  after.sort(n_words, each_pair);
+  before.sort(n_words, [&](auto visit) { each_pair([&](std::int32_t first, std::int32_t second) { visit(second, first); }); });
 
   n_classes = std::min(n_classes, n_words);
-  Window window(n_classes, 4 * n_pairs + 4, n_threads);
+  Window window(n_classes, 4 * after.items.size() + 4, n_threads);
   std::vector<std::int32_t> slot_of(n_words, -1);
   std::vector<std::vector<std::int32_t>> members(n_classes + 1);
   std::vector<std::size_t> free;
@@ -270,10 +249,10 @@ BrownClusters brown_clusters(std::span<const std::int32_t> tokens, std::span<con
     slot_of[w] = static_cast<std::int32_t>(s);
     members[s] = {static_cast<std::int32_t>(w)};
     std::fill(row.begin(), row.end(), 0), std::fill(column.begin(), column.end(), 0);
-    for (std::size_t i = after.starts[w]; i < after.starts[w + 1]; ++i)
-      if (const std::int32_t c = slot_of[after.words[i]]; c >= 0) row[c] += after.counts[i];
-    for (std::size_t i = before.starts[w]; i < before.starts[w + 1]; ++i)
-      if (const std::int32_t c = slot_of[before.words[i]]; c >= 0) column[c] += before.counts[i];
+    for (const std::int32_t word : after[w])
+      if (const std::int32_t c = slot_of[word]; c >= 0) ++row[c];
+    for (const std::int32_t word : before[w])
+      if (const std::int32_t c = slot_of[word]; c >= 0) ++column[c];
     window.add(s, row, column);
     if (free.empty()) {
       const auto [i, j] = window.cheapest();

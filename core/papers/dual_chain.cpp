@@ -88,9 +88,7 @@ void DualChain::restore(std::size_t i, std::vector<std::int32_t> path, double al
 }
 
 std::size_t DualChain::find(std::size_t i, const std::vector<std::int32_t>& path) const {
-  std::size_t at = 0;
-  while (at < sets[i].size() && sets[i][at].path != path) ++at;
-  return at;
+  return static_cast<std::size_t>(std::ranges::find(sets[i], path, &Sequence::path) - sets[i].begin());
 }
 
 // <Phi(gold) - Phi(a), Phi(gold) - Phi(b)> (equation 15)

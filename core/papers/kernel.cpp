@@ -12,24 +12,17 @@ void items_of(const Sites& lists, std::size_t t, std::vector<Item>& out) {
   merge(out);
 }
 
-Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attributes)
-    : item_starts_(n + 1, 0), posting_starts_(n_attributes + 1, 0), norms_(n, 0.0) {
+Observations::Observations(const Sites& lists, std::size_t n, std::size_t n_attributes) : norms_(n, 0.0) {
   std::vector<Item> items;
   for (std::size_t o = 0; o < n; ++o) {
     items_of(lists, o, items);
-    for (const Item& item : items) {
-      norms_[o] += static_cast<double>(item.by) * item.by;
-      ++posting_starts_[static_cast<std::size_t>(item.number) + 1];
-    }
-    items_.insert(items_.end(), items.begin(), items.end());
-    item_starts_[o + 1] = items_.size();
+    for (const Item& item : items) norms_[o] += static_cast<double>(item.by) * item.by;
+    items_.add(items);
   }
-  for (std::size_t a = 0; a < n_attributes; ++a) posting_starts_[a + 1] += posting_starts_[a];
-  std::vector<std::size_t> next(posting_starts_.begin(), posting_starts_.end() - 1);
-  postings_.resize(items_.size());
-  for (std::size_t o = 0; o < n; ++o)
-    for (const Item& item : (*this)[o])
-      postings_[next[static_cast<std::size_t>(item.number)]++] = {static_cast<std::int32_t>(o), item.by};
+  postings_.sort(n_attributes, [&](auto visit) {
+    for (std::size_t o = 0; o < n; ++o)
+      for (const auto& [number, by] : items_[o]) visit(static_cast<std::size_t>(number), Item{static_cast<std::int32_t>(o), by});
+  });
 }
 
 // <x, o> = sum over attributes a of x of x_a · o_a
@@ -37,9 +30,8 @@ void Observations::products(std::span<const Item> x, double* out) const {
   std::fill_n(out, size(), 0.0);
   for (const Item& item : x) {
     const auto a = static_cast<std::size_t>(item.number);
-    if (a >= n_attributes()) continue;
-    for (std::size_t p = posting_starts_[a]; p < posting_starts_[a + 1]; ++p)
-      out[postings_[p].number] += static_cast<double>(item.by) * postings_[p].by;
+    if (a >= postings_.size()) continue;
+    for (const Item& posting : postings_[a]) out[posting.number] += static_cast<double>(item.by) * posting.by;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/elementary.hpp"
+#include "groups.hpp"
 #include "learn/examples.hpp"
 #include "learn/sparse.hpp"
 
@@ -45,7 +46,6 @@ class Observations {
   Observations(const Sites& lists, std::size_t n, std::size_t n_attributes);
 
   std::size_t size() const { return norms_.size(); }
-  std::size_t n_attributes() const { return posting_starts_.size() - 1; }
   double norm(std::size_t o) const { return norms_[o]; }  // |x|²
 
   // out[o] = <x, o> for every observation o; unknown attributes of x are ignored.
@@ -53,16 +53,12 @@ class Observations {
   // out[o * stride + column] = k(x, o) for every o; `row` is scratch.
   void column(const Kernel& kernel, std::span<const Item> x, std::size_t stride, std::size_t column, double* out,
               std::vector<double>& row) const;
-  std::span<const Item> operator[](std::size_t o) const {
-    return {items_.data() + item_starts_[o], items_.data() + item_starts_[o + 1]};
-  }
+  std::span<const Item> operator[](std::size_t o) const { return items_[o]; }
 
  private:
-  std::vector<std::size_t> item_starts_;     // [size + 1]
-  std::vector<Item> items_;                  // of every observation, ascending
-  std::vector<std::size_t> posting_starts_;  // [n_attributes + 1]
-  std::vector<Item> postings_;               // of every attribute, by observation
-  std::vector<double> norms_;                // [size]
+  Groups<Item> items_;         // of every observation, ascending
+  Groups<Item> postings_;      // of every attribute, by observation
+  std::vector<double> norms_;  // [size]
 };
 
 // What an observation adds to a label's score: coef · k(x, observation).

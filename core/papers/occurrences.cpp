@@ -1,7 +1,6 @@
 #include "papers/occurrences.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace trellis {
 
@@ -23,8 +22,7 @@ std::size_t Occurrences::group_of_feature(std::size_t k) const {
 }
 
 void Occurrences::list_meetings() {
-  // Calls visit(group, place) for the features at all tokens, in order.
-  const auto each_place = [&](auto visit) {
+  places_.sort(n_groups(), [&](auto visit) {  // the features at all tokens, in order
     for (std::size_t s = 0; s < examples_.n_sentences; ++s)
       for (std::int64_t t = examples_.starts[s]; t < examples_.starts[s + 1]; ++t) {
         const auto stand = [&](std::size_t group, float value) {
@@ -36,30 +34,21 @@ void Occurrences::list_meetings() {
           data_.edge_attributes.each(t, [&](std::int32_t a, float value) { stand(layout_.n_attributes + a, value); });
         stand(label_group_, 1);
       }
-  };
-  std::vector<std::size_t> next(n_groups() + 1);
-  each_place([&](std::size_t g, const Place&) { ++next[g + 1]; });
-  std::partial_sum(next.begin(), next.end(), next.begin());
-  places_.resize(next.back());
-  each_place([&](std::size_t g, const Place& place) { places_[next[g]++] = place; });  // then next[g] is where g ends
-
-  sentence_starts_.assign(examples_.n_sentences + 1, 0);
+  });
   std::size_t place = 0, cell = 0;
   for (std::size_t g = 0; g < n_groups(); ++g) {
     first_meetings.push_back(meetings.size());
-    for (; place < next[g]; ++place) {
-      const std::uint32_t s = places_[place].sentence;
+    for (; place < places_.starts[g + 1]; ++place) {
+      const std::uint32_t s = places_.items[place].sentence;
       if (meetings.size() > first_meetings.back() && meetings.back().sentence == s) continue;
       meetings.push_back({static_cast<std::uint32_t>(g), s, place, cell});
       cell += n_features_of(g);
-      ++sentence_starts_[s + 1];
     }
   }
   first_meetings.push_back(meetings.size());
-  std::partial_sum(sentence_starts_.begin(), sentence_starts_.end(), sentence_starts_.begin());
-  of_sentences_.resize(meetings.size());
-  next.assign(sentence_starts_.begin(), sentence_starts_.end());
-  for (std::size_t m = 0; m < meetings.size(); ++m) of_sentences_[next[meetings[m].sentence]++] = static_cast<std::uint32_t>(m);
+  of_sentences_.sort(examples_.n_sentences, [&](auto visit) {
+    for (std::size_t m = 0; m < first_meetings.back(); ++m) visit(meetings[m].sentence, static_cast<std::uint32_t>(m));
+  });
   meetings.push_back({static_cast<std::uint32_t>(n_groups()), 0, place, cell});
 }
 
@@ -86,8 +75,8 @@ std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std:
   const std::int64_t begin = examples_.starts[meetings[m].sentence];
   double gold = 0;
   reached.assign(1, {0, 0, -run.length});
-  const Place* last = places_.data() + meetings[m + 1].first_place;
-  for (const Place* p = places_.data() + meetings[m].first_place; p < last;) {
+  const Place* last = places_.items.data() + meetings[m + 1].first_place;
+  for (const Place* p = places_.items.data() + meetings[m].first_place; p < last;) {
     const std::int32_t token = p->token;
     double value = 0;
     for (; p < last && p->token == token; ++p) value += p->value;
@@ -119,7 +108,6 @@ std::pair<double, double> Occurrences::range(std::size_t m, const Run& run, std:
 void Occurrences::set_ranges() {
   low.resize(meetings.back().first_cell);
   high.resize(low.size());
-  exponent_starts_.assign(1, 0);
   std::vector<Reach> reached;
   std::vector<std::pair<double, double>> ranges;
   std::vector<double> seen;
@@ -133,8 +121,7 @@ void Occurrences::set_ranges() {
       }
       std::sort(seen.begin(), seen.end());
       seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-      exponents_.insert(exponents_.end(), seen.begin(), seen.end());
-      exponent_starts_.push_back(exponents_.size());
+      exponents_.add(seen);
       const auto number = [&](double x) {
         return static_cast<std::uint32_t>(std::lower_bound(seen.begin(), seen.end(), x) - seen.begin());
       };

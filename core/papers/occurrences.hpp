@@ -11,10 +11,9 @@
 // after the other, only one can occur; in general a run of labels can occur again `period` tokens later. Where label pairs are
 // forbidden, or a dictionary allows only some labels, [L, U] may be too wide, never too narrow.
 #pragma once
-#include <span>
 #include <utility>
-#include <vector>
 
+#include "groups.hpp"
 #include "learn/sentence_sums.hpp"
 
 namespace trellis {
@@ -31,18 +30,14 @@ class Occurrences {
   std::size_t n_features() const { return first_features.back(); }
   std::size_t n_features_of(std::size_t g) const { return first_features[g + 1] - first_features[g]; }
   std::size_t group_of_feature(std::size_t k) const;
-  std::span<const std::uint32_t> meetings_of_sentence(std::size_t s) const {
-    return {of_sentences_.data() + sentence_starts_[s], of_sentences_.data() + sentence_starts_[s + 1]};
-  }
+  std::span<const std::uint32_t> meetings_of_sentence(std::size_t s) const { return of_sentences_[s]; }
   // The distinct values of U and L of feature k, ascending, including 0; cells store indices into them.
-  std::span<const double> exponents(std::size_t k) const {
-    return {exponents_.data() + exponent_starts_[k], exponents_.data() + exponent_starts_[k + 1]};
-  }
+  std::span<const double> exponents(std::size_t k) const { return exponents_[k]; }
   // Whether all counts are whole numbers.
   bool whole() const { return !data_.attributes.values && !data_.edge_attributes.values; }
 
   // Expected minus gold count of each feature in sentence s, from the results of SentenceSums: calls
-  // visit(cell, amount), possibly several times per cell. The piece's edge slots are reset to zero.
+  // visit(cell, amount), possibly several times per cell. The piece's slots are reset to zero.
   template <class Visit>
   void each_excess(std::size_t s, const std::vector<double>& residual, Piece& piece, Visit visit) const;
 
@@ -73,11 +68,9 @@ class Occurrences {
   const Examples examples_;
   const ChainData& data_;
   const std::size_t L_, stride_, label_group_;
-  std::vector<Place> places_;                // by meetings, then by tokens
-  std::vector<std::uint32_t> of_sentences_;  // meetings by sentence
-  std::vector<std::size_t> sentence_starts_;  // [n_sentences + 1]
-  std::vector<double> exponents_;
-  std::vector<std::size_t> exponent_starts_;  // [n_features + 1]
+  Groups<Place> places_;                // [n_groups] by meetings, then by tokens
+  Groups<std::uint32_t> of_sentences_;  // [n_sentences] meetings
+  Groups<double> exponents_;            // [n_features]
 };
 
 template <class Visit>
@@ -88,11 +81,12 @@ void Occurrences::each_excess(std::size_t s, const std::vector<double>& residual
     const std::size_t first = first_features[group], n = n_features_of(group);
     if (group < layout_.n_attributes) {
       for (std::size_t p = first_place; p < meetings[m + 1].first_place; ++p) {
-        const double* r = residual.data() + static_cast<std::size_t>(places_[p].token) * stride_;
-        for (std::size_t j = 0; j < n; ++j) visit(cell + j, places_[p].value * r[layout_.row_labels[first + j]]);
+        const Place& place = places_.items[p];
+        const double* r = residual.data() + static_cast<std::size_t>(place.token) * stride_;
+        for (std::size_t j = 0; j < n; ++j) visit(cell + j, place.value * r[layout_.row_labels[first + j]]);
       }
     } else if (group < label_group_) {
-      for (std::size_t j = 0; j < n; ++j) visit(cell + j, std::exchange(piece.edge_slots[first - n_slots + j], 0.0));
+      for (std::size_t j = 0; j < n; ++j) visit(cell + j, std::exchange(piece.slots[first - n_slots + j], 0.0));
     } else {
       for (std::size_t j = 0; j < n; ++j)
         visit(cell + j, j < n_pairs ? piece.pairs[layout_.edge_places[j]] : piece.triples[layout_.tri_places[j - n_pairs]]);

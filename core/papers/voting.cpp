@@ -9,6 +9,7 @@
 #include "engine/chain_passes.hpp"
 #include "engine/ngram_scores.hpp"
 #include "engine/viterbi.hpp"
+#include "groups.hpp"
 #include "parallel.hpp"
 
 namespace trellis {
@@ -82,16 +83,12 @@ class Replay {
  public:
   Replay(const Votes& votes, const LabelWeights& labels, const ChainData& data, const std::int64_t* starts)
       : votes_(votes), labels_(labels), data_(data), starts_(starts), cells_(labels, votes, data.edge_attributes.starts),
-        pair_row_(votes.n_attributes + votes.n_edge_attributes), row_starts_(pair_row_ + 3) {
-    const auto row_of = [&](std::int64_t i) { return std::min<std::size_t>(votes.rows[i], pair_row_ + 1); };
-    const std::int64_t n = votes.starts[votes.n_updates];
-    for (std::int64_t i = 0; i < n; ++i) ++row_starts_[row_of(i) + 1];
-    std::partial_sum(row_starts_.begin(), row_starts_.end(), row_starts_.begin());
-    std::vector<std::size_t> next(row_starts_);
-    changes_.resize(static_cast<std::size_t>(n));
-    for (std::uint32_t u = 0; u < votes.n_updates; ++u)
-      for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i)
-        changes_[next[row_of(i)]++] = {u, votes.places[i], votes.changes[i]};
+        pair_row_(votes.n_attributes + votes.n_edge_attributes) {
+    changes_.sort(pair_row_ + 2, [&](auto visit) {
+      for (std::uint32_t u = 0; u < votes.n_updates; ++u)
+        for (std::int64_t i = votes.starts[u]; i < votes.starts[u + 1]; ++i)
+          visit(std::min<std::size_t>(votes.rows[i], pair_row_ + 1), RowChange{u, votes.places[i], votes.changes[i]});
+    });
   }
 
   void vote(std::size_t sentence, VoteScratch& scratch, std::int32_t* path) const;
@@ -107,8 +104,7 @@ class Replay {
   void each_change(std::size_t sentence, Visit visit) const {
     const std::size_t begin = starts_[sentence], n = starts_[sentence + 1] - begin;
     const auto stand = [&](std::size_t row, std::size_t cell, float value) {
-      for (std::size_t i = row_starts_[row]; i < row_starts_[row + 1]; ++i)
-        visit(changes_[i].update, cell + changes_[i].place, static_cast<double>(value) * changes_[i].by);
+      for (const auto& [update, place, by] : changes_[row]) visit(update, cell + place, static_cast<double>(value) * by);
     };
     for (std::size_t t = 0; t < n; ++t) {
       const std::size_t edge = cells_.edge(n, t);
@@ -125,9 +121,8 @@ class Replay {
   const ChainData& data_;
   const std::int64_t* starts_;
   const Cells cells_;
-  const std::size_t pair_row_;           // of label pairs; the next one is that of triples or n-grams
-  std::vector<std::size_t> row_starts_;  // [n_rows + 1]
-  std::vector<RowChange> changes_;       // by rows, then by updates
+  const std::size_t pair_row_;  // of label pairs; the next one is that of triples or n-grams
+  Groups<RowChange> changes_;   // [n_rows] by updates
 };
 
 // One sentence with the range of its potentials.

@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "engine/beam.hpp"
-#include "learn/online.hpp"
+#include "learn/chain_learners.hpp"
 
 namespace {
 using namespace trellis;

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "check.hpp"
-#include "learn/frank_wolfe.hpp"
+#include "learn/chain_learners.hpp"
 
 using namespace trellis;
 

@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "engine/viterbi.hpp"
-#include "learn/online.hpp"
+#include "learn/chain_learners.hpp"
 #include "papers/voting.hpp"
 
 using namespace trellis;

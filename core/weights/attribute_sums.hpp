@@ -7,10 +7,9 @@
 #pragma once
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <vector>
 
 #include "engine/fixed_point.hpp"
+#include "groups.hpp"
 #include "weights/layout.hpp"
 #include "weights/rows.hpp"
 
@@ -28,9 +27,13 @@ class AttributeSums {
     for (std::size_t s = 0; s < n_examples; ++s)
       if (s + 1 == n_examples || block_of(s + 1) != block_of(s)) examples_.push_back(s + 1);
     blocks_.reserve(n_blocks());
-    std::vector<std::uint32_t> next((lists.starts ? layout.row_labels.size() : layout.n_attributes) + 1);
-    for (std::size_t b = 0; b < n_blocks(); ++b)
-      blocks_.emplace_back(sorted_items(at, starts[examples_[b]], starts[examples_[b + 1]], next), at.values != nullptr, spill);
+    Groups<Item> items;  // of a block by attribute or slot, each in the order of its sites
+    for (std::size_t b = 0; b < n_blocks(); ++b) {
+      items.sort(lists.starts ? layout.row_labels.size() : layout.n_attributes, [&](auto visit) {
+        each_item(at, starts[examples_[b]], starts[examples_[b + 1]], visit);
+      });
+      blocks_.emplace_back(items.items, at.values != nullptr, spill);
+    }
   }
 
   std::size_t n_blocks() const { return examples_.size() - 1; }
@@ -89,24 +92,17 @@ class AttributeSums {
     }
   };
 
-  // Groups the items of a block by attribute, each in the order of its sites; `next` [n_attributes + 1] is scratch.
-  std::vector<Item> sorted_items(const Sites& at, std::int64_t begin, std::int64_t end, std::vector<std::uint32_t>& next) const {
-    const auto each_item = [&](auto visit) {
-      for (std::int64_t s = begin; s < end; ++s)
-        at.each(static_cast<std::size_t>(s), [&](std::int32_t a, float value) {
-          const auto site = static_cast<std::uint32_t>(s - begin);
-          if (!lists_.starts) return visit(Item{static_cast<std::uint32_t>(a), site, value});
-          for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
-            if (const std::uint16_t label = layout_.row_labels[k]; allows(lists_, static_cast<std::size_t>(s), label))
-              visit(Item{k, static_cast<std::uint32_t>(site * stride_ + label), value});
-        });
-    };
-    std::fill(next.begin(), next.end(), 0);
-    each_item([&](const Item& item) { ++next[item.attribute + 1]; });
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    std::vector<Item> items(next.back());
-    each_item([&](const Item& item) { items[next[item.attribute]++] = item; });
-    return items;
+  // Calls visit(attribute or slot, item) for the sites of a block.
+  template <class Visit>
+  void each_item(const Sites& at, std::int64_t begin, std::int64_t end, Visit visit) const {
+    for (std::int64_t s = begin; s < end; ++s)
+      at.each(static_cast<std::size_t>(s), [&](std::int32_t a, float value) {
+        const auto attribute = static_cast<std::uint32_t>(a), site = static_cast<std::uint32_t>(s - begin);
+        if (!lists_.starts) return visit(attribute, Item{attribute, site, value});
+        for (std::uint32_t k = layout_.row_starts[a]; k < layout_.row_starts[a + 1]; ++k)
+          if (const std::uint16_t label = layout_.row_labels[k]; allows(lists_, static_cast<std::size_t>(s), label))
+            visit(k, Item{k, static_cast<std::uint32_t>(site * stride_ + label), value});
+      });
   }
 
   template <class Site>

@@ -88,22 +88,15 @@ class GrowingRows {
     }
   }
 
-  // emit[z] += value · w[attribute, z]
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit) const {
+  // emit[z] += value · w[attribute, z], for some labels at least; none given: for all
+  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit, std::span<const std::int32_t> labels = {}) const {
     const Row row = rows_[attribute];
     if (row.size == kHeavy) {
-      add_heavy(heavy_.weights.data() + row.offset, stride_, value, emit);
+      add_heavy(heavy_.weights.data() + row.offset, stride_, labels, value, emit);
     } else {
       const Slot* slots = slots_.data() + row.offset;
       add_light(0, row.size, [slots](std::uint32_t s) TRELLIS_INLINE_LAMBDA { return slots[s]; }, value, emit);
     }
-  }
-
-  // The same, for some labels at least.
-  TRELLIS_INLINE void add_to(std::int32_t attribute, float value, float* emit, std::span<const std::int32_t> labels) const {
-    const Row row = rows_[attribute];
-    if (row.size == kHeavy) add_heavy(heavy_.weights.data() + row.offset, labels, value, emit);
-    else add_to(attribute, value, emit);
   }
 
   // Calls visit(label, weight) for a row of edge attributes, which is never heavy.

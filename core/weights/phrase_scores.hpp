@@ -76,6 +76,7 @@ class PhraseScores {
     each_site(forest, at, [&](std::size_t site, auto edges) {
       wanted_.clear(), ++number_;
       edges([&](std::size_t, std::int32_t column) { sum_of(column); });
+      if (wanted_.empty()) return;
       at.sites.each(site, [&](std::int32_t a, float value) { rows.add_to(a, static_cast<Real>(value), sums_.data(), wanted_); });
       edges([&](std::size_t e, std::int32_t column) { scores[e] += sums_[static_cast<std::size_t>(column)]; });
     });
@@ -111,18 +112,13 @@ class PhraseScores {
         for (std::size_t e = first; e < last; ++e) columns_.each(edges[e].rule, [&](std::int32_t c) { each(e, c); });
       });
     }
-    // Edges by split points; those at 0 have none.
-    const std::size_t n = forest.n_words();
-    starts_.assign(n + 2, 0), by_split_.resize(edges.size());
-    for (const ForestEdge& edge : edges) ++starts_[static_cast<std::size_t>(edge.split) + 1];
-    for (std::size_t k = 1; k <= n; ++k) starts_[k + 1] += starts_[k];
-    next_.assign(starts_.begin(), starts_.end());
-    for (std::size_t e = 0; e < edges.size(); ++e) by_split_[next_[static_cast<std::size_t>(edges[e].split)]++] = static_cast<std::uint32_t>(e);
-    for (std::size_t k = 1; k < n; ++k)
-      if (starts_[k] < starts_[k + 1])
+    by_split_.sort(forest.n_words(), [&](auto add) {
+      for (std::size_t e = 0; e < edges.size(); ++e) add(static_cast<std::size_t>(edges[e].split), static_cast<std::uint32_t>(e));
+    });
+    for (std::size_t k = 1; k < by_split_.size(); ++k)  // edges at 0 have no split point
+      if (by_split_.size_of(k))
         visit(at.first_split + k, [&](auto each) {
-          for (std::size_t i = starts_[k]; i < starts_[k + 1]; ++i)
-            columns_.each(edges[by_split_[i]].rule, [&](std::int32_t c) { each(by_split_[i], c); });
+          for (const std::uint32_t e : by_split_[k]) columns_.each(edges[e].rule, [&](std::int32_t c) { each(e, c); });
         });
   }
 
@@ -131,8 +127,7 @@ class PhraseScores {
   std::vector<std::uint64_t> seen_;   // [n_columns] the last site that used a column
   std::vector<std::int32_t> wanted_;  // columns
   std::vector<Real> sums_;            // [n_columns]
-  std::vector<std::size_t> starts_, next_;  // [n_words + 2]
-  std::vector<std::uint32_t> by_split_;
+  Groups<std::uint32_t> by_split_;    // [n_words] edges by split point
 };
 
 }  // namespace trellis

@@ -25,16 +25,12 @@ TRELLIS_INLINE void add_light(std::uint32_t begin, std::uint32_t end, SlotAt slo
   }
 }
 
-// scores[z] += value · row[z]
+// scores[z] += value · row[z], for some labels; none given: for all
 template <class Real>
-TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, Real value, Real* scores) {
-  for (std::size_t z = 0; z < stride; z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
-}
-
-// The same, for some labels.
-template <class Real>
-TRELLIS_INLINE void add_heavy(const Real* row, std::span<const std::int32_t> labels, Real value, Real* scores) {
+TRELLIS_INLINE void add_heavy(const Real* row, std::size_t stride, std::span<const std::int32_t> labels, Real value,
+                              Real* scores) {
   for (const std::int32_t z : labels) scores[z] += value * row[z];
+  for (std::size_t z = 0; z < stride && labels.empty(); z += kLanes<Real>) lanes_at(scores + z) += value * lanes(row + z);
 }
 
 // The same for many rows at once, a few vectors of labels at a time, in registers:
@@ -73,7 +69,7 @@ class HeavyRows {
     return vector(number_[attribute]);
   }
   TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
-    if (const Real* row = find(attribute)) add_heavy(row, stride_, value, out);
+    if (const Real* row = find(attribute)) add_heavy(row, stride_, {}, value, out);
   }
   void prefetch_row(std::int32_t attribute) const { __builtin_prefetch(number_.data() + attribute); }
   void prefetch_slots(std::int32_t attribute) const { __builtin_prefetch(find(attribute)); }
@@ -86,7 +82,6 @@ class HeavyRows {
   }
 
   TRELLIS_INLINE bool has(std::int32_t attribute) const { return starts_[attribute + 1] - starts_[attribute] >= least_; }
-  std::size_t n_attributes() const { return number_.size(); }
   // Heavy rows are numbered; -1 for a light one.
   std::int32_t number(std::int32_t attribute) const { return number_[attribute]; }
   std::size_t size() const { return vectors_.size() / stride_; }
@@ -112,16 +107,12 @@ struct Rows {
   const Real* weights = nullptr;           // [n_slots]
   const HeavyRows<Real>* heavy = nullptr;  // rows with many labels, or null: none is heavy
 
-  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out) const {
-    if (heavy && heavy->has(attribute)) return add_heavy(heavy->of(attribute), heavy->stride(), value, out);
+  // For some labels at least; empty: for all.
+  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t> wanted = {}) const {
+    if (heavy && heavy->has(attribute)) return add_heavy(heavy->of(attribute), heavy->stride(), wanted, value, out);
     add_light(starts[attribute], starts[attribute + 1], [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
       return std::pair{labels[s], weights[s]};
     }, value, out);
-  }
-  // The same, for some labels at least.
-  TRELLIS_INLINE void add_to(std::int32_t attribute, Real value, Real* out, std::span<const std::int32_t> wanted) const {
-    if (heavy && heavy->has(attribute)) add_heavy(heavy->of(attribute), wanted, value, out);
-    else add_to(attribute, value, out);
   }
   // Calls visit(label, weight).
   template <class Visit>
@@ -146,19 +137,15 @@ TRELLIS_INLINE void add_rows(const AnyRows& rows, const Sites& at, std::size_t b
   const std::int64_t last = at.starts[end];
   std::int64_t i = at.starts[begin];
   for (std::size_t s = begin; s < end; ++s, out += size) {
-    const auto add_all = [&](auto add) TRELLIS_INLINE_LAMBDA {
-      for (; i < at.starts[s + 1]; ++i) {
-        if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
-        if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
-        add(at.ids[i], at.value(i));
-      }
-    };
+    std::span<const std::int32_t> columns;
     if constexpr (!std::is_same_v<ColumnsAt, AllColumns>)
-      if (const std::span<const std::int32_t> columns = columns_at(s); columns.size() * kLanes<Real> < size) {
-        add_all([&](std::int32_t a, Real value) TRELLIS_INLINE_LAMBDA { rows.add_to(a, value, out, columns); });
-        continue;
-      }
-    add_all([&](std::int32_t a, Real value) TRELLIS_INLINE_LAMBDA { rows.add_to(a, value, out); });
+      if (columns = columns_at(s); columns.size() * kLanes<Real> >= size) columns = {};
+    for (; i < at.starts[s + 1]; ++i) {
+      if (i + 2 * kAhead < last) rows.prefetch_row(at.ids[i + 2 * kAhead]);
+      if (i + kAhead < last) rows.prefetch_slots(at.ids[i + kAhead]);
+      if constexpr (std::is_same_v<ColumnsAt, AllColumns>) rows.add_to(at.ids[i], at.value(i), out);
+      else rows.add_to(at.ids[i], at.value(i), out, columns);
+    }
   }
 }
 

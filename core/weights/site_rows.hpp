@@ -20,15 +20,16 @@ class SiteRows {
   // `few`: few rows have a weight. `lists`: the allowed labels of each site; by default all.
   SiteRows(const Layout& layout, const Sites& at, std::size_t n_sites, bool few = false, const LabelSets& lists = {},
            Spill* spill = nullptr)
-      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())),
-        n_items_(n_sites ? at_.starts[n_sites] : 0), few_(few),
+      : layout_(layout), at_(at), lists_(lists), stride_(padded(layout.n_columns())), few_(few),
         weights_(layout.row_labels.size()), has_weight_(few ? layout.n_attributes : 0), heavy_starts_(1, 0, Spilled<std::size_t>(spill)),
         slot_starts_(heavy_starts_), run_starts_(heavy_starts_), heavy_(Spilled<std::uint32_t>(spill)), slots_(heavy_),
         heavy_values_(Spilled<Real>(spill)), light_values_(heavy_values_), runs_(Spilled<Run>(spill)) {
-    listed_ = !few;
-    if (few) return;
-    heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
-    list_sites(n_sites);
+    if (few_) {
+      heavy_starts_.resize(n_sites + 1);
+    } else {
+      heavy = HeavyRows<Real>(layout.row_starts.data(), layout.n_attributes, stride_);
+      list_sites(n_sites);
+    }
   }
 
   Real& weight(std::size_t slot) { return weights_[slot]; }
@@ -50,29 +51,28 @@ class SiteRows {
   // emit[t, z] = sum over attributes a at site t of value(a) · w[a, z], for sites from begin to end; undefined for labels
   // that are not listed
   TRELLIS_INLINE void emissions(std::size_t begin, std::size_t end, Real* emit) const {
-    if (!listed_) return walk(begin, end, emit);
-    for (std::size_t t = begin; t < end; ++t, emit += stride_) {
-      const std::size_t first = heavy_starts_[t];
-      set_heavy(t, heavy_.data() + first, heavy_values_.empty() ? nullptr : heavy_values_.data() + first,
-                heavy_starts_[t + 1] - first, emit);
-      add_listed(t, emit);
+    for (std::size_t t = begin; t < end; ++t) {
+      set_heavy(t, emit + (t - begin) * stride_);
+      if (listed_) add_listed(t, emit + (t - begin) * stride_);
     }
+    if (!listed_) add_rows(LightRows{*this}, at_, begin, end, stride_, emit);
   }
 
   HeavyRows<Real> heavy;
 
  private:
-  static constexpr std::size_t kAhead = 64;       // prefetch distance, in slots
-  static constexpr std::int64_t kItemsAhead = 24;  // prefetch distance, in items
+  static constexpr std::size_t kAhead = 64;  // prefetch distance, in slots
   struct Run {
     std::uint16_t label, length;
   };
 
   std::size_t n_slots(std::size_t a) const { return layout_.row_starts[a + 1] - layout_.row_starts[a]; }
 
-  // emit[z] = sum over n heavy rows of value · row[z]
-  TRELLIS_INLINE void set_heavy(std::size_t t, const std::uint32_t* numbers, const Real* values, std::size_t n,
-                                Real* emit) const {
+  // emit[z] = sum over the heavy rows of a site of value · row[z]
+  TRELLIS_INLINE void set_heavy(std::size_t t, Real* emit) const {
+    const std::size_t first = heavy_starts_[t], n = heavy_starts_[t + 1] - first;
+    const std::uint32_t* numbers = heavy_.data() + first;
+    const Real* values = heavy_values_.empty() ? nullptr : heavy_values_.data() + first;
     const ListedLabels labels = lists_.starts ? labels_of(lists_, t) : ListedLabels{};
     if (labels.n && labels.n * kPadding < stride_) {
       for (std::size_t k = 0; k < labels.n; ++k) {
@@ -101,57 +101,44 @@ class SiteRows {
     }
   }
 
-  // The same from the lists of the corpus.
-  TRELLIS_INLINE void walk(std::size_t begin, std::size_t end, Real* emit) const {
-    struct Light {
-      std::uint32_t first, last;  // slots
-      Real value;
-    };
-    std::vector<Light> light;  // of a site
-    std::vector<std::uint32_t> numbers;  // of its heavy rows
-    std::vector<Real> heavy_values;
-    for (std::size_t t = begin; t < end; ++t, emit += stride_) {
-      const std::size_t n = at_.starts[t + 1] - at_.starts[t];
-      if (light.size() < n) light.resize(n), numbers.resize(n), heavy_values.resize(n);
-      std::size_t n_light = 0, n_heavy = 0;
-      for (std::int64_t i = at_.starts[t]; i < at_.starts[t + 1]; ++i) {
-        if (const std::int64_t ahead = i + kItemsAhead; ahead < n_items_)
-          few_ ? __builtin_prefetch(has_weight_.data() + at_.ids[ahead])
-               : __builtin_prefetch(layout_.row_starts.data() + at_.ids[ahead]);
-        const std::int32_t a = at_.ids[i];
-        if (few_ && !has_weight_[a]) continue;
-        if (!few_ && heavy.has(a)) {
-          numbers[n_heavy] = static_cast<std::uint32_t>(heavy.number(a));
-          heavy_values[n_heavy++] = at_.value(i);
-        } else {
-          const std::uint32_t first = layout_.row_starts[a];
-          __builtin_prefetch(weights_.data() + first);
-          __builtin_prefetch(layout_.row_labels.data() + first);
-          light[n_light++] = {first, layout_.row_starts[a + 1], at_.value(i)};
-        }
-      }
-      set_heavy(t, numbers.data(), at_.values ? heavy_values.data() : nullptr, n_heavy, emit);
-      const auto slot_at = [this](std::uint32_t s) TRELLIS_INLINE_LAMBDA {
-        return std::pair{layout_.row_labels[s], weights_[s]};
-      };
-      for (std::size_t i = 0; i < n_light; ++i) add_light(light[i].first, light[i].last, slot_at, light[i].value, emit);
+  // Rows of few labels, to be added from the lists of the corpus; if few rows have a weight, those.
+  struct LightRows {
+    const SiteRows& of;
+
+    void prefetch_row(std::int32_t a) const {
+      of.few_ ? __builtin_prefetch(of.has_weight_.data() + a) : __builtin_prefetch(of.layout_.row_starts.data() + a);
     }
-  }
+    void prefetch_slots(std::int32_t a) const {
+      if (!skips(a)) rows().prefetch_slots(a);
+    }
+    TRELLIS_INLINE void add_to(std::int32_t a, Real value, Real* emit) const {
+      if (!skips(a)) rows().add_to(a, value, emit);
+    }
+
+   private:
+    bool skips(std::int32_t a) const { return of.few_ ? !of.has_weight_[a] : of.heavy.has(a); }
+    Rows<std::uint16_t, Real> rows() const {
+      return {of.layout_.row_starts.data(), of.layout_.row_labels.data(), of.weights_.data()};
+    }
+  };
 
   void list_sites(std::size_t n_sites) {
     constexpr std::size_t kLonger = 2;  // factor on the corpus: maximum length of lists of slots
+    const std::int64_t n_items = n_sites ? at_.starts[n_sites] : 0;
     std::size_t n_heavy = 0, n_light = 0;
-    for (std::int64_t i = 0; i < n_items_; ++i) heavy.has(at_.ids[i]) ? ++n_heavy : n_light += n_slots(at_.ids[i]);
-    listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items_);
-    if (!listed_) return;
+    for (std::int64_t i = 0; i < n_items; ++i) heavy.has(at_.ids[i]) ? ++n_heavy : n_light += n_slots(at_.ids[i]);
     heavy_starts_.reserve(n_sites + 1);
+    heavy_.reserve(n_heavy);
+    if (at_.values) heavy_values_.reserve(n_heavy);
+    for (std::size_t t = 0; t < n_sites; ++t) list_heavy(t);
+    listed_ = n_light <= kLonger * static_cast<std::size_t>(n_items);
+    if (!listed_) return;
     slot_starts_.reserve(n_sites + 1);
     run_starts_.reserve(n_sites + 1);
-    heavy_.reserve(n_heavy);
     slots_.reserve(n_light + kAhead);
-    if (at_.values) heavy_values_.reserve(n_heavy), light_values_.reserve(n_light);
+    if (at_.values) light_values_.reserve(n_light);
     std::vector<std::uint32_t> place(layout_.n_columns() + 1);
-    for (std::size_t t = 0; t < n_sites; ++t) list_heavy(t), list_light(t, place);
+    for (std::size_t t = 0; t < n_sites; ++t) list_light(t, place);
     slots_.resize(slots_.size() + kAhead);  // padding for prefetching, never used
     runs_.shrink_to_fit();
   }
@@ -198,9 +185,8 @@ class SiteRows {
   const Sites at_;
   const LabelSets lists_;
   const std::size_t stride_;
-  const std::int64_t n_items_;            // of all sites
   const bool few_;                        // whether few rows have a weight
-  bool listed_ = true;                    // whether sites are listed here, or read from the corpus
+  bool listed_ = false;                   // whether the slots of sites are listed here, or read from the corpus
   std::vector<Real> weights_;             // [n_slots]
   std::vector<std::uint8_t> has_weight_;  // [n_attributes] if few rows have one
   SpilledVector<std::size_t> heavy_starts_, slot_starts_, run_starts_;  // [n_sites + 1]

@@ -396,7 +396,7 @@ def chains_of(problem: Problem, learner: Learner) -> ChainProblem:
 
 
 def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
-    """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
+    """New native weights, at zero or at those of a warm start (core/learn/chain_learners.hpp)."""
     first = problem.initial
     rule, beam = options.rule_settings, (problem.beam, options.update or "standard")
     native = _core.Online(problem.shape(), *rule, options.vote, *beam)
@@ -466,7 +466,7 @@ def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> Cha
 
 
 def _frank_wolfe(p: ChainProblem, examples: _core.ChainExamples, C: float, zero_one: bool) -> _core.FrankWolfe:
-    """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
+    """New native weights with dual variables, at zero (core/learn/chain_learners.hpp)."""
     native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
     _forbid(p, native, examples)
     return native
