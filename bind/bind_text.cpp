@@ -8,13 +8,12 @@
 #include "features.hpp"
 #include "parallel.hpp"
 #include "text/columns.hpp"
-#include "text/crfsuite_file.hpp"
 
 using namespace trellis;
 
-RECORD(CrfsuiteModel::Strings, data, starts)
-RECORD(decltype(CrfsuiteModel::rows), starts, labels, weights)
-RECORD(CrfsuiteModel, labels, attributes, slots, rows, previous, next, pair_weights)
+RECORD(CrfsuiteStrings::Copy, data, starts)
+RECORD(decltype(CrfsuiteWeights::rows), starts, labels, weights)
+RECORD(CrfsuiteWeights, rows, previous, next, pair_weights)
 RECORD(ColumnFormat, tabs, comments, ids, n_columns, first_line)
 RECORD(ParsedColumns, codes, values, starts, lines, asides, trouble, line, found, expected)
 
@@ -173,9 +172,15 @@ void bind_text(nb::module_& module) {
              "Packed strings, perhaps repeated, as (codes, data, starts) of the distinct ones.");
   module.def("read_into", &read_into, "file"_a, "to"_a, "Fill an array with the bytes of an open file; their number.");
   module.def("digest", &digest, "arrays"_a, "A digest of all bytes of arrays, the same on every machine.");
-  module.def("read_crfsuite", [](const nb::bytes& file, const std::string& first, const std::string& last) {
-    return flat(read_crfsuite(view(file), first, last));
-  }, "file"_a, "first"_a, "last"_a, "The arrays of CRFsuite's model file.");
+  nb::class_<PyCrfsuiteFile>(module, "CrfsuiteFile", "CRFsuite's model file.")
+      .def(nb::init<nb::bytes>(), "data"_a)
+      .def("__len__", [](const PyCrfsuiteFile& self) { return self.core.attributes.size(); })
+      .def("labels", [](const PyCrfsuiteFile& self) { return flat(self.core.labels.copied()); })
+      .def("attributes", [](const PyCrfsuiteFile& self) { return flat(self.core.attributes.copied()); })
+      .def("weights", [](const PyCrfsuiteFile& self, const std::string& first, const std::string& last) {
+        return flat(self.core.weights(first, last));
+      }, "first"_a, "last"_a, "Rows of attributes; label pairs, with those of the attributes of first and last tokens.");
+  module.def("crfsuite_hash", [](const nb::str& string) { return crfsuite_hash(utf8(string)); }, "string"_a);
   module.def("build_slots", [](const PackedStrings& strings) { return build_slots(strings.data, strings.starts); }, "strings"_a,
              "The hash table of packed strings.");
   module.def("each_once", &numbers_once, "lists"_a, "n"_a,

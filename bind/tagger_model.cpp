@@ -142,9 +142,12 @@ void Features::check_looks(const TaggerModel& model) const {
 }
 
 void Features::add_bag(TaggerModel& model, const Weights& weights) const {
-  const auto& [strings, attributes, pairs] = *bag;
-  model.bag = strings_from(strings);
-  require(attributes.size() == model.bag.size() && (!pairs || pairs->size() == model.bag.size()),
+  const auto& [strings, file, attributes, pairs] = *bag;
+  require(strings || file, "attributes without strings");
+  if (strings) model.bag = strings_from(*strings);
+  else model.bag.file = &file->core.attributes;
+  const std::size_t n = strings ? model.bag.size() : model.bag.file->size();
+  require(attributes.size() == n && (!pairs || pairs->size() == n),
           "attributes that do not fit their strings");
   check_numbers(attributes, weights.n_attributes, "an attribute out of range", -1);
   model.bag_attributes = attributes.data();

@@ -3,6 +3,7 @@
 #include "data.hpp"
 #include "features.hpp"
 #include "tag/decoder.hpp"
+#include "text/crfsuite_file.hpp"
 
 // The known values of a column.
 struct ColumnArrays {
@@ -18,12 +19,18 @@ struct ColumnArrays {
 using MatcherArguments = std::tuple<std::shared_ptr<PyDictionary>, std::int32_t, std::int32_t>;
 // The matcher of a derived column, and the index of its value.
 using DerivedColumn = std::pair<std::int32_t, std::int32_t>;
+struct PyCrfsuiteFile {
+  nb::bytes data;
+  trellis::CrfsuiteFile core;
+  explicit PyCrfsuiteFile(const nb::bytes& bytes) : data(bytes), core({bytes.c_str(), bytes.size()}) {}
+};
 // Free-form attributes.
 struct BagArrays {
-  StringArrays strings;
+  std::optional<StringArrays> strings;
+  OrNone<PyCrfsuiteFile> file;  // has the strings, if those are none
   Ints attributes;            // [n_strings] with labels, or -1
   std::optional<Ints> pairs;  // [n_strings] with label pairs, or -1
-  FIELDS(strings, attributes, pairs)
+  FIELDS(strings, file, attributes, pairs)
 };
 // A tag dictionary: sets of labels, that of unknown words first.
 struct DictionaryArrays {

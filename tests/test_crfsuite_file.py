@@ -167,13 +167,22 @@ def test_hostile_files_are_errors(old: Path) -> None:
 
     def rejects(data: bytearray, why: str) -> None:
         with pytest.raises(ModelError, match=why) as error:
-            trellis.Tagger.from_bytes(bytes(data))
+            trellis.Tagger.from_bytes(bytes(data)).to_bytes()  # which reads what opening a model leaves in the file
         assert "\n" not in str(error.value)
 
     def records(data: bytearray, at: int) -> list[int]:
         """Where the records of a table of strings begin, by their ids."""
         n, links = struct.unpack_from("<II", data, at + 16)
         return [at + place for place in struct.unpack_from(f"<{n}I", data, at + links)]
+
+    def slots(data: bytearray, at: int) -> list[int]:
+        """Where the used slots of the hash tables of strings are."""
+        tables = struct.iter_unpack("<II", data[at + 24 : at + 24 + 8 * 256])
+        places = [at + begin + 8 * slot for begin, n in tables for slot in range(n)]
+        return [place for place in places if struct.unpack_from("<I", data, place + 4)[0]]
+
+    def change(data: bytearray, place: int, by: int) -> None:
+        struct.pack_into("<I", data, place, struct.unpack_from("<I", data, place)[0] + by)
 
     for chunk, what in ((1, "label"), (2, "attribute")):
         data, at = packed(whole)
@@ -198,6 +207,16 @@ def test_hostile_files_are_errors(old: Path) -> None:
         if data[first + 4] == data[second + 4]:
             data[second + 8 : second + 8 + data[first + 4]] = data[first + 8 : first + 8 + data[first + 4]]
             rejects(data, "duplicate label")
+        data, at = packed(whole)
+        heads = [at[chunk] + 24 + 8 * i for i in range(256)]
+        struct.pack_into("<I", data, heads[9] + 4, 1 << 29)  # the number of slots of a hash table
+        rejects(data, f"{what}s .* damaged")
+        data, at = packed(whole)
+        used = slots(data, at[chunk])
+        change(data, used[0] + 4, 1)
+        rejects(data, f"{what}s .* damaged")
+        change(data, used[1] + 4, -1)  # the sum of all offsets is right again
+        trellis.Tagger.from_bytes(bytes(data)).tag([{"w": word} for word in "the dog saw a cat in old town".split()])
         data, at = packed(whole)
         struct.pack_into("<I", data, 16 + 4 * chunk, 1 << 31)  # how many there are
         rejects(data, f"{what}s .* damaged")

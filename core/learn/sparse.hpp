@@ -1,10 +1,8 @@
 // Sparse vectors of weights: merging, products, accumulation.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -32,22 +30,6 @@ void merge(std::vector<Entry>& entries) {
   entries.resize(n);
 }
 
-// The indices of entries sorted by key: radix sort, least significant byte first.
-inline void order_by_keys(const Changes& entries, std::vector<std::uint32_t>& order, std::vector<std::uint32_t>& scratch) {
-  std::uint64_t differing = 0;
-  for (const Change& one : entries) differing |= one.key() ^ entries[0].key();
-  order.resize(entries.size()), scratch.resize(entries.size());
-  std::iota(order.begin(), order.end(), 0u);
-  for (int shift = 0; shift < 64; shift += 8) {
-    if (!(differing >> shift & 0xff)) continue;
-    std::array<std::uint32_t, 257> starts{};
-    for (const Change& one : entries) ++starts[(one.key() >> shift & 0xff) + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    for (const std::uint32_t e : order) scratch[starts[entries[e].key() >> shift & 0xff]++] = e;
-    order.swap(scratch);
-  }
-}
-
 // a · b, both merged.
 template <class Entry>
 double dot(std::span<const Entry> a, std::span<const Entry> b) {
@@ -71,15 +53,20 @@ class SparseSum {
 
   // Returns the index of the entry. Through registers: reading it back from memory at once would stall.
   std::uint32_t add(Change change) {
+    // Vectors that are summed often have the same entries in the same order.
+    if (++last_ < entries_.size() && entries_[last_].key() == change.key()) {
+      entries_[last_].by += change.by;
+      return last_;
+    }
     if (2 * entries_.size() >= cells_.size()) grow();
     Cell& cell = find(change.key());
     if (cell.moment == now_) {
       entries_[cell.entry].by += change.by;
-      return cell.entry;
+      return last_ = cell.entry;
     }
     cell = {now_, static_cast<std::uint32_t>(entries_.size())};
     entries_.push_back(change);
-    return cell.entry;
+    return last_ = cell.entry;
   }
 
   // Each weight once, in order of first occurrence.
@@ -104,7 +91,7 @@ class SparseSum {
 
   std::vector<Cell> cells_;  // size is a power of two
   Changes entries_;
-  std::uint32_t now_ = 1;
+  std::uint32_t now_ = 1, last_ = 0;  // the current sum; the entry added last
 };
 
 }  // namespace trellis

@@ -3,6 +3,7 @@
 // of its own (else 1). This file is independent of the structure: it uses only the sparse vectors d_i and the costs of the y_i.
 #pragma once
 #include <cmath>
+#include <numeric>
 
 #include "learn/margin_qp.hpp"
 #include "learn/sparse.hpp"
@@ -88,40 +89,42 @@ class Steps {
   template <class Weights>
   [[gnu::flatten, gnu::noinline]] bool take_several(Weights& weights, double scale, std::int64_t clock) {
     const std::size_t n = costs_.size();
+    const auto row_of = [&](std::size_t e) { return table_.data() + e * n; };
     together_.clear(), table_.clear();
     for (std::size_t i = 0; i < n; ++i)
       for (const Change& change : changes_[i]) {
         const std::size_t e = together_.add(change);
         if (e * n == table_.size()) table_.resize(table_.size() + n, 0);
-        table_[e * n + i] += change.by;
+        row_of(e)[i] += change.by;
       }
     const Changes& all = together_.entries();
-    order_by_keys(all, order_, scratch_);
-    gram_.assign(n * n, 0), found_.resize(all.size()), scores_.assign(n, 0);
-    for (const std::uint32_t u : order_) {
-      const double* d = table_.data() + u * n;
-      found_[u] = weights.find(all[u].row, all[u].place);
-      if (found_[u].weight) __builtin_prefetch(found_[u].sum, 1);
-      const double weight = found_[u].weight ? *found_[u].weight : 0;
+    gram_.assign(n * n, 0), found_.resize(all.size());
+    // Features of one part have equal rows, one after the other; these are summed together.
+    for (std::size_t first = 0, last; first < all.size(); first = last) {
+      const double* const d = row_of(first);
+      double weight = 0;
+      for (last = first; last < all.size() && std::equal(d, d + n, row_of(last)); ++last) {
+        found_[last] = weights.find(all[last].row, all[last].place);
+        if (!found_[last].weight) continue;
+        __builtin_prefetch(found_[last].sum, 1);
+        weight += *found_[last].weight;
+      }
       for (std::size_t i = 0; i < n; ++i) {
         if (d[i] == 0) continue;
-        scores_[i] += d[i] * weight;
-        for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] += d[i] * d[j];
+        costs_[i] -= d[i] * weight;
+        for (std::size_t j = 0; j <= i; ++j) gram_[i * n + j] += static_cast<double>(last - first) * d[i] * d[j];
       }
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      costs_[i] -= scores_[i];
+    for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < i; ++j) gram_[j * n + i] = gram_[i * n + j];
-    }
     const std::vector<double>& sizes = qp_.solve(costs_, gram_, rule_.c);
     // Weights are created last, as that may move others.
     for (const bool made : {false, true})
-      for (const std::uint32_t u : order_) {
+      for (std::size_t u = 0; u < all.size(); ++u) {
         if (made == (found_[u].weight != nullptr)) continue;
         const auto [row, place, sum] = all[u];
-        for (std::size_t i = 0; i < n; ++i)
-          if (const double by = table_[u * n + i]; by != 0 && sizes[i] > 0)
-            step(made ? weights.make(row, place) : found_[u], {row, place, by}, scale * sizes[i], clock);
+        if (const double by = std::inner_product(sizes.begin(), sizes.end(), row_of(u), 0.0); by != 0)
+          step(made ? weights.make(row, place) : found_[u], {row, place, by}, scale, clock);
       }
     return std::any_of(sizes.begin(), sizes.end(), [](double size) { return size > 0; });
   }
@@ -208,8 +211,7 @@ class Steps {
   std::vector<double> costs_, gram_;   // costs, then losses, [n]; [n, n]
   // For several vectors together:
   SparseSum together_;
-  std::vector<std::uint32_t> order_, scratch_;  // [n_entries] sorted by key
-  std::vector<double> table_, scores_;          // [n_entries, n] amounts; [n]
+  std::vector<double> table_;  // [n_entries, n] amounts
   MarginQp qp_;
 };
 

@@ -308,20 +308,6 @@ TEST(sparse_vectors_merge_and_multiply) {
   CHECK(dot(vectors[0], vectors[1]) == product);
 }
 
-TEST(entries_by_their_keys) {
-  std::mt19937 random(7);
-  for (const std::uint32_t n : {0, 1, 2, 400}) {
-    Changes entries;
-    for (std::uint32_t i = 0; i < n; ++i)
-      entries.push_back({i % 3 ? static_cast<std::uint32_t>(random()) : 5, static_cast<std::uint32_t>(random() % (i % 2 ? 9 : 70'000)), 1});
-    std::vector<std::uint32_t> order, scratch, expected(n);
-    std::iota(expected.begin(), expected.end(), 0u);
-    std::ranges::stable_sort(expected, {}, [&](std::uint32_t e) { return entries[e].key(); });
-    order_by_keys(entries, order, scratch);
-    CHECK(order == expected);
-  }
-}
-
 TEST(parts_of_a_path) {
   const std::int32_t path[] = {2, 0, 1, 1};
   const std::size_t null = 3, stride = 8, expected[4][3] = {{3, 3, 2}, {3, 2, 0}, {2, 0, 1}, {0, 1, 1}};

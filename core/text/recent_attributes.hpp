@@ -2,7 +2,7 @@
 //
 // Consecutive tokens have much the same names, and most values are short and frequent. So names are
 // numbered, and a table caches the ids of recent values of each: most attributes are found without joining
-// name and value, and without the strings of the model. It is exact, as a slot stores the whole value. Names and values that
+// name and value, and without the strings of the model. It is exact, as an entry has the whole value. Names and values that
 // are too long, and names beyond the first 256, are looked up each time.
 #pragma once
 #include <array>
@@ -75,10 +75,17 @@ class RecentAttributes {
     const bool valued = &name != &names_[kUnnamed];
     return {{}, name.text.view(valued ? name.size : 0), entry.value.view(entry.name_and_size & 0xFF), valued};
   }
-  Entry& slot_of(std::uint64_t hash) { return slots_[hash & (slots_.size() - 1)]; }
-  void keep(const Entry& entry, std::uint64_t hash) {
-    slot_of(hash) = entry;
-    if (++n_kept_ == slots_.size() && slots_.size() < kMostSlots) slots_ = std::vector<Entry>(8 * slots_.size());
+  // The cached entry with this key, or null.
+  const Entry* find(const Entry& key, std::uint64_t hash) const {
+    for (std::size_t at = hash; at < hash + kLongestSearch && index_[at & mask_]; ++at)
+      if (const Entry& entry = entries_[index_[at & mask_] - 1]; entry.same_key(key)) return &entry;
+    return nullptr;
+  }
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&index_[hash & mask_]); }
+  void keep(const Entry& entry) {
+    if (4 * entries_.size() >= index_.size()) make_room();
+    entries_.push_back(entry);
+    place(entries_.size());
   }
 
  private:
@@ -87,7 +94,19 @@ class RecentAttributes {
     std::uint32_t size = ~0u;
     std::uint32_t next = 0;  // the name that followed it last
   };
-  static constexpr std::size_t kMostNames = 256, kMostSlots = std::size_t{1} << 16;
+  static constexpr std::size_t kMostNames = 256, kMostEntries = std::size_t{1} << 15, kLongestSearch = 8;
+
+  void place(std::size_t number) {
+    std::size_t at = entries_[number - 1].hash();
+    for (std::size_t tries = 1; tries < kLongestSearch && index_[at & mask_]; ++tries) ++at;
+    index_[at & mask_] = static_cast<std::uint16_t>(number);
+  }
+  void make_room() {
+    if (entries_.size() == kMostEntries) entries_.clear();  // the frequent ones return soon
+    index_.assign(entries_.empty() ? index_.size() : 8 * index_.size(), 0);
+    mask_ = index_.size() - 1;
+    for (std::size_t number = 1; number <= entries_.size(); ++number) place(number);
+  }
 
   std::uint32_t find_name(const ShortString& text, std::size_t size, std::uint32_t last) {
     std::size_t at = Entry{text, static_cast<std::uint32_t>(size)}.hash() % numbers_.size();
@@ -100,8 +119,10 @@ class RecentAttributes {
   }
   std::vector<Name> names_ = std::vector<Name>(kUnnamed + 1);
   std::array<std::uint16_t, 4 * kMostNames> numbers_{};             // of names, by hash; 0: none
-  std::vector<Entry> slots_ = std::vector<Entry>(kMostSlots >> 9);  // by hash; grows with the number of cached ids
-  std::size_t n_kept_ = 0;
+  // In order of first occurrence, so that frequent ones share pages and cache lines; their numbers from 1 on by hash, 0: none.
+  std::vector<Entry> entries_;
+  std::vector<std::uint16_t> index_ = std::vector<std::uint16_t>(4 * kMostEntries >> 9);
+  std::size_t mask_ = index_.size() - 1;
 };
 
 // Reads the attributes of one token after the other.
@@ -121,7 +142,7 @@ class TokenAttributes {
     given.entry.value = ShortString(attribute.value);
     given.entry.name_and_size = name << 8 | static_cast<std::uint32_t>(attribute.value.size());
     given.hash = given.entry.hash();
-    __builtin_prefetch(&recent_.slot_of(given.hash));
+    recent_.prefetch(given.hash);
   }
 
   // Calls found(id or -1, number) for each attribute of the token, in order; then begins the next token.
@@ -130,7 +151,7 @@ class TokenAttributes {
     for (std::size_t i = 0; i < given_.size(); ++i) {
       RecentAttributes::Entry& entry = given_[i].entry;
       if (!entry.name_and_size) continue;
-      if (const RecentAttributes::Entry& slot = recent_.slot_of(given_[i].hash); slot.same_key(entry)) entry.id = slot.id;
+      if (const RecentAttributes::Entry* found = recent_.find(entry, given_[i].hash)) entry.id = found->id;
       else look_up(recent_.name_of(entry), i);
     }
     if (!asked_.empty()) answer();
@@ -156,7 +177,7 @@ class TokenAttributes {
     for (const Asked& asked : asked_) {
       Given& given = given_[asked.attribute];
       given.entry.id = strings_.lookup(std::string_view(text_).substr(asked.begin, asked.size), asked.hash);
-      if (given.entry.name_and_size) recent_.keep(given.entry, given.hash);
+      if (given.entry.name_and_size) recent_.keep(given.entry);
     }
     asked_.clear(), text_.clear();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "text/bounds.hpp"
+#include "text/crfsuite_file.hpp"
 
 namespace trellis {
 
@@ -125,6 +126,7 @@ bool FrozenStrings::valid() const {
 }
 
 std::int32_t FrozenStrings::lookup_long(std::string_view s) const {
+  if (slots.empty()) return file ? file->lookup(s) : -1;
   const std::span<const std::int32_t> table = keyed ? std::span<const std::int32_t>(*keyed) : slots;
   const std::size_t mask = table.size() - 1;
   std::size_t at = (keyed ? keyed_hash(s) : hash_bytes(s)) & mask;

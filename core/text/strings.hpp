@@ -13,6 +13,8 @@
 
 namespace trellis {
 
+class CrfsuiteStrings;  // text/crfsuite_file.hpp
+
 static_assert(std::endian::native == std::endian::little, "hashes are stored in files: read words little-endian");
 
 // The offset of the first byte that is not part of valid UTF-8, or the size.
@@ -115,6 +117,7 @@ struct FrozenStrings {
   std::span<const std::int64_t> starts;  // [n + 1]
   std::span<const std::int32_t> slots;   // [2^k], ids or -1; a string's search begins at hash & (2^k - 1)
   std::shared_ptr<const std::vector<std::int32_t>> keyed{};  // the same by the keyed hash, if searches in slots are long
+  const CrfsuiteStrings* file = nullptr;  // if set, looked up instead; the arrays are empty
 
   std::size_t size() const { return starts.empty() ? 0 : starts.size() - 1; }
 
@@ -126,7 +129,7 @@ struct FrozenStrings {
   // The string's id, or -1.
   std::int32_t lookup(std::string_view s) const { return lookup(s, hash_bytes(s)); }
   std::int32_t lookup(std::string_view s, std::uint64_t hash) const {
-    if (slots.empty()) return -1;
+    if (slots.empty()) return lookup_long(s);
     std::size_t mask = slots.size() - 1, at = hash & mask;
     for (std::size_t tries = 0; tries < kLongSearch; ++tries, at = (at + 1) & mask) {
       std::int32_t id = slots[at];

@@ -421,6 +421,13 @@ class Bag(NamedTuple):
     pairs: Ints | None = None  # [n strings] the same with label pairs; None: there are none
 
     @property
+    def native(self) -> dict[str, Any]:
+        """Native arguments; strings of another tool's file are looked up there."""
+        file = getattr(self.strings, "file", None)
+        strings = self.strings if file is None else None
+        return {"strings": strings, "file": file, "attributes": self.attributes, "pairs": self.pairs}
+
+    @property
     def templates(self) -> list[str]:
         """The templates that read it."""
         found = [f"{self.column}[0]"] if len(self.attributes) == 0 or (self.attributes >= 0).any() else []

@@ -35,16 +35,38 @@ FIRST, LAST = "trellis:first", "trellis:last"
 # ------------------------------------------------------------ reading
 
 
+class Attributes(Strings):
+    """The attributes of a CRFsuite file: taggers look them up in its bytes; they are copied when they are listed."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: _core.CrfsuiteFile) -> None:
+        self.file, self._slots = file, None
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("data", "starts"):
+            raise AttributeError(name)
+        try:
+            found = self.file.attributes()
+        except ValueError as error:
+            raise ModelError(str(error)) from None
+        self.data, self.starts = found["data"], found["starts"]
+        return found[name]
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+
 def read_crfsuite(data: bytes) -> ChainModel:
     """The model in a file of CRFsuite; ModelError if it is damaged."""
     try:
-        found = _core.read_crfsuite(data, FIRST, LAST)
+        file = _core.CrfsuiteFile(data)
+        names, found = file.labels(), file.weights(FIRST, LAST)
     except ValueError as error:
         raise ModelError(str(error)) from None
-    labels = Strings(found["labels.data"], found["labels.starts"]).tolist()
+    labels = Strings(names["data"], names["starts"]).tolist()
     check_labels(labels)
-    attributes = Strings(found["attributes.data"], found["attributes.starts"], found["slots"])
-    bag = Bag("attributes", attributes, np.arange(len(attributes), dtype=np.int32))
+    bag = Bag("attributes", Attributes(file), np.arange(len(file), dtype=np.int32))
     n_labels, rows = len(labels), Rows.of_tensors("rows", found)
     table = np.zeros((n_labels + 2, padded(n_labels)), np.float32)  # label pairs, first labels, last labels
     table[found["previous"], found["next"]] = found["pair_weights"]
@@ -94,7 +116,7 @@ def _file(features: Any, n_states: int, labels: Sequence[str], attributes: Seque
     data += b"FEAT" + struct.pack("<II", 12 + features.nbytes, len(features)) + features.tobytes()
     for strings in (labels, attributes):
         offsets.append(len(data))
-        data += _cqdb([string.encode() + b"\0" for string in strings])
+        data += _cqdb(strings)
     for chunk, some, n, first, more in (
         (b"LFRF", sources[n_states:], len(labels), n_states, 2),
         (b"AFRF", sources[:n_states], len(attributes), 0, 0),
@@ -120,15 +142,15 @@ def _references(chunk: bytes, sources: Longs, n: int, first: int, more: int, at:
     return chunk + struct.pack("<II", 12 + len(data), n + more) + data
 
 
-def _cqdb(strings: Sequence[bytes]) -> bytes:
+def _cqdb(strings: Sequence[str]) -> bytes:
     """Strings, each with its final NUL, to numbers: 256 hash tables with linear probing, and back links."""
     records, places, at = list[bytes](), list[int](), _CQDB_HEAD + 8 * _TABLES
     buckets: list[list[tuple[int, int]]] = [[] for _ in range(_TABLES)]
     for number, string in enumerate(strings):
-        value = _hash(string)
+        value, data = _core.crfsuite_hash(string), string.encode() + b"\0"
         buckets[value % _TABLES].append((value, at))
         places.append(at)
-        records.append(struct.pack("<II", number, len(string)) + string)
+        records.append(struct.pack("<II", number, len(data)) + data)
         at += len(records[-1])
     heads, tables = list[int](), list[bytes]()
     for bucket in buckets:
@@ -145,29 +167,3 @@ def _cqdb(strings: Sequence[bytes]) -> bytes:
     links = struct.pack(f"<{len(places)}I", *places)
     head = struct.pack("<4sIIIII", b"CQDB", at + len(links), 0, _MARK, len(places), at)
     return head + struct.pack(f"<{len(heads)}I", *heads) + b"".join(records) + b"".join(tables) + links
-
-
-_ALL = 0xFFFFFFFF
-# Jenkins' lookup3: which of a, b, c changes, by which, how far that one is turned, and which is then added to it.
-_MIXING = ((0, 2, 4, 1), (1, 0, 6, 2), (2, 1, 8, 0), (0, 2, 16, 1), (1, 0, 19, 2), (2, 1, 4, 0))
-_FINAL = ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24))
-
-
-def _hash(data: bytes) -> int:
-    """lookup3 of some bytes, begun with 0."""
-    state = [(0xDEADBEEF + len(data)) & _ALL] * 3
-    last = (len(data) - 1) // 12 * 12  # start of the last block of at most twelve bytes
-    for at in range(0, len(data), 12):
-        words = struct.unpack("<III", data[at : at + 12].ljust(12, b"\0"))
-        state = [(one + word) & _ALL for one, word in zip(state, words, strict=True)]
-        if at < last:
-            for i, by, turn, added in _MIXING:
-                state[i] = (state[i] - state[by] & _ALL) ^ _turned(state[by], turn)
-                state[by] = (state[by] + state[added]) & _ALL
-    for i, by, turn in _FINAL:
-        state[i] = ((state[i] ^ state[by]) - _turned(state[by], turn)) & _ALL
-    return state[2]
-
-
-def _turned(value: int, by: int) -> int:
-    return (value << by | value >> (32 - by)) & _ALL

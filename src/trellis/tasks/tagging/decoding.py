@@ -65,7 +65,7 @@ class ChainDecoder:
                 }
                 for c, column in enumerate(vocabulary.columns)
             ],
-            "bag": vocabulary.bag,
+            "bag": None if vocabulary.bag is None else vocabulary.bag.native,
             "dictionary": tags,
             "endings": endings,
             "matchers": vocabulary.matchers,
