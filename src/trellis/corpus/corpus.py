@@ -299,9 +299,9 @@ class Extras:
 
     def slice(self, begin: int, end: int, first_token: int) -> Extras:
         """Extras of the sentences begin..end, renumbered for a corpus that starts at first_token."""
-        kept = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
-        lines = [self.lines[i] for i in kept.tolist()]
-        return Extras(self.sentences[kept] - begin, self.tokens[kept] - first_token, lines)
+        inside = np.flatnonzero((self.sentences >= begin) & (self.sentences < end))
+        lines = [self.lines[i] for i in inside.tolist()]
+        return Extras(self.sentences[inside] - begin, self.tokens[inside] - first_token, lines)
 
 
 def columns_named(name: str, columns: Container[str]) -> tuple[str, ...]:
@@ -386,22 +386,22 @@ class Corpus:
         CorpusError
             If there is no such column.
         """
-        first, *more = columns_named(name, self.columns)
-        if more:
-            one = self.column(first)
-            if cut := next((value for value in one.values if JOINT in value), None):
+        first, *further = columns_named(name, self.columns)
+        if further:
+            joint = self.column(first)
+            if cut := next((value for value in joint.values if JOINT in value), None):
                 why = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
                 raise CorpusError(self.source, None, why)
-            return one.joined(self.column(more[0]))
-        found = self.columns.get(name) if isinstance(name, str) else None
-        if isinstance(found, Column):
-            return found
-        if found is not None:
+            return joint.joined(self.column(further[0]))
+        match = self.columns.get(name) if isinstance(name, str) else None
+        if isinstance(match, Column):
+            return match
+        if match is not None:
             raise CorpusError(self.source, None, f"column {name!r} contains attributes, not one string per token")
         why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
         if "form" in self.columns and isinstance(name, str):  # CoNLL-U
-            own = "upos" if name in ("pos", "label") else "form"
-            why += f": read the file with columns='{name}={own},...'"
+            synonym = "upos" if name in ("pos", "label") else "form"
+            why += f": read the file with columns='{name}={synonym},...'"
         raise CorpusError(self.source, None, why)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
@@ -544,15 +544,15 @@ class Corpus:
     def _numbers(self, indices: npt.ArrayLike) -> Longs:
         """Numbers of sentences, checked."""
         try:
-            found = np.asarray(indices)
+            array = np.asarray(indices)
         except (TypeError, ValueError):
-            found = np.empty(0, object)
-        if found.shape == (0,):
+            array = np.empty(0, object)
+        if array.shape == (0,):
             return np.empty(0, np.int64)
-        if found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < -len(self) or found.max() >= len(self):
-            wanted = f"sentence indices from 0 to {len(self) - 1}"
-            raise ArgumentError(f"indices must be {wanted}, not {reprlib.repr(indices)}")
-        return found.astype(np.int64)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < -len(self) or array.max() >= len(self):
+            expected = f"sentence indices from 0 to {len(self) - 1}"
+            raise ArgumentError(f"indices must be {expected}, not {reprlib.repr(indices)}")
+        return array.astype(np.int64)
 
     def chunks(self) -> Iterator[Corpus]:
         """Iterate over the sentences in runs that fit into memory; here the whole corpus.
@@ -642,9 +642,9 @@ def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
         If a label is missing. ``otherwise`` says what else to do than to add it.
     """
     column = corpus.column(target)
-    is_joint, nothing = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
+    is_joint, absent = len(columns_named(target, corpus.columns)) == 2, no_labels(corpus, target)
     firsts = (value.partition(JOINT)[0] if is_joint else value for value in column.values)
-    empty = [v for v, first in enumerate(firsts) if first in nothing]
+    empty = [v for v, first in enumerate(firsts) if first in absent]
     for chunk in corpus.chunks() if empty else ():
         missing = np.flatnonzero(np.isin(chunk.column(target).codes, empty))
         if len(missing):

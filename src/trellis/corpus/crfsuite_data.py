@@ -28,7 +28,7 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
         why = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
         raise CorpusError(source, None, why)
     attributes, labels = names
-    bags, found = list[list[dict[str, float]]](), list[list[str]]()
+    bags, label_lists = list[list[dict[str, float]]](), list[list[str]]()
     lines, ended = list[int](), True
     for number, line in enumerate(decoded(text, source).split("\n"), 1):
         label, *fields = line.removesuffix("\r").split("\t")
@@ -40,12 +40,12 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
             raise CorpusError(source, number, why)
         if ended:
             bags.append([])
-            found.append([])
+            label_lists.append([])
             lines.append(number)
             ended = False
         bags[-1].append(_bag(fields, source, number))
-        found[-1].append(label)
-    return from_mapping({attributes: bags, labels: found}, None, Origin(source, lines))
+        label_lists[-1].append(label)
+    return from_mapping({attributes: bags, labels: label_lists}, None, Origin(source, lines))
 
 
 def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
@@ -54,11 +54,11 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
     for field in fields:
         name, value = field, 1.0
         if colon := _VALUE.search(field):
-            name, said = field[: colon.end() - 1], field[colon.end() :]
+            name, digits = field[: colon.end() - 1], field[colon.end() :]
             try:
-                value = float(said)
+                value = float(digits)
             except ValueError:
-                why = f"{said!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
+                why = f"{digits!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
                 raise CorpusError(source, number, why) from None
         name = _ESCAPED.sub(r"\1", name)
         bag[name] = bag.get(name, 0.0) + value

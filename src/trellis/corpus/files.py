@@ -27,10 +27,10 @@ class EmptyError(CorpusError):
         super().__init__(path, line, why)
 
 
-def kept(found: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
+def kept(results: Iterable[T | CorpusError], lenient: bool) -> tuple[list[T], list[CorpusError]]:
     """Return the readable items, with ``lenient`` also the errors of skipped items; otherwise raise the first error."""
     examples, skipped = list[T](), list[CorpusError]()
-    for item in found:
+    for item in results:
         if not isinstance(item, CorpusError):
             examples.append(item)
         elif lenient:
@@ -82,8 +82,8 @@ def reading(path: str) -> Iterator[BinaryIO]:
         why = "not a valid gzip file; drop the .gz from its name or compress it again"
         raise CorpusError(name, None, why) from None
     except OSError as error:
-        shown, why = file_reason(name, error)
-        raise CorpusError(shown, None, why) from None
+        label, why = file_reason(name, error)
+        raise CorpusError(label, None, why) from None
 
 
 def read_bytes(path: str) -> bytes:

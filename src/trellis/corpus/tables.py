@@ -47,20 +47,20 @@ def parquet_blocks(path: str, names: Sequence[str] | None, sentence: str | None,
 
     with reading(path) as file, _reading_format(path, "parquet"):
         rows = pyarrow.parquet.ParquetFile(file)
-        wanted = None if names is None else [*names, *((sentence,) if sentence else ())]
-        kept, first = list[Any](), 0  # rows read but not yet in a block; number of the first of them
-        for batch in rows.iter_batches(1024, columns=wanted):
-            kept.append(batch)
-            if sum(one.nbytes for one in kept) < block_bytes:
+        selection = None if names is None else [*names, *((sentence,) if sentence else ())]
+        batches, first = list[Any](), 0  # rows read but not yet in a block; number of the first of them
+        for batch in rows.iter_batches(1024, columns=selection):
+            batches.append(batch)
+            if sum(one.nbytes for one in batches) < block_bytes:
                 continue
-            table = pa.Table.from_batches(kept)
+            table = pa.Table.from_batches(batches)
             table.validate(full=True)
             n = len(table) if sentence is None else _last_start(table, sentence, path)
             if n:
                 yield from_table(table.slice(0, n), names, sentence, path, first)
-            kept, first = table.slice(n).to_batches(), first + n
-        if kept:
-            yield from_table(pa.Table.from_batches(kept), names, sentence, path, first)
+            batches, first = table.slice(n).to_batches(), first + n
+        if batches:
+            yield from_table(pa.Table.from_batches(batches), names, sentence, path, first)
 
 
 def n_groups(path: str) -> int:
@@ -116,9 +116,9 @@ def predicted_columns(
     corpus = from_table(table, names, None, path, first_row)
     out = predicted(corpus)
     new = {name: column for name, column in out.columns.items() if column is not corpus.columns.get(name)}
-    made = corpus_to_arrow(replace(out, columns=new))
+    columns = corpus_to_arrow(replace(out, columns=new))
     narrow = any(pa.types.is_list(field.type) for field in table.schema)  # lists as the table has them
-    return made.cast(pa.schema([(name, pa.list_(pa.string())) for name in new])) if narrow else made
+    return columns.cast(pa.schema([(name, pa.list_(pa.string())) for name in new])) if narrow else columns
 
 
 def with_columns(table: pa.Table, new: pa.Table) -> pa.Table:
@@ -182,12 +182,12 @@ def _from_arrow(
     lists = [field for field in table.schema if _is_list(field)]
     lists = [field for field in lists if _holds_strings(field.type.value_type)] or lists
     others = [name for name in table.column_names if name != sentence]
-    chosen = names or ([field.name for field in lists] if lists and sentence is None else others)
+    selection = names or ([field.name for field in lists] if lists and sentence is None else others)
     columns: dict[str, Column] = {}
     starts = np.zeros(1, np.int64)
     if sentence is not None:
         starts = _runs(table.column(sentence).combine_chunks(), sentence, path, first_row)
-    for name in chosen:
+    for name in selection:
         cells = table.column(name).combine_chunks()
         if sentence is None:
             cells, ends = _flatten(name, cells, path, first_row)
@@ -195,7 +195,7 @@ def _from_arrow(
             if not np.array_equal(starts, ends):
                 row = int(np.flatnonzero(np.diff(starts) != np.diff(ends))[0])
                 place = f"row {first_row + row} (counted from 0)"
-                why = f"{chosen[0]!r} and {name!r} differ in length; the lengths must be equal"
+                why = f"{selection[0]!r} and {name!r} differ in length; the lengths must be equal"
                 raise CorpusError(path, None, f"{place}: {why}")
         columns[name] = _strings(name, cells, path, first_row)
     return Corpus(columns, starts, path)
@@ -206,12 +206,12 @@ def _with_class_names(table: pa.Table, path: str) -> tuple[pa.Table, bool]:
 
     Also returns whether the schema has such a description.
     """
-    said = (table.schema.metadata or {}).get(HUGGING_FACE)
-    if said is None:
+    metadata = (table.schema.metadata or {}).get(HUGGING_FACE)
+    if metadata is None:
         return table, False
     damaged = CorpusError(path, None, "the metadata of Hugging Face datasets is invalid; write the file again")
     try:
-        features = dict(json.loads(said)["info"]["features"])
+        features = dict(json.loads(metadata)["info"]["features"])
     except (ValueError, KeyError, TypeError):
         raise damaged from None
     for name, feature in features.items():

@@ -99,23 +99,23 @@ def format_conllu(corpus: Corpus) -> str:
 def _fields(corpus: Corpus, name: str, tabs: bool) -> list[str]:
     """A column's strings; none may be read as two fields, as an empty field, or as a line without token."""
     column = corpus.column(name)
-    alone, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
+    is_single, first = len(corpus.columns) == 1, name == next(iter(corpus.columns))
     cut = re.compile(r"[\t\n\r]" if tabs else r"[ \t\n\r]")
     for value in column.values:
-        vanishes = not value.strip(" ") if alone else not (value or tabs)
+        vanishes = not value.strip(" ") if is_single else not (value or tabs)
         if cut.search(value) or vanishes or (first and value == "-DOCSTART-"):
             why = f"column {name!r} has the value {value!r}, which a column file cannot represent; use jsonl"
             raise CorpusError(corpus.source, None, why)
     return column.tolist()
 
 
-def _join(corpus: Corpus, rows: list[str], wanted: Callable[[str], bool]) -> str:
+def _join(corpus: Corpus, rows: list[str], is_empty: Callable[[str], bool]) -> str:
     """Merge rows and extras in file order, with a blank line after every sentence."""
     asides: dict[int, list[tuple[int, str]]] = {}
     if corpus.extras is not None:
         extras = corpus.extras
         for i, t, line in zip(extras.sentences.tolist(), extras.tokens.tolist(), extras.lines, strict=True):
-            if wanted(line):
+            if is_empty(line):
                 asides.setdefault(i, []).append((t, line))
     ends = corpus.starts.tolist()
     out: list[str] = []

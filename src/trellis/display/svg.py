@@ -56,9 +56,9 @@ def picture(
         "width": round(width),
         "height": round(height),
     }
-    about = {"role": "img", "aria_label": name} if name else {}
+    attributes = {"role": "img", "aria_label": name} if name else {}
     lines = Html("\n".join(("", f"<style>{style}</style>", *shapes, "")))
-    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **about)
+    svg = element("svg", lines, xmlns="http://www.w3.org/2000/svg", **size, **attributes)
     return Picture(Html(f"{svg}\n"), text)
 
 
