@@ -25,7 +25,7 @@ def _measured(looks: Iterable[str]) -> list[str]:
 
 def _tags(*places: str) -> list[str]:
     """The tags at places, such as "head dep-1 dep"."""
-    return [" & ".join(f"pos[{place}]" for place in some.split()) for some in places]
+    return [" & ".join(f"pos[{place}]" for place in tokens.split()) for tokens in places]
 
 
 # McDonald, Crammer and Pereira 2005, table 1: (a) single words, (b) pairs, (c) words between and around.
@@ -120,8 +120,8 @@ class ArcTemplates:
     @property
     def columns(self) -> list[str]:
         """The columns read by templates, in order of first use."""
-        found = (look.column for template in self.all for look in template.looks if look.column)
-        return list(dict.fromkeys(found))
+        names = (look.column for template in self.all for look in template.looks if look.column)
+        return list(dict.fromkeys(names))
 
 
 def arc_templates(features: TemplateSource, filter: str | None, columns: Sequence[str], order: int) -> ArcTemplates:

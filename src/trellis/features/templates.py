@@ -189,11 +189,11 @@ class _Parser:
         return self.tokens[self.next + ahead]
 
     def take(self, kind: str, value: str | None = None) -> str:
-        found = self.peek()
-        if found[0] != kind or (value is not None and found[1] != value):
-            raise self.error(f"expected {value or kind}, found {found[1]!r}")
+        token = self.peek()
+        if token[0] != kind or (value is not None and token[1] != value):
+            raise self.error(f"expected {value or kind}, found {token[1]!r}")
         self.next += 1
-        return found[1]
+        return token[1]
 
     def template(self) -> Template:
         name = ""
@@ -208,11 +208,11 @@ class _Parser:
                 labelled = bool(self.take("name"))
             elif self.peek()[:2] == ("name", "label") and self.peek(1)[1] == "[":
                 at = self.peek()[2]
-                before = self.labels_before()
-                if isinstance(before, str):
-                    far.append(before)
+                preceding = self.labels_before()
+                if isinstance(preceding, str):
+                    far.append(preceding)
                 else:
-                    labels |= before
+                    labels |= preceding
             else:
                 looks.append(self.look())
             if self.peek()[0] == "end":
@@ -326,8 +326,8 @@ class _Parser:
                 return Look("", -1 if word == "is_first" else 1, (Call("outside"),))
             if kind == "name" and word in MEASURES:
                 return Look("", 0, place=word)
-            shown = word if word.isprintable() else repr(word)
-            raise self.error(f"expected {shown}[offset] or {shown}(...)", at)
+            text = word if word.isprintable() else repr(word)
+            raise self.error(f"expected {text}[offset] or {text}(...)", at)
         if word not in NAMES and word not in OWN:
             unknown = self.error(f"no function {word!r}; the functions are {', '.join((*NAMES, *OWN))}", at)
             raise UnknownFunctionError(str(unknown), word)

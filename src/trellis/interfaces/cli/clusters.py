@@ -39,10 +39,10 @@ def describe(parser: Parser) -> None:
 def command(options: Namespace) -> None:
     """Read, cluster, write."""
     corpus = _corpus(options)
-    how = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
+    settings = {"column": options.column, "min_count": options.min_count, "n_threads": options.threads}
     with show_steps(not options.quiet) as step:
-        told = lambda done, n: step(f"clustering: {done:,} of {n:,} words")  # noqa: E731
-        clusters = brown_clusters(corpus, options.classes, told=told, **how)
+        progress = lambda n_done, n: step(f"clustering: {n_done:,} of {n:,} words")  # noqa: E731
+        clusters = brown_clusters(corpus, options.classes, progress=progress, **settings)
     clusters.save(options.output)
     say(f"{options.output}: {len(clusters):,} words in {len(set(clusters.paths)):,} classes", options.quiet)
 
@@ -52,5 +52,5 @@ def _corpus(options: Namespace) -> Corpus:
         if options.column is not None:
             raise ArgumentError("running text has no columns; omit --column")
         reject_file_options(options, "running text has no columns")
-        return text_corpus([sentence for _, _, some in text_pieces(options) for sentence in some], "word")
+        return text_corpus([sentence for _, _, sentences in text_pieces(options) for sentence in sentences], "word")
     return read_for(None, options, options.source)

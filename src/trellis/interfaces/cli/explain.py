@@ -53,9 +53,9 @@ def command(options: Namespace) -> None:
         if options.json:
             show_json(explanation.to_dict(), indent=None)
             continue
-        shown = {"n_labels": options.labels or LABELS, "n_terms": TERMS} if model.task == "tag" else {}
-        shown |= {"n_terms": options.top} if options.top else {}
-        show("\n" * bool(number) + explanation.text(**shown))
+        limits = {"n_labels": options.labels or LABELS, "n_terms": TERMS} if model.task == "tag" else {}
+        limits |= {"n_terms": options.top} if options.top else {}
+        show("\n" * bool(number) + explanation.text(**limits))
 
 
 def sentences_of(model: Any, options: Namespace, *, quiet: bool = False) -> Iterable[Any]:
@@ -96,7 +96,7 @@ def _sentence(model: Any, words: list[str], quiet: bool) -> Any:
     fields = [tuple(word.rsplit("/", len(columns) - 1)) for word in words]
     wrong = next((word for word, parts in zip(words, fields, strict=True) if len(parts) != len(columns)), None)
     if wrong is not None:
-        where = "CoNLL-U file" if "upos" in columns else "file"
+        kind = "CoNLL-U file" if "upos" in columns else "file"
         why = f"the model reads {'/'.join(columns)} for every word"
-        raise CorpusError("", None, f"{wrong!r}: {why}; write them in this form, or give a {where} or standard input")
+        raise CorpusError("", None, f"{wrong!r}: {why}; write them in this form, or give a {kind} or standard input")
     return fields

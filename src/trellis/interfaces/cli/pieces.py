@@ -65,8 +65,8 @@ class Files:
     def keeps_table(self) -> bool:
         """Whether a table is written in its own format with all other columns."""
         options, format = self.options, self.shape.format
-        apart = options.text or options.json or options.columns is not None or self.shape.sentence is not None
-        return not apart and format in TABLES and self.wanted.format == format
+        changes = options.text or options.json or options.columns is not None or self.shape.sentence is not None
+        return not changes and format in TABLES and self.wanted.format == format
 
     @property
     def n_groups(self) -> int:
@@ -81,8 +81,8 @@ class Files:
     def layout(self) -> Layout | None:
         """That of a file of columns, which is read piece by piece; None of other input."""
         shape, columns = self.shape, self.options.columns
-        chosen = shape.format == "conllu" and columns is not None
-        if self.options.text or self.model.task == "trees" or shape.format not in STREAMED or chosen:
+        is_selected = shape.format == "conllu" and columns is not None
+        if self.options.text or self.model.task == "trees" or shape.format not in STREAMED or is_selected:
             return None
         return shape.layout(columns, self.model.training_file)
 
@@ -132,8 +132,8 @@ class Files:
             layout = Layout(tabs=bool(shape.tabs), sentence=shape.sentence)
             self.write_texts(lambda corpus: format_text(predicted(corpus), str(shape.format), layout))
         elif pieces := list(map(predicted, self.corpora())):
-            whole = sum(pieces[1:], pieces[0])
-            write(whole, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
+            joined = sum(pieces[1:], pieces[0])
+            write(joined, output or STANDARD_STREAM, format=shape.format, sentence=shape.sentence)
         else:
             self.write([])
 
@@ -147,10 +147,10 @@ class Files:
             return out
 
         source, format = self.options.source, str(self.shape.format)
-        alone = format != "parquet" or self.whole
-        table, first_row = read_group(source, format, None if alone else group)
-        known = None if self.options.tagger else getattr(self.model, "training_file", None)
-        return with_columns(table, predicted_columns(table, counted, known and known.inputs, source, first_row))
+        single = format != "parquet" or self.whole
+        table, first_row = read_group(source, format, None if single else group)
+        file = None if self.options.tagger else getattr(self.model, "training_file", None)
+        return with_columns(table, predicted_columns(table, counted, file and file.inputs, source, first_row))
 
     def check_place(self, column: str, instead: str) -> None:
         """ArgumentError if the output format cannot contain a column. ``instead`` is the advice in the message."""
@@ -235,9 +235,9 @@ def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
     """Warn if the column read as gold labels looks like something else, such as the second word of a line of text."""
     column = corpus.columns.get(tagger.target)
     if isinstance(column, Column) and not set(column.values) & set(tagger.labels):
-        which = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
+        column_text = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
         say(
-            f"trellis: {corpus.source}: {which} is read as gold labels ({tagger.target}), but has none "
+            f"trellis: {corpus.source}: {column_text} is read as gold labels ({tagger.target}), but has none "
             "of the model's labels; give the columns with --columns, or tag running text with --text"
         )
 

@@ -72,10 +72,10 @@ def describe(parser: Parser) -> None:
         metavar="K",
         help="number of best outputs, with scores; with --json, --crf-test or constituency parsers",
     )
-    sure = "probability of each predicted label, as an extra column; with --json also of arcs"
-    add("--confidence", action="store_true", tasks=("tag", "parse"), help=sure)
-    every = "probabilities of all labels, one column each: LABEL/0.98"
-    add("--all-labels", action="store_true", tasks=("tag",), help=every)
+    confidence_help = "probability of each predicted label, as an extra column; with --json also of arcs"
+    add("--confidence", action="store_true", tasks=("tag", "parse"), help=confidence_help)
+    all_labels_help = "probabilities of all labels, one column each: LABEL/0.98"
+    add("--all-labels", action="store_true", tasks=("tag",), help=all_labels_help)
     crf_test = "output in the layout of crf_test of CRF++; --confidence is its -v1, --all-labels its -v2"
     add("--crf-test", action="store_true", tasks=("tag",), help=crf_test)
     parser.share("decode", "scheme", "tagger", "no-tags", "threads", "quiet")
@@ -100,8 +100,8 @@ def command(options: Namespace) -> None:
     check_outputs({} if options.output is None else {"output": options.output}, read)
     model = open_model(options)
     # No progress if results are shown on the same terminal.
-    shown = not options.quiet and (options.output is not None or not standard_output().isatty())
-    with count_tokens(shown) as count:
+    progress = not options.quiet and (options.output is not None or not standard_output().isatty())
+    with count_tokens(progress) as count:
         predict(model, options, files_of(model, options, count))
 
 
@@ -213,7 +213,7 @@ def _json_lines(model: Any, options: Namespace, corpus: Corpus) -> str:
     names = [name for name in columns if not isinstance(corpus.columns.get(name), (BagColumn, type(None)))]
     rows = zip(*map(corpus.sentences, names), strict=True) if names else [()] * len(corpus)
     inputs = (dict(zip(names, row, strict=True)) for row in rows)
-    return json_lines({**known, **record} for known, record in zip(inputs, records, strict=True))
+    return json_lines({**fields, **record} for fields, record in zip(inputs, records, strict=True))
 
 
 def _record(output: Any) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _segment(segmenter: Any, options: Namespace) -> None:
                 why = "the model always splits words at spaces, so scores on this text are too high"
                 say(f"{source}:{at}: the text already has spaces: {why}", options.quiet)
             line += text.count("\n")
-            n_skipped += sum(_NOT_UTF8.search(one) is not None for one in text.split("\n")) if options.lenient else 0
+            n_skipped += sum(_NOT_UTF8.search(row) is not None for row in text.split("\n")) if options.lenient else 0
             if options.json:
                 out.write(_segmented_lines(segmenter, options, content.decode("utf-8", "replace")).encode())
             else:

@@ -64,7 +64,7 @@ def command(options: Namespace) -> None:
     def told(host: str, port: int) -> None:
         say(f"serving {names} at http://{host}:{port}/docs", options.quiet)
 
-    run(app, models, options.host, options.port, watch=options.watch, told=told)
+    run(app, models, options.host, options.port, watch=options.watch, on_start=told)
 
 
 class _Lines(logging.Formatter):

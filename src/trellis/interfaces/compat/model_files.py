@@ -70,7 +70,7 @@ def _tagger(model: ChainModel, needs: Mapping[str, Any]) -> Tagger:
 def _is_nltk(path: Path) -> bool:
     """Whether a path is a folder with the three files of NLTK's perceptron tagger, or one of them."""
     names = path.glob("*.json") if path.is_dir() else [path]
-    return any(one.name.endswith(f".{part}.json") for one in names for part in NLTK_PARTS)
+    return any(name.name.endswith(f".{part}.json") for name in names for part in NLTK_PARTS)
 
 
 def _is_foreign(head: bytes) -> bool:

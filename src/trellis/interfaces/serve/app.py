@@ -61,11 +61,11 @@ class App:
         token: str | None = None,
         hosts: Sequence[str] | None = None,
         n_threads: int | None = None,
-        more: Mapping[str, Address] | None = None,
+        extra: Mapping[str, Address] | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._work, self._door = Shared(models, self.limits, n_threads), Door(self.limits, token, hosts)
-        self._addresses = {**DESCRIBED, **(more or {})}
+        self._addresses = {**DESCRIBED, **(extra or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end with the server."""
@@ -79,7 +79,7 @@ class App:
             return
         # All unknown paths share one counter, so that the number of counters is bounded.
         path = scope["path"] if scope["path"] in self._addresses else "other"
-        begun, status, counts = time.perf_counter(), 500, self._work.counts
+        start, status, counts = time.perf_counter(), 500, self._work.counts
         counts.in_flight += 1
         try:
             try:
@@ -92,7 +92,7 @@ class App:
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
         finally:
             counts.in_flight -= 1
-            counts.note(path, status, time.perf_counter() - begun)
+            counts.note(path, status, time.perf_counter() - start)
 
     async def _reply(self, scope: Scope, receive: Receive) -> Reply:
         path, method, headers = scope["path"], scope["method"], dict(scope["headers"])
@@ -113,15 +113,15 @@ class App:
             raise TurnedAwayError(503, f"timeout: no answer within {seconds:g} s; send a smaller request") from None
 
     async def _answer(self, address: Address, scope: Scope, data: bytes) -> Reply:
-        given: Any = scope
+        request: Any = scope
         if address.body is not None:
             read = partial(address.body.model_validate_json, data)
-            given = read() if len(data) < LONG else await self._work.aside(read)
+            request = read() if len(data) < LONG else await self._work.aside(read)
         work = self._work
         if iscoroutinefunction(address.function):
-            answer = await address.function(given, work)
+            answer = await address.function(request, work)
         else:
-            answer = await work.aside(partial(address.function, given, work))
+            answer = await work.aside(partial(address.function, request, work))
         if isinstance(answer, Reply):
             return answer
         return Reply(answer if isinstance(answer, bytes) else await self._work.aside(partial(json_bytes, answer)))

@@ -32,10 +32,10 @@ def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
         kinds |= {} if address.answer is None else {(address.answer, "serialization"): None}
     schemas, defined = models_json_schema(list(kinds), ref_template="#/components/schemas/{model}")
 
-    def content(what: str, kind: type[BaseModel] | None, mode: JsonSchemaMode = "serialization") -> dict[str, Any]:
+    def content(name: str, kind: type[BaseModel] | None, mode: JsonSchemaMode = "serialization") -> dict[str, Any]:
         if kind is None:
-            return {"description": what}
-        return {"description": what, "content": {"application/json": {"schema": schemas[kind, mode]}}}
+            return {"description": name}
+        return {"description": name, "content": {"application/json": {"schema": schemas[kind, mode]}}}
 
     errors = {str(status): content("error message", ErrorAnswer) for status in ERRORS}
     paths: dict[str, Any] = {}
@@ -44,9 +44,9 @@ def openapi(addresses: Mapping[str, Address]) -> dict[str, Any]:
         if body is None:
             paths[path] = {"get": {"description": function.__doc__, "responses": responses}}
             continue
-        asked = {**content("request", body, "validation"), "required": True}
-        about = {"description": function.__doc__, "requestBody": asked, "responses": {**responses, **errors}}
-        paths[path] = {"post": about}
+        request_body = {**content("request", body, "validation"), "required": True}
+        operation = {"description": function.__doc__, "requestBody": request_body, "responses": {**responses, **errors}}
+        paths[path] = {"post": operation}
     info = {"title": "trellis", "version": trellis.__version__}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": defined["$defs"]}}
 

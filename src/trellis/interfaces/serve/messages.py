@@ -45,15 +45,15 @@ def _positions(allowed: Any) -> Positions:
         raise ValueError(
             "allowed must be an object from positions to labels; for several sentences, a list of such objects"
         )
-    found: Positions = {}
+    positions: Positions = {}
     for key, labels in allowed.items():
         if not (key.isascii() and key.isdigit() and len(key) < 10):
             raise ValueError(f"{key[:80]!r} is not a token position (an integer, counted from 0)")
         several = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not isinstance(labels, str) and not several:
             raise ValueError(f"the value at position {key} must be a label or a list of labels")
-        found[int(key)] = labels
-    return found
+        positions[int(key)] = labels
+    return positions
 
 
 def _schema(kind: Any) -> WithJsonSchema:
@@ -95,8 +95,8 @@ class Request(Body):
 
     @model_validator(mode="after")
     def _one_of_three(self) -> Request:
-        given = [name for name in ("sentence", "sentences", "text") if getattr(self, name) is not None]
-        if len(given) != 1:
+        fields = [name for name in ("sentence", "sentences", "text") if getattr(self, name) is not None]
+        if len(fields) != 1:
             raise ValueError("exactly one of sentence, sentences and text is required")
         if self.text is not None and self.allowed is not None:
             raise ValueError("allowed cannot be combined with text; send sentence or sentences")

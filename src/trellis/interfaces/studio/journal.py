@@ -76,8 +76,8 @@ class Journal:
         changes = [_change(line) for line in lines[1:]]
         damaged = [number for number, change in enumerate(changes, 2) if change is None]
         if damaged:
-            what = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
-            self.warnings.append(f"{self.path}: {what}; skipped, but kept in the file")
+            damage = f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)}, the first in line {damaged[0]}"
+            self.warnings.append(f"{self.path}: {damage}; skipped, but kept in the file")
         return [change for change in changes if change is not None]
 
     def append(self, key: Key, labels: Labels) -> None:
