@@ -132,8 +132,8 @@ def sparse_minimizer(problem: Problem, vector: Vector, sums: Sums, c1: float) ->
         # Full squares overestimate the curvature of frequent weights, which overlap; 0.1 for weights without tokens.
         return (squares / share + 2 * sums.c2 + 0.1) ** 0.75
 
-    def restrict(kept: Bools) -> Function:
-        return sums.only(kept).log_loss
+    def restrict(mask: Bools) -> Function:
+        return sums.only(mask).log_loss
 
     return ProximalMinimizer(vector.start(), c1, measure, restrict, problem.n_threads)
 

@@ -58,9 +58,9 @@ class OnlineLearner(Learner):
 class NativeRun(Work):
     """A training of weights in native code."""
 
-    def __init__(self, problem: Problem, about: NativeWeights, epochs: int, average: bool) -> None:
-        self.problem, self.about, self.epochs, self.average = problem, about, epochs, average
-        self.native = about.make()
+    def __init__(self, problem: Problem, weights: NativeWeights, epochs: int, average: bool) -> None:
+        self.problem, self.about, self.epochs, self.average = problem, weights, epochs, average
+        self.native = weights.make()
 
     def epoch(self, order: Longs) -> Any:
         """Run one pass over the examples in the given order."""
@@ -85,11 +85,11 @@ class OnlineRun(NativeRun):
     """Training of an online learner: an update rule with k outputs and a constant c."""
 
     def __init__(self, problem: Problem, rule: str, **options: Any) -> None:
-        given, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
-        check_update(given.update, stepwise=stepwise)
-        update = given.update or (DEFAULT_UPDATE if stepwise else "standard")
-        self.options = replace(given, update=update)
-        super().__init__(problem, problem.online(self.options), given.epochs, given.average)
+        settings, stepwise = OnlineOptions(rule=rule, **options), problem.is_stepwise
+        check_update(settings.update, stepwise=stepwise)
+        update = settings.update or (DEFAULT_UPDATE if stepwise else "standard")
+        self.options = replace(settings, update=update)
+        super().__init__(problem, problem.online(self.options), settings.epochs, settings.average)
 
     def step(self, number: int) -> Event:
         """One pass over all examples."""

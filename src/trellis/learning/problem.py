@@ -133,12 +133,12 @@ class FlatVector:
         """
         return self.objective_of(self.kept)
 
-    def only(self, kept: Bools) -> FlatVector:
+    def only(self, mask: Bools) -> FlatVector:
         """Restrict the vector to some weights.
 
         Parameters
         ----------
-        kept
+        mask
             For each weight whether it stays.
 
         Returns
@@ -146,7 +146,7 @@ class FlatVector:
         FlatVector
             The shorter vector.
         """
-        return replace(self, first=self.first[kept], kept=kept)
+        return replace(self, first=self.first[mask], kept=mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ class SiteProblem(Problem):
         if self.initial is not None:
             first = self.initial.vector(learnt(np.ones(len(first))))
         # Restriction to some weights is only needed for an L1 penalty, which is not supported here.
-        return FlatVector(first, lambda kept: native, learnt)
+        return FlatVector(first, lambda mask: native, learnt)
 
     def weights_of(self, tensors: Arrays) -> Arrays:
         """Weights from a checkpoint."""

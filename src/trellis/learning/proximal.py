@@ -51,10 +51,10 @@ class Curvature(StepPairs):
 
     def of(self, places: Longs, diagonal: Doubles) -> Curvature:
         """Copy for other weights; ``places`` are their old positions, -1 for new weights."""
-        other, there = Curvature(diagonal), places >= 0
+        result, used = Curvature(diagonal), places >= 0
         for row in self.order:
-            other.add(np.where(there, self.steps[row][places], 0.0), np.where(there, self.changes[row][places], 0.0))
-        return other
+            result.add(np.where(used, self.steps[row][places], 0.0), np.where(used, self.changes[row][places], 0.0))
+        return result
 
     def scale(self) -> float:
         """Factor of the diagonal that reproduces the curvature of the last step."""
@@ -87,14 +87,14 @@ class Curvature(StepPairs):
 def _inverse(matrix: Doubles) -> Doubles:
     """Invert a small matrix by Gauss-Jordan elimination; unlike with LAPACK, results are the same on all processors."""
     n = len(matrix)
-    both = np.hstack([matrix, np.eye(n)])
+    table = np.hstack([matrix, np.eye(n)])
     for i in range(n):
-        pivot = i + int(np.argmax(np.abs(both[i:, i])))
-        both[[i, pivot]] = both[[pivot, i]]
-        both[i] /= both[i, i]
-        others = np.arange(n) != i
-        both[others] -= both[others, i, None] * both[i]
-    return np.ascontiguousarray(both[:, n:])
+        pivot = i + int(np.argmax(np.abs(table[i:, i])))
+        table[[i, pivot]] = table[[pivot, i]]
+        table[i] /= table[i, i]
+        rest = np.arange(n) != i
+        table[rest] -= table[rest, i, None] * table[i]
+    return np.ascontiguousarray(table[:, n:])
 
 
 class ProximalMinimizer(Minimizer):
@@ -162,12 +162,12 @@ class ProximalMinimizer(Minimizer):
         descent = _core.dot(direction, self.gradient) + c1 * float((np.abs(x + direction) - np.abs(x)).sum())
         length = 1.0
         for _ in range(MAX_TRIALS if descent < 0 else 0):
-            there = x + direction if length == 1 else x + length * direction
-            value, gradient = self._evaluate(self.function, there)
+            point = x + direction if length == 1 else x + length * direction
+            value, gradient = self._evaluate(self.function, point)
             if np.isfinite(value) and value <= self.value + SUFFICIENT * length * descent:
-                self.pairs.add(there - x, gradient - self.gradient)
+                self.pairs.add(point - x, gradient - self.gradient)
                 everywhere = np.zeros(len(self.x))
-                everywhere[self.kept] = there
+                everywhere[self.kept] = point
                 self.move(everywhere, value, gradient)
                 return length
             length /= 2
@@ -216,9 +216,9 @@ class ProximalMinimizer(Minimizer):
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from a state; do not call ``start`` again."""
-        n, kept = len(self.diagonal), array_in(state, "kept", np.int64, None)
-        if len(kept) and not (kept[0] >= 0 and kept[-1] < n and (np.diff(kept) > 0).all()):
+        n, support = len(self.diagonal), array_in(state, "kept", np.int64, None)
+        if len(support) and not (support[0] >= 0 and support[-1] < n and (np.diff(support) > 0).all()):
             raise ValueError("weights of unknown features")
-        self.kept, self.diagonal = kept, array_in(state, "diagonal", np.float64, n)
-        self.pairs, self.function = Curvature(self.diagonal[kept]), None
+        self.kept, self.diagonal = support, array_in(state, "diagonal", np.float64, n)
+        self.pairs, self.function = Curvature(self.diagonal[support]), None
         super().restore(state)

@@ -108,11 +108,11 @@ class Event:
         """
         # An objective may converge long before the last epoch.
         parts = [f"epoch {self.epoch}" + (f" of {self.epochs}" if self.epochs and self.objective is None else "")]
-        n, what = (self.violations, "margin violations")
+        n, unit = (self.violations, "margin violations")
         if self.mistakes is not None:
-            n, what = self.mistakes, "training error"
+            n, unit = self.mistakes, "training error"
         if n is not None:
-            parts.append(f"{what} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
+            parts.append(f"{unit} {100 * n / max(1, self.tokens):.2f}% of {self.unit}")
         if self.objective is not None:
             parts.append(f"objective {self.objective:.6g}")
         if self.dev_score is not None:
@@ -167,18 +167,18 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
     Before the first epoch is done, and a second time, Ctrl-C raises KeyboardInterrupt. ``continued`` says how the
     training can be continued.
     """
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     # Only the main thread receives Ctrl-C; background jobs ignore it.
-    if _RAISING.get() or not callable(before) or threading.current_thread() is not threading.main_thread():
+    if _RAISING.get() or not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield observer
         return
-    current, asked = 0, False  # the epoch that Ctrl-C ends the training after
+    current, interrupted = 0, False  # the epoch that Ctrl-C ends the training after
 
     def interrupt(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
-        nonlocal asked
-        if asked or not current:
+        nonlocal interrupted
+        if interrupted or not current:
             raise KeyboardInterrupt
-        asked = True
+        interrupted = True
         with suppress(RuntimeError):  # standard error may be within a line
             warn(f"training stops after epoch {current} with the best model so far{continued}; Ctrl-C again aborts")
 
@@ -190,7 +190,7 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
                 observer(event)
         except KeyboardInterrupt:
             interrupt()
-        if asked:
+        if interrupted:
             raise StopTrainingError
         current += 1
 
@@ -198,11 +198,11 @@ def keeping_epochs(observer: Observer | None, continued: str) -> Iterator[Observ
     try:
         yield observe
     except StopTrainingError:  # user-defined learners that cannot stop early
-        if asked:
+        if interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 def sentence_order(n: int, number: int, seed: int | None) -> Longs:
@@ -371,11 +371,11 @@ def _is_tired(problem: Problem, progress: Progress) -> bool:
 
 def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     """Run one epoch with scoring, events and checkpoint; None if the training has converged."""
-    number, begun = progress.done + 1, time.perf_counter()
+    number, start = progress.done + 1, time.perf_counter()
     event = work.step(number)
     if event is None:
         return None
-    seconds, tokens = time.perf_counter() - begun, event.tokens or len(problem.gold)
+    seconds, tokens = time.perf_counter() - start, event.tokens or len(problem.gold)
     event, scored = replace(event, epochs=work.epochs, tokens=tokens, seconds=seconds, unit=problem.unit), None
     if problem.score_dev is not None and (number % work.score_every == 0 or number == work.epochs):
         scored = work.weights()

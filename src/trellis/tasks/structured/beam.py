@@ -50,7 +50,7 @@ class BeamSearch:
     def kbest(self, x: Any, weights: Weights, k: int) -> list[Steps]:
         """The k best outputs; the first is the result of ``argmax``."""
         *_, last = self.beams(x, weights, k)
-        return [one.done for one in best_of(last, k)]
+        return [hypothesis.done for hypothesis in best_of(last, k)]
 
     def features(self, x: Any, y: Sequence[Any], where: str = "x") -> Features:
         """Phi: the sum over all steps; errors say ``where`` they are."""
@@ -65,7 +65,7 @@ class BeamSearch:
         beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), where))]]
         yield beam
         t = 0
-        while any(one.choices for state in beam for one in state):
+        while any(hypothesis.choices for state in beam for hypothesis in state):
             beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], where)
             t += 1
             yield beam
@@ -73,49 +73,49 @@ class BeamSearch:
     def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, where: str) -> Beam:
         """Advance by one step; with costs, ``right`` is the gold choice of this step, if there is one."""
         # Ties: ranks within states come first, so that the best hypothesis of a state never depends on k.
-        found = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
+        candidates = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
         for state in beam:
-            for r, one in enumerate(state):
-                if not one.choices:
-                    missed = replace(one, score=one.score + (right is not None and right != ()))
-                    found.append(((-missed.score, r, one.order), COMPLETE, missed))
+            for r, hypothesis in enumerate(state):
+                if not hypothesis.choices:
+                    missed = replace(hypothesis, score=hypothesis.score + (right is not None and right != ()))
+                    candidates.append(((-missed.score, r, hypothesis.order), COMPLETE, missed))
                     continue
-                for c, choice in enumerate(one.choices):
-                    features = plain_features(self.problem.features(x, one.done, choice), where)
-                    score = one.score + weights.score(features)
+                for c, choice in enumerate(hypothesis.choices):
+                    features = plain_features(self.problem.features(x, hypothesis.done, choice), where)
+                    score = hypothesis.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
-                    done = (*one.done, choice)
-                    choices, order = self.choices(x, done, where), (c, *one.order)
-                    seen = self._seen(x, done, where) if choices else COMPLETE
-                    found.append(((-score, r, order), seen, Hypothesis(done, score, choices, order)))
-        found.sort(key=lambda one: one[0])
+                    steps = (*hypothesis.done, choice)
+                    choices, order = self.choices(x, steps, where), (c, *hypothesis.order)
+                    signature = self._seen(x, steps, where) if choices else COMPLETE
+                    candidates.append(((-score, r, order), signature, Hypothesis(steps, score, choices, order)))
+        candidates.sort(key=lambda hypothesis: hypothesis[0])
         states: dict[Any, State] = {}
-        for i, (_, seen, one) in enumerate(found):
-            state = states.setdefault(i if seen is None else seen, [])
+        for i, (_, signature, hypothesis) in enumerate(candidates):
+            state = states.setdefault(i if signature is None else signature, [])
             if len(state) < k:
-                state.append(one)
+                state.append(hypothesis)
         return list(islice(states.values(), self.width))
 
-    def _seen(self, x: Any, done: Steps, where: str) -> Hashable:
+    def _seen(self, x: Any, steps: Steps, where: str) -> Hashable:
         """The signature of hypotheses of one state; None: each hypothesis is a state."""
         if self._signature is None:
             return None
-        given = self._signature(x, done)
+        value = self._signature(x, steps)
         try:
-            hash(given)
+            hash(value)
         except TypeError:
             raise ArgumentError(
-                f"{where}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(given)}"
+                f"{where}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(value)}"
             ) from None
-        return (given,)
+        return (value,)
 
-    def choices(self, x: Any, done: Steps, where: str) -> list[Any]:
+    def choices(self, x: Any, steps: Steps, where: str) -> list[Any]:
         """The next choices; ArgumentError if they are not a list."""
-        given: Any = self.problem.choices(x, done)
-        choices = list(given) if isinstance(given, str) else items(given)
+        options: Any = self.problem.choices(x, steps)
+        choices = list(options) if isinstance(options, str) else items(options)
         if choices is None:
-            why = f"must return a list, empty at the end, not {reprlib.repr(given)}"
+            why = f"must return a list, empty at the end, not {reprlib.repr(options)}"
             raise ArgumentError(f"{where}: choices(x, done) {why}")
         return choices
 
@@ -126,7 +126,7 @@ class BeamSearch:
         except TypeError:
             raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
         for t, choice in enumerate(gold):
-            if not any(same((choice,), (one,)) for one in self.choices(x, gold[:t], where)):
+            if not any(same((choice,), (option,)) for option in self.choices(x, gold[:t], where)):
                 raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
         if self.choices(x, gold, where):
             raise LearnerError(f"{where}: y is not complete; choices(x, y) must be empty")
@@ -135,8 +135,8 @@ class BeamSearch:
 
 def best_of(beam: Beam, k: int) -> list[Hypothesis]:
     """The k best hypotheses."""
-    ranked = [((-one.score, r, one.order), one) for state in beam for r, one in enumerate(state)]
-    return [one for _, one in sorted(ranked, key=lambda entry: entry[0])[:k]]
+    ranked = [((-h.score, r, h.order), h) for state in beam for r, h in enumerate(state)]
+    return [h for _, h in sorted(ranked, key=lambda entry: entry[0])[:k]]
 
 
 def violations(
@@ -161,9 +161,9 @@ def violations(
                 right.append(right[-1] + weights.score(search.problem.features(x, gold[:i], choice)))
             wrong = [i for i in range(last + 1) if not same(best[i].done, gold[:i])]
             t = max(wrong, key=lambda i: best[i].score - right[min(i, len(gold))])
-    return gold[:t], [one.done for one in best_of(beams[t], k) if not same(one.done, gold[:t])]
+    return gold[:t], [hypothesis.done for hypothesis in best_of(beams[t], k) if not same(hypothesis.done, gold[:t])]
 
 
-def n_wrong(gold: Steps, done: Steps) -> int:
+def n_wrong(gold: Steps, steps: Steps) -> int:
     """Number of different steps, including those beyond the shorter output."""
-    return sum(not same(gold[t : t + 1], done[t : t + 1]) for t in range(max(len(gold), len(done))))
+    return sum(not same(gold[t : t + 1], steps[t : t + 1]) for t in range(max(len(gold), len(steps))))

@@ -68,11 +68,11 @@ class Encoder:
         """The names of the first n features; a search adds more during training."""
         return tuple(islice(self.numbers, n))
 
-    def encode(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
-        """Make the training problem; ``how`` are the common fields of problems."""
-        problem, how["initial"] = self.problem, self.initial
+    def encode(self, examples: Sequence[Example], **settings: Any) -> FeatureProblem:
+        """Make the training problem; ``settings`` are the common fields of problems."""
+        problem, settings["initial"] = self.problem, self.initial
         if isinstance(problem, PartsProblem | CandidateProblem):
-            return self._encode_parts(examples, **how)
+            return self._encode_parts(examples, **settings)
         is_stepwise = isinstance(problem, BeamSearch)
         if is_stepwise:
             examples = [(x, problem.check_steps(x, y, f"example {i}")) for i, (x, y) in enumerate(examples)]
@@ -86,10 +86,10 @@ class Encoder:
             search=(_Steps if is_stepwise else _Search)(self, examples),
             is_stepwise=is_stepwise,
             unit="outputs",
-            **how,
+            **settings,
         )
 
-    def _encode_parts(self, examples: Sequence[Example], **how: Any) -> FeatureProblem:
+    def _encode_parts(self, examples: Sequence[Example], **settings: Any) -> FeatureProblem:
         ids, values, sizes = array("i"), array("f"), list[int]()
         graphs, right, costs = self.graphs, [], []
         for i, (x, y) in enumerate(examples):
@@ -104,7 +104,7 @@ class Encoder:
                 sizes.append(len(features))
             right.append(place[edges])
             costs.append(None if cost is None else cost[order])
-        with_costs = [one for one in costs if one is not None]
+        with_costs = [costs_of for costs_of in costs if costs_of is not None]
         return FeatureProblem(
             np.concatenate([np.empty(0, np.int64), *right]).astype(np.int64),
             len(examples),
@@ -114,7 +114,7 @@ class Encoder:
             right_starts=starts_of([len(edges) for edges in right]),
             costs=np.concatenate(with_costs).astype(np.float32) if with_costs else None,
             unit="parts" if isinstance(self.problem, PartsProblem) else "outputs",
-            **how,
+            **settings,
         )
 
     def _example(self, x: Any, y: Any, where: str) -> tuple[Parts, list[int], Doubles | None]:
@@ -134,8 +134,8 @@ class Encoder:
                 )
             return parts, [right], None
         # If the gold output is not among the candidates, the one with the lowest cost replaces it.
-        paid = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
-        return parts, [int(paid.argmin())], paid - paid.min()
+        values = _costs([cost(x, y, z) for z in candidates], len(candidates), where)
+        return parts, [int(values.argmin())], values - values.min()
 
     def _numbered(self, features: Features, where: str) -> tuple[Ints, Doubles]:
         plain = plain_features(features, where)
@@ -148,8 +148,8 @@ class Encoder:
         for features, sign in ((right, 1.0), (other, -1.0)):
             for i, value in zip(*self._numbered(features, where), strict=True):
                 amounts[int(i)] = amounts.get(int(i), 0.0) + sign * float(value)
-        kept = {i: amount for i, amount in sorted(amounts.items()) if amount}
-        return np.array(list(kept), np.int32), np.array(list(kept.values()), np.float64)
+        nonzero = {i: amount for i, amount in sorted(amounts.items()) if amount}
+        return np.array(list(nonzero), np.int32), np.array(list(nonzero.values()), np.float64)
 
 
 class _Search:
@@ -170,15 +170,15 @@ class _Search:
         outputs: Outputs = []
         if right is None and target is not None:
             return outputs
-        least = 0.0 if target is None else self._cost(x, y, right, right, where)
+        base = 0.0 if target is None else self._cost(x, y, right, right, where)
         for z in self._best(x, y, weights, options.k, options.is_augmented):
             if same(z, right):
                 continue
-            more = self._cost(x, y, z, right, where) - least
-            if target is not None and more <= 0:  # as good as the update target
+            extra = self._cost(x, y, z, right, where) - base
+            if target is not None and extra <= 0:  # as good as the update target
                 continue
             d = self.encoder.difference(self.problem.features(x, right), self.problem.features(x, z), where)
-            outputs.append((more, *d))
+            outputs.append((extra, *d))
         return outputs
 
     def _cost(self, x: Any, y: Any, z: Any, right: Any, where: str) -> float:
@@ -209,11 +209,11 @@ class _Steps(_Search):
 
     def outputs(self, x: Any, y: Any, weights: Weights, options: OnlineOptions, where: str) -> Outputs:
         search = self.problem
-        how: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": where}
-        begun, others = violations(search, x, y, weights, **how)
-        right = search.features(x, begun, where)
-        differences = [self.encoder.difference(right, search.features(x, z, where), where) for z in others]
-        return [(float(n_wrong(begun, z)), *d) for z, d in zip(others, differences, strict=True)]
+        settings: Any = {"update": options.update, "k": options.k, "augmented": options.is_augmented, "where": where}
+        prefix, alternatives = violations(search, x, y, weights, **settings)
+        right = search.features(x, prefix, where)
+        differences = [self.encoder.difference(right, search.features(x, z, where), where) for z in alternatives]
+        return [(float(n_wrong(prefix, z)), *d) for z, d in zip(alternatives, differences, strict=True)]
 
 
 def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
@@ -225,9 +225,9 @@ def _sorted(graph: Hypergraph, order: Longs) -> Hypergraph:
     return Hypergraph(graph.heads[order], tails, tail_starts=starts, n_nodes=graph.n_nodes, goal=graph.goal)
 
 
-def _costs(given: Any, n: int, where: str) -> Doubles:
+def _costs(values: Any, n: int, where: str) -> Doubles:
     try:
-        costs = np.asarray(given, np.float64)
+        costs = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n,) or not (np.isfinite(costs) & (costs >= 0)).all():

@@ -78,15 +78,15 @@ class ChainDecoder:
         if stepwise:
             self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
         self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.about)
-        wanted = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
+        expected = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
         if len(self.columns) != 1:
-            wanted = f"({', '.join(self.columns)}) per token"
+            expected = f"({', '.join(self.columns)}) per token"
         self.native = _core.Decoder(
             features,
             self.weights,
             None if model.filter is None else model.filter.native(n),
             labels=list(self.labels),
-            wanted=wanted,
+            wanted=expected,
             cache_bytes=CACHE_BYTES,
         )
         self.votes: _core.Votes | None = None
@@ -151,18 +151,18 @@ class ChainDecoder:
             return self.best(self.encode([sentence]), 1)[0]
         rows = self.rows_of(sentence)
         try:
-            found = self.native.tag_one(rows)
+            codes = self.native.tag_one(rows)
         except (TypeError, ValueError) as error:
             raise self._rejected([rows], error) from None
-        if isinstance(found, list):
-            return found
-        self._define(found)
-        return self.best(found, 1)[0]
+        if isinstance(codes, list):
+            return codes
+        self._define(codes)
+        return self.best(codes, 1)[0]
 
     def best(self, batch: _core.Batch, n_threads: int) -> list[list[str]]:
         """The labels of a batch, where the decoder is ``plain``."""
-        found = self.native.labels(batch, n_threads)
-        return self.named(self._possible(batch, None, n_threads), batch.starts) if found is None else found
+        codes = self.native.labels(batch, n_threads)
+        return self.named(self._possible(batch, None, n_threads), batch.starts) if codes is None else codes
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Encode sentences as codes of word types; Python computes views of new words that native code cannot."""
@@ -217,8 +217,8 @@ class ChainDecoder:
         """Define the views of new words that native code cannot compute itself."""
         words = batch.undefined
         if words:
-            said = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
-            self.native.define(batch, said)
+            values = [[None if f is None else f(word) for f in self.functions[c]] for c, word in words]
+            self.native.define(batch, values)
 
     def _rejected(self, rows: list[Any], error: Exception) -> CorpusError:
         """The error found by native code, with the position of the token."""
@@ -242,11 +242,11 @@ class ChainDecoder:
     def _encode_corpus(self, corpus: Corpus, n_threads: int) -> _core.Batch:
         bag = None
         if self.model.vocabulary.bag is not None:
-            given = corpus.columns.get(self.columns[-1])
-            if not isinstance(given, BagColumn):
+            values = corpus.columns.get(self.columns[-1])
+            if not isinstance(values, BagColumn):
                 why = f"the model reads attributes from column {self.columns[-1]!r}"
                 raise CorpusError(corpus.source, None, why)
-            bag = given
+            bag = values
         columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
         return self.native.encode_corpus(columns, bag, corpus.starts, n_threads)
 
@@ -266,14 +266,14 @@ class ChainDecoder:
         if expansion is not None and self.expansion is not None:
             emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
             tables = tables._replace(emit=emit).doubles
-        known = self._known(batch, n_threads)
-        sets = known if allowed is None else label_sets(allowed, self.labels, starts, known)
-        if sets is not None and known is not None and self.forbids:
+        dictionary = self._known(batch, n_threads)
+        sets = dictionary if allowed is None else label_sets(allowed, self.labels, starts, dictionary)
+        if sets is not None and dictionary is not None and self.forbids:
             scores = Chains(tables, starts, sets).best(n_threads).scores
             if np.isneginf(scores).any():
-                opened = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
+                label_lists = label_sets(allowed or [None] * (len(starts) - 1), self.labels, starts)
                 closed = np.repeat(np.isneginf(scores), np.diff(starts))
-                sets = sets.replaced(closed, opened.at(closed))
+                sets = sets.replaced(closed, label_lists.at(closed))
                 if self.model.family == "local":  # normalised over other labels then
                     tables = tables.replaced(closed, Tables(*self._potentials(batch, n_threads, open=True)))
         return Chains(tables, starts, sets)
@@ -286,12 +286,12 @@ class ChainDecoder:
         try:
             if not self._is_checked and not all(map(is_finite, (weights.edge, weights.tri, weights.end))):
                 raise OverflowError
-            emit, edges, own = self.native.potentials(batch, open, n_threads)
+            emit, edges, ngrams = self.native.potentials(batch, open, n_threads)
         except OverflowError:
             raise ModelError("the scores are not finite; train the model again") from None
         self._is_checked = True
         edges = edges if len(edges) else weights.edge[None]
-        return emit, edges, weights.tri, weights.end, self.ngrams, None if own is None else TokenNgrams(**own)
+        return emit, edges, weights.tri, weights.end, self.ngrams, None if ngrams is None else TokenNgrams(**ngrams)
 
     def attribute_lists(self, batch: _core.Batch, *, on_edge: bool = False) -> Lists:
         """The attributes of every token, or those of label pairs."""
@@ -332,18 +332,18 @@ class ChainDecoder:
             edge_bytes += 20 * len(weights.ngrams.weights)
         if self.segments is not None:
             edge_bytes += 20 * self.segments.longest
-        for some in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
-            here = None if allowed is None else allowed[begin : begin + len(some)]
-            batch = self._encoded(some, n_threads)
-            chains = self.chains(batch, here, n_threads)
+        for part in _split(sentences, max(1, PIECE_BYTES // (40 * n + edge_bytes))):
+            allowed_here = None if allowed is None else allowed[begin : begin + len(part)]
+            batch = self._encoded(part, n_threads)
+            chains = self.chains(batch, allowed_here, n_threads)
             if self.segments is not None:
-                yield self.segments.chains(self, some, chains, n_threads)
+                yield self.segments.chains(self, part, chains, n_threads)
             elif self.about is not None and weights.edge_rows is not None:  # attributes with labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
                 yield BeamChains(*chains, weights.beam, lists, self.weights, batch.same_words)
             else:
                 yield chains
-            begin += len(some)
+            begin += len(part)
 
     # ------------------------------------------------------------ labels out
 
@@ -362,15 +362,15 @@ class ChainDecoder:
             return (self._possible(batch, allowed, n_threads) if best is None else best), batch.starts
         from trellis.tasks.tagging.posterior import best_labels, best_paths
 
-        lengths, found = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        lengths, codes = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         pieces: Any = self.pieces if decode == "posterior" else self.searched
         for chains in pieces(sentences, allowed, n_threads):
             if decode == "posterior":
-                found.append(best_labels(chains, self.model.temperature, n_threads))
+                codes.append(best_labels(chains, self.model.temperature, n_threads))
             else:
-                found.append(best_paths(chains, n_threads))
+                codes.append(best_paths(chains, n_threads))
             lengths.append(np.diff(chains.starts))
-        return np.concatenate(found), np.cumsum(np.concatenate(lengths))
+        return np.concatenate(codes), np.cumsum(np.concatenate(lengths))
 
     def _possible(self, batch: _core.Batch, allowed: Constraints | None, n_threads: int) -> Ints:
         """The best possible paths; ConstraintError if a sentence has none."""
@@ -404,11 +404,11 @@ def listed(sentences: Any) -> Any:
     """Convert to sentences that can be sliced and read twice."""
     if isinstance(sentences, Corpus):
         return sentences
-    found = items(sentences)
-    if found is None:
+    elements = items(sentences)
+    if elements is None:
         why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
         raise CorpusError("", None, why)
-    return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in found]
+    return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in elements]
 
 
 def _repeatable(sentence: Any) -> Any:
