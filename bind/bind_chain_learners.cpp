@@ -18,7 +18,7 @@ struct ChainShape {
 
   const ChainShape& checked() const {
     check_labels(n_labels);
-    require(order >= 0 && (sparse ? order >= 2 : order <= 2), "no such order");
+    require(order >= 0 && (sparse ? order >= 2 : order <= 2), "order out of range");
     return *this;
   }
 };
@@ -27,7 +27,7 @@ void check_fits(const GrowingChain& weights, const PyChainExamples& examples) {
   const Encoded& corpus = *examples.corpus;
   require(weights.n_labels == corpus.n_labels && weights.rows.n_attributes() == corpus.n_attributes &&
               weights.edge_rows.n_attributes() == corpus.n_edge_attributes && (!corpus.data.histories || weights.ngrams),
-          "a corpus encoded for another model");
+          "the corpus was encoded for another model");
 }
 
 struct ChainOnline : Online {
@@ -61,7 +61,7 @@ struct ChainOnline : Online {
   void take_weights(const ChainOnline& other) {
     require(!ngrams && !other.ngrams && rows.n_attributes() == other.rows.n_attributes() &&
                 edge_rows.n_attributes() == other.edge_rows.n_attributes() && rows.n_labels() == other.rows.n_labels() &&
-                tri.weights.size() == other.tri.weights.size(), "weights of another kind, or with sparse n-grams");
+                tri.weights.size() == other.tri.weights.size(), "the weights are of another kind, or have sparse n-grams");
     set_weights(other);
   }
 
@@ -79,10 +79,10 @@ struct ChainOnline : Online {
     update = name == "early" ? Update::kEarly : name == "standard" ? Update::kStandard : Update::kMaxViolation;
   }
   void set_ngrams(const NgramArrays& arrays, const Floats& weights) {
-    require(ngrams && ngrams->size() == n_labels + 2, "n-grams for another training");
+    require(ngrams && ngrams->size() == n_labels + 2, "the n-grams belong to another training run");
     make_ngrams(arrays.parents, arrays.labels, *ngrams);
     ngrams_grown();
-    require(weights.size() == arrays.parents.size(), "n-grams need one weight each");
+    require(weights.size() == arrays.parents.size(), "there must be one weight per n-gram");
     std::copy_n(weights.data(), weights.size(), tri.weights.data() + n_labels + 2);
     ngrams_given();
   }
@@ -99,7 +99,7 @@ struct ChainFrankWolfe : FrankWolfe {
   }
   void check(const Examples& examples) const {
     check_fits(*this, examples);
-    require(steps.mixtures.size() == examples.size() && !examples.partial, "examples of another training");
+    require(steps.mixtures.size() == examples.size() && !examples.partial, "the examples belong to another training run");
   }
   MixtureResult pass(const Examples& examples, const Pass& pass) {
     return epoch(examples.weighted(pass.scales), pass.order.data(), pass.order.size(), pass.go_on);
@@ -115,11 +115,11 @@ struct ChainFrankWolfe : FrankWolfe {
       const std::int64_t length = corpus.starts(s + 1) - corpus.starts(s);
       const std::uint32_t token = numbers[0], x = numbers[1], y = numbers[2], z = numbers[3];
       const SegmentSites* segments = corpus.data.segments;
-      require(token < length && (!segments || std::int64_t{token} + x <= length), "a part out of its sentence");
+      require(token < length && (!segments || std::int64_t{token} + x <= length), "a part lies outside its sentence");
       const bool fits = segments ? x <= segments->rules->longest
                         : ngrams ? x < ngrams->size() && ngrams->label(x) == z
                                  : x <= n_labels;
-      require(fits && y <= n_labels && z < n_labels, "a part with no such label");
+      require(fits && y <= n_labels && z < n_labels, "label of a part out of range");
       return ChainPart{token, x, static_cast<std::uint16_t>(y), static_cast<std::uint16_t>(z)};
     });
   }
@@ -133,7 +133,7 @@ auto bind_first_weights(Class bound) {
   const auto labels = +[](Self& self, const Array<float, 2>& edge, const std::optional<Array<float, 3>>& tri,
                           const std::optional<Floats>& end) {
     const auto copy = [](std::vector<float>& to, const auto& from) {
-      require(from.size() == to.size(), "weights of labels that do not fit");
+      require(from.size() == to.size(), "weights of labels do not match the model");
       to.assign(from.begin(), from.end());
     };
     copy(self.edge.weights, edge);
@@ -149,7 +149,7 @@ auto bind_first_weights(Class bound) {
 
 Out<double> losses(const PyChainExamples& examples, const Weights& weights, int order, bool zero_one, std::size_t n_threads) {
   examples.corpus->check_fits(weights);
-  require(weights.ngrams || (order == 2) == weights.tri.has_value(), "weights of another order");
+  require(weights.ngrams || (order == 2) == weights.tri.has_value(), "the weights have another order");
   require(!examples.partial, "margins need known labels");
   std::vector<double> out(examples.size());
   without_gil([&] { margin_losses(weights.core, order, *examples.core, out.size(), zero_one, n_threads, out.data()); });

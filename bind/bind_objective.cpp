@@ -8,7 +8,7 @@
 using namespace trellis;
 
 std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n_threads) {
-  require(parameters.size() == n_parameters, "one number per parameter");
+  require(parameters.size() == n_parameters, "there must be one number per parameter");
   std::vector<double> out(n_sentences);
   without_gil([&] { core->evaluate(parameters.data(), nullptr, n_threads, out.data(), FixedPoint(0), nullptr); });
   return out;
@@ -16,7 +16,7 @@ std::vector<double> PyObjective::losses(const Doubles& parameters, std::size_t n
 
 std::pair<Out<double>, Out<std::int64_t>> PyObjective::sums(const Doubles& parameters, const std::optional<Doubles>& weights,
                                                             int exponent, std::size_t n_threads) {
-  require(parameters.size() == n_parameters, "one number per parameter");
+  require(parameters.size() == n_parameters, "there must be one number per parameter");
   require(exponent >= -1000 && exponent <= 1000, "exponent must be from -1000 to 1000");
   check_weights(weights, n_sentences);
   std::vector<double> out(n_sentences);
@@ -31,10 +31,10 @@ std::vector<double> PyObjective::pass(const MutableArray<double, 1>& parameters,
                                       const Longs& order, const std::optional<Doubles>& weights, double rate, double c1,
                                       double c2, std::size_t batch, std::size_t n_threads, std::optional<std::size_t> head) {
   require(batch >= 1, "batch must be positive");
-  require(parameters.size() == n_parameters && squares.size() == n_parameters, "one number per parameter");
+  require(parameters.size() == n_parameters && squares.size() == n_parameters, "there must be one number per parameter");
   check_weights(weights, n_sentences);
   const std::size_t n = head.value_or(n_sentences);
-  require(n <= n_sentences, "head: more sentences than there are");
+  require(n <= n_sentences, "head exceeds the number of sentences");
   check_order(order, n);
   std::vector<double> out(n);
   without_gil([&] {
@@ -55,10 +55,10 @@ struct ChainObjective : PyObjective {
   ARGUMENTS(layout, examples, local, single, first_token, block)
 
   void begin() {
-    require(examples->corpus == layout->corpus, "examples of another layout");
+    require(examples->corpus == layout->corpus, "the examples have another layout");
     require(block > 0, "block must be positive");
-    require(!examples->partial || !local, "local decisions need every label");
-    require(!layout->corpus->data.histories || !local, "local decisions have no weights of longer label runs with attributes");
+    require(!examples->partial || !local, "local models need all labels");
+    require(!layout->corpus->data.histories || !local, "local models do not support attributes of longer label sequences");
     // Reads the whole corpus; a thread releases its pages, which needs the GIL.
     const auto make = [&] { return make_objective(layout->core, *examples->core, local, single, first_token, block); };
     set(without_gil(make), examples->size(), layout->core.n_parameters());
@@ -95,7 +95,7 @@ PastSteps history_of(const Array<std::uint16_t, 2>& steps, const Array<std::uint
                    const Doubles& g) {
   require(steps.shape(0) == changes.shape(0) && steps.shape(1) == g.size() && changes.shape(1) == g.size(),
           "steps and changes are [pairs, size of g]");
-  if (n_pairs > steps.shape(0)) throw nb::index_error("no such pair");
+  if (n_pairs > steps.shape(0)) throw nb::index_error("pair out of range");
   return {steps.data(), changes.data(), n_pairs, g.size()};
 }
 
@@ -111,7 +111,7 @@ std::pair<double, double> remember_pair(const Doubles& x, const Doubles& old_x, 
 std::vector<double> dots_with_history(const Array<std::uint16_t, 2>& steps, const Array<std::uint16_t, 2>& changes,
                                 std::size_t n_pairs, std::size_t newest, const Doubles& g, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, n_pairs, g);
-  if (newest >= n_pairs) throw nb::index_error("no such pair");
+  if (newest >= n_pairs) throw nb::index_error("pair out of range");
   std::vector<double> dots(n_pairs * kHistoryDots);
   without_gil([&] { history_dots(history, newest, g.data(), n_threads, dots.data()); });
   return dots;
@@ -121,7 +121,7 @@ std::vector<double> sum_of_history(const Array<std::uint16_t, 2>& steps, const A
                              double factor, const Doubles& g, const Doubles& step_factors,
                              const Doubles& change_factors, std::size_t n_threads) {
   const PastSteps history = history_of(steps, changes, step_factors.size(), g);
-  require(change_factors.size() == step_factors.size(), "one factor per pair");
+  require(change_factors.size() == step_factors.size(), "there must be one factor per pair");
   std::vector<double> out(g.size());
   without_gil([&] {
     history_sum(history, factor, g.data(), step_factors.data(), change_factors.data(), n_threads, out.data());

@@ -21,7 +21,7 @@ inline trellis::Sites sites_of(const trellis::TokenLists& lists) {
 // The kinds of attributes about labels further back, without duplicates.
 inline std::vector<std::uint8_t> far_kinds(span<const std::uint8_t> about) {
   const std::set<std::uint8_t> all(about.begin(), about.end());
-  require(!all.contains(trellis::kFar), "an attribute about no label");
+  require(!all.contains(trellis::kFar), "attribute without a label");
   return {all.upper_bound(trellis::kFar), all.end()};
 }
 
@@ -41,8 +41,8 @@ inline std::vector<std::int32_t> same_words(span<const std::int32_t> words, span
   return same;
 }
 inline void check_same(const Ints& same, const Longs& starts) {
-  require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same: one number per token");
+  require(same.size() == static_cast<std::size_t>(starts(starts.size() - 1)), "same must have one number per token");
   for (std::size_t s = 0; s + 1 < starts.size(); ++s)
     for (std::int64_t t = starts(s); t < starts(s + 1); ++t)
-      require(same(t) >= -1 && same(t) < t - starts(s), "same: a token before, in its sentence");
+      require(same(t) >= -1 && same(t) < t - starts(s), "same must be an earlier token of the sentence");
 }

@@ -12,7 +12,7 @@ Rule rule_from(const std::string& name, std::size_t k, double c) {
 
 void set_rows(GrowingRows& rows, const RowArrays<std::uint32_t>& arrays, bool grows, const Ngrams* ngrams) {
   const Rows<std::uint32_t> from = rows_from(arrays, rows.n_labels(), ngrams);
-  require(arrays.starts.size() == rows.n_attributes() + 1, "one row per attribute");
+  require(arrays.starts.size() == rows.n_attributes() + 1, "there must be one row per attribute");
   if (!grows) rows.stop_growing();
   for (std::size_t a = 0; a < rows.n_attributes(); ++a)
     for (std::uint32_t s = from.starts[a]; s < from.starts[a + 1]; ++s)
@@ -114,7 +114,7 @@ void chain_fields(Archive& archive, GrowingChain& chain) {
   NgramState ngrams;
   if (!archive.reads && chain.ngrams) ngrams = ngram_state(*chain.ngrams);
   archive("ngrams", ngrams);
-  require(chain.ngrams || ngrams.parents.empty(), "n-grams of another training");
+  require(chain.ngrams || ngrams.parents.empty(), "the n-grams belong to another training run");
   if (archive.reads && chain.ngrams) {
     chain.ngrams.emplace(chain.n_labels, static_cast<std::size_t>(chain.order));
     make_ngrams(ngrams.parents, ngrams.labels, *chain.ngrams);

@@ -26,7 +26,7 @@ struct Weights {
   void begin() {
     core.labels = label_tables_from(edge, tri, end);
     const std::size_t L = n_labels(), n_pairs = (L + 1) * core.labels.stride;
-    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "n-grams for other labels");
+    require(!ngrams || (!tri && ngrams->ngrams.n_labels() == L), "the n-grams belong to other labels");
     if (ngrams) {
       scores = ngrams->floats;
       scores.relaxed = ngrams->bounds.relaxed();
@@ -40,7 +40,7 @@ struct Weights {
     n_edge_attributes = edge_rows->starts.size() - 1;
     has_runs = !trellis::all_below(edge_rows->labels, n_pairs);
     if (!about) return;
-    require(n_edge_attributes == about->size(), "one kind per edge attribute");
+    require(n_edge_attributes == about->size(), "there must be one kind per edge attribute");
     kinds = far_kinds(*about);
     check_finite(edge_rows->weights, "the weight of an edge attribute must be a finite number");
   }

@@ -441,7 +441,7 @@ def test_states_of_other_runs_are_refused() -> None:
     first, last = falling["mixtures.starts"][:2]
     tokens = falling["mixtures.parts"][0::4]
     tokens[first:last] = tokens[first:last][::-1].copy()
-    with pytest.raises(LearnerError, match="must ascend"):
+    with pytest.raises(LearnerError, match="ascending order"):
         ours.restore(falling)
     ours.restore(state)
 

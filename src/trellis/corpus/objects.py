@@ -212,7 +212,7 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
                 except UnicodeEncodeError:
                     why = f"is {token!r}, which contains a lone surrogate; decode the text as UTF-8"
                 except ValueError as error:
-                    why = f"has {error}" + "; give every attribute a finite number" * ("finite" in str(error))
+                    why = f"is invalid: {error}"
                 except TypeError as error:
                     number = (
                         "; write numbers as strings: list(map(str, ...))"
