@@ -49,8 +49,8 @@ class App:
         Allowed values of the Host header, such as ``LOOPBACK`` (default: any).
     n_threads
         Number of threads per batch (default: all cores).
-    more
-        Further addresses, such as those of the studio.
+    extra
+        Further endpoints, such as those of the studio.
     """
 
     def __init__(
@@ -143,28 +143,28 @@ def _rejection(error: Exception) -> Reply:
 
 
 async def healthz(scope: Scope, work: Shared) -> bytes:
-    """The process runs, and its models are loaded."""
+    """Check that the server is running and its models are loaded."""
     return json_bytes({"status": "ok"})
 
 
 async def models(scope: Scope, work: Shared) -> bytes:
-    """The models that are served: the task of each, what it reads, its labels."""
+    """List the models with their tasks, input columns and labels."""
     return json_bytes({"models": [served.facts() for served in work.models]})
 
 
 async def metrics(scope: Scope, work: Shared) -> Reply:
-    """Counts for Prometheus."""
+    """Return request counts and durations in the Prometheus text format."""
     batches = {"batches_total": work.batcher.n_batches, "batched_requests_total": work.batcher.n_requests}
     return Reply(work.counts.text({"models": len(list(work.models)), **batches}).encode(), b"text/plain; version=0.0.4")
 
 
 async def description(scope: Scope, work: Shared) -> bytes:
-    """This description, for programs."""
+    """Return this description in the OpenAPI format."""
     return json_bytes(openapi(DESCRIBED))
 
 
 async def docs(scope: Scope, work: Shared) -> Reply:
-    """This description, for people."""
+    """Return this description as an HTML page."""
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
     return Reply(docs_page(DESCRIBED, host).encode(), b"text/html; charset=utf-8")
 

@@ -124,7 +124,11 @@ class Shared:
 
 
 async def predict(request: messages.Request, work: Shared) -> bytes:
-    """The best output of each sentence: labels, heads with their labels, a tree in brackets, or words."""
+    """Predict the best output of each sentence.
+
+    The output is a list of labels (taggers, rerankers), heads with relations (dependency parsers), a bracketed tree
+    (constituency parsers) or a list of words (word segmenters). For text, also the sentences and offsets of tokens.
+    """
     served = work.models.get(request.model)
     inputs, model, text = await work.inputs(request, served), served.model, request.text or ""
     if isinstance(model, Tagger) and inputs.allowed is None:  # batched with other requests
@@ -146,7 +150,7 @@ async def predict(request: messages.Request, work: Shared) -> bytes:
 
 
 async def kbest(query: messages.KBestRequest, work: Shared) -> bytes:
-    """The k best outputs of each sentence, with their scores."""
+    """Predict the k best outputs of each sentence, with their scores."""
     served = work.models.get(query.model)
     model, k = served.model, min(query.k, getattr(served.model, "k", query.k))  # the number of candidates of a reranker
     inputs = await work.inputs(query, served, 10 * query.k if model.task == "trees" else query.k)
@@ -162,7 +166,10 @@ async def kbest(query: messages.KBestRequest, work: Shared) -> bytes:
 
 
 async def marginals(request: messages.Request, work: Shared) -> bytes:
-    """The probability of every label of every token; of taggers."""
+    """Return the probability of every label for each token.
+
+    For taggers only. ``probability_kind`` tells whether these are exact probabilities or a softmax of path scores.
+    """
     served = work.models.get(request.model)
     tagger = served.tagger
     inputs = await work.inputs(request, served, len(tagger.labels))
@@ -174,7 +181,10 @@ async def marginals(request: messages.Request, work: Shared) -> bytes:
 
 
 async def spans(request: messages.Request, work: Shared) -> bytes:
-    """The spans that labels mark, with the exact probability of each; of text with their characters; of taggers."""
+    """Return the labelled spans, such as named entities, with the probability of each.
+
+    For taggers whose labels mark spans. Ends are exclusive. For text, character offsets are also returned.
+    """
     served = work.models.get(request.model)
     tagger, text = served.tagger, request.text or ""
     inputs = await work.inputs(request, served, len(tagger.labels))
@@ -190,7 +200,11 @@ async def spans(request: messages.Request, work: Shared) -> bytes:
 
 
 async def explain(request: messages.ExplainRequest, work: Shared) -> bytes:
-    """Why each sentence gets its output: the terms of its score, and what beats the second best."""
+    """Explain the prediction for each sentence.
+
+    The terms (features times weights) of the score, the second-best output and the difference between the two. For
+    taggers also the features for and against the best labels of each token.
+    """
     served = work.models.get(request.model)
     model: Any = served.model
     n_labels = len(model.labels) if model.task == "tag" else EXPLAINED
