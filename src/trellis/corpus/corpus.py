@@ -585,12 +585,12 @@ class Corpus:
         order = _shuffled(len(self), seed)
         return self.take(np.sort(order[:cut])), self.take(np.sort(order[cut:]))
 
-    def folds(self, k: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
+    def folds(self, folds: int, *, seed: int | None = None) -> Iterator[tuple[Corpus, Corpus]]:
         """Split for k-fold cross-validation.
 
         Parameters
         ----------
-        k
+        folds
             Number of folds.
         seed
             Seed for shuffling first (default: no shuffling).
@@ -600,16 +600,16 @@ class Corpus:
         tuple[Corpus, Corpus]
             Training and test corpus of a fold; the test corpora together have every sentence once.
         """
-        return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), k, seed))
+        return ((self.take(train), self.take(test)) for train, test in fold_numbers(len(self), folds, seed))
 
 
-def fold_numbers(n: int, k: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
-    """Sentence numbers of k pairs (train, test); each of n sentences is in one test part."""
-    k = whole_number("k", k, 2, max(2, n), ", the number of sentences")
+def fold_numbers(n: int, folds: int, seed: int | None) -> Iterator[tuple[Longs, Longs]]:
+    """Sentence numbers of ``folds`` pairs (train, test); each of n sentences is in one test part."""
+    folds = whole_number("folds", folds, 2, max(2, n), ", the number of sentences")
     order = np.arange(n) if seed is None else _shuffled(n, seed)
-    for i in range(k):
+    for i in range(folds):
         held_out = np.zeros(n, bool)
-        held_out[order[i::k]] = True
+        held_out[order[i::folds]] = True
         yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 

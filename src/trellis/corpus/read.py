@@ -206,7 +206,7 @@ class TrainingFile:
         ten = "the ten of CoNLL-U"
         expected = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
         actual = "1 column" if n_columns == 1 else f"{n_columns} columns"
-        text = ", or running text with tag_text or --text" if len(self.inputs) == 1 else ""
+        text = ", or raw text with tag_text or --text" if len(self.inputs) == 1 else ""
         why = f"{actual}, but the model was trained on {expected}; read the file with columns=...{text}"
         raise CorpusError(source, None, why)
 

@@ -79,7 +79,9 @@ class TrainingOptions(TypedDict, total=False):
     ]
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
-        Option(None, FILE, "checkpoint file to write and to resume from; the result is as without interruption", "run"),
+        Option(
+            None, FILE, "checkpoint file to write and to resume from; interruptions do not change the result", "run"
+        ),
     ]
     checkpoint_every: Annotated[
         int | None, Option(None, whole(1), "number of epochs between checkpoints (default: 1)", "run")

@@ -238,7 +238,7 @@ def _check_gold(corpus: Corpus, tagger: Any, last: bool) -> None:
         column_text = "the last column" if last else f"column {list(corpus.columns).index(tagger.target) + 1}"
         say(
             f"trellis: {corpus.source}: {column_text} is read as gold labels ({tagger.target}), but has none "
-            "of the model's labels; give the columns with --columns, or tag running text with --text"
+            "of the model's labels; give the columns with --columns, or tag raw text with --text"
         )
 
 
@@ -253,11 +253,11 @@ def send(out: BinaryIO) -> None:
         out.flush()
 
 
-# ------------------------------------------------------------ running text
+# ------------------------------------------------------------ raw text
 
 
 def text_pieces(options: Namespace, *, whole: bool = False) -> Iterator[TextPiece]:
-    """The sentences of running text, as many at once as are there; or all, for a model that looks at documents."""
+    """The sentences of raw text, as many at once as are there; or all, for a model that looks at documents."""
     by_line = options.lines or options.words
     split = _words if options.words else partial(tokenize, lines=by_line)
     rest, base, enough = "", 0, 0

@@ -1,10 +1,10 @@
-"""Predict with a model of any task: tag, parse or segment a file, standard input or running text.
+"""Predict with a model of any task: tag, parse or segment a file, standard input or raw text.
 
 Taggers and rerankers: column files get one more column; in CoNLL-U, JSON lines and tables the target column is
 filled in. Columns are identified by position, as in the training file, with or without the target column.
 Dependency parsers fill in the columns head and deprel. Constituency parsers write bracketed trees, one per line; they
 read columns (word, or word and tag), or the words and tags of trees (.trees, .mrg). Word segmenters read text in UTF-8
-and write it with spaces between words. Standard input is processed as it arrives. Running text (--text) is first split
+and write it with spaces between words. Standard input is processed as it arrives. Raw text (--text) is first split
 into sentences and tokens. Several files are written into a folder under their own names; existing outputs are skipped.
 
 examples:
@@ -41,7 +41,7 @@ from trellis.tasks.tagging.builtin import MODELS, PREFIX
 
 DEFAULT = "builtin:truecase"
 TREE = "tree"  # the column of constituency trees in tables
-WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of running text
+WITH_WORDS = ("tag", "rerank", "parse", "trees")  # tasks of raw text
 _INNER_SPACE = re.compile(r"\S[^\S\n]+\S")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
@@ -61,8 +61,8 @@ def describe(parser: Parser) -> None:
         help="output file, in the format of its extension; with several input files FOLDER/",
     )
     parser.outputs = ()  # checked by the command, as it may be a folder
-    add("--text", action="store_true", tasks=WITH_WORDS, help="running text, split into sentences and words")
-    add("--lines", action="store_true", tasks=WITH_WORDS, help="running text, one sentence per line")
+    add("--text", action="store_true", tasks=WITH_WORDS, help="raw text, split into sentences and words")
+    add("--lines", action="store_true", tasks=WITH_WORDS, help="raw text, one sentence per line")
     add("--words", action="store_true", tasks=WITH_WORDS, help="one sentence per line, tokens separated by spaces")
     inline = "with --text: write one sentence per line, with inline labels"
     add("--inline", action="store_true", tasks=("tag",), help=inline)
@@ -123,10 +123,10 @@ def files_of(model: Any, options: Namespace, count: Callable[[int], None] = lamb
         reject_file_options(options, "a word segmenter reads text without columns")
         return Files(options, model, FileShape(), FileShape(), count, False)
     if options.text:
-        reject_file_options(options, "--text: running text has no columns")
+        reject_file_options(options, "--text: raw text has no columns")
         columns = () if model.task == "trees" else tagger_of(model).columns
         if len(columns) > 1 and options.tagger is None:
-            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; running text has only words")
+            raise ArgumentError(f"--text: the model reads {', '.join(columns)}; raw text has only words")
     is_file = model.task == "trees" and not options.text and options.format is None
     brackets = is_file and extension(options.source) in BRACKETS
     if model.task == "trees" and not brackets and options.lenient:

@@ -1,4 +1,4 @@
-"""Labels of taggers and rerankers: as columns, as JSON records, in running text, and in the layout of crf_test."""
+"""Labels of taggers and rerankers: as columns, as JSON records, in raw text, and in the layout of crf_test."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_labels(model: Any, options: Namespace, files: Files) -> None:
 
 
 def _labelled_texts(options: Namespace, tagger: Any, at_once: bool) -> Iterator[tuple[bytes, int]]:
-    """Running text with its labels, inline or as JSON lines, and the number of words of each piece."""
+    """Raw text with its labels, inline or as JSON lines, and the number of words of each piece."""
     from trellis.tasks.tagging.text import tag_sentences
 
     settings: dict[str, Any] = {"decode": options.decode or "viterbi", "n_threads": options.threads}

@@ -1,4 +1,4 @@
-"""Running text with labels: words and spans with offsets, formatted as lines, plain data or HTML."""
+"""Raw text with labels: words and spans with offsets, formatted as lines, plain data or HTML."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def tag_sentences(
     """Label the sentences of a tokenized text."""
     if len(tagger.columns) > 1 or tagger.model.vocabulary.bag is not None:
         raise ArgumentError(
-            f"the model reads {', '.join(tagger.columns)}, but running text has only words; tag a file or lists"
+            f"the model reads {', '.join(tagger.columns)}, but raw text has only words; tag a file or lists"
         )
     words = [[token.text for token in sentence] for sentence in sentences]
     tagged = tagger.tag_batch(words, decode=decode, n_threads=n_threads)
