@@ -165,9 +165,9 @@ def test_limits(pattern: str, value: int | str) -> None:
 
 
 def test_addresses_of_the_server() -> None:
-    """The table of addresses has those that it answers, and no others."""
-    [text] = [text for name, text in pages().items() if "| address | answers with |" in text]
-    named = set(re.findall(r"(/[a-z][\w./]*)`", text[text.index("| address |") : text.index("A request has one")]))
+    """The table of endpoints is complete."""
+    [text] = [text for name, text in pages().items() if "| endpoint | response |" in text]
+    named = set(re.findall(r"(/[a-z][\w./]*)`", text[text.index("| endpoint |") : text.index("A request has one")]))
     assert named == set(DESCRIBED)
 
 

@@ -205,7 +205,7 @@ class TrellisTagger:
         ----------
         examples
             Predicted and gold documents.
-        **more
+        **settings
             Options of the scorer.
 
         Returns

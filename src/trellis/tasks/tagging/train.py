@@ -160,7 +160,7 @@ def partial_fit(tagger: Tagger, corpus: Any, *, learner: Learner | None = None, 
         New sentences with labels: a Corpus or anything that ``trellis.read`` accepts.
     learner
         Learner (default: ``MIRA(epochs=1)``).
-    **more
+    **options
         Other options of ``trellis.train``.
 
     Returns

@@ -30,7 +30,7 @@ from trellis.tasks.trees.lexicon import Lexicon
 LONGEST = 400  # maximum number of words of a sentence, as in bind/phrases.hpp
 FLAT = "X"  # the tag of words whose sentence has no tree and no tags
 
-Found = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
+Parse = tuple[Grammar, list[list[int]], float]  # rules over spans by the numbers of a grammar, with their score
 GREATEST = 1e30  # maximum absolute weight, so that the score of a tree is finite
 TABLES = ("tables", "folds", "outlines")
 EMPTY_TABLE = KeyTables(np.zeros(2, np.uint64), np.full(2, -1, np.int32), np.array([0, 2], np.int64))
@@ -330,7 +330,7 @@ class PhraseModel:
             sizes.append(len(tags_of))
         return TaggedWords(starts, starts_of(sizes), np.array(numbers, np.int32), np.array(scores, np.float32))
 
-    def parse(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
+    def parse(self, words: Words, k: int, n_threads: int) -> list[list[Parse]]:
         """Find up to k best trees of each sentence.
 
         Parameters
@@ -344,7 +344,7 @@ class PhraseModel:
 
         Returns
         -------
-        list[list[Found]]
+        list[list[Parse]]
             For each sentence trees, best first; none if no grammar derives it.
         """
         out = self._own(words, k, n_threads)
@@ -353,7 +353,7 @@ class PhraseModel:
                 out[i] = self.fallback._own(self._coarse_words(words, i), k, 1)[0]
         return out
 
-    def _own(self, words: Words, k: int, n_threads: int) -> list[list[Found]]:
+    def _own(self, words: Words, k: int, n_threads: int) -> list[list[Parse]]:
         results = self.native.parse(words.tagged, words.columns, k, n_threads)
         return [[(self.grammar, rules.reshape(-1, 4).tolist(), score) for score, rules in trees] for trees in results]
 
@@ -362,7 +362,7 @@ class PhraseModel:
         tags = None if words.tags is None else words.tags.slice(begin, end)
         return self.fallback.words(words.word.slice(begin, end), tags, np.array([0, end - begin], np.int64), 1)
 
-    def derived(self, words: Words, k: int) -> list[tuple[Found, list[Term]]]:
+    def derived(self, words: Words, k: int) -> list[tuple[Parse, list[Term]]]:
         """Find up to k best trees of one sentence, with the terms of their scores.
 
         Parameters
@@ -374,7 +374,7 @@ class PhraseModel:
 
         Returns
         -------
-        list[tuple[Found, list[Term]]]
+        list[tuple[Parse, list[Term]]]
             Pairs (tree, terms), best first.
         """
         parses = self._own(words, k, 1)[0]

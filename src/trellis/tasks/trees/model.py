@@ -26,7 +26,7 @@ from trellis.tasks.explanation import Explanation, Term, explanation_of, heavies
 from trellis.tasks.model import KBest, Model, notes_and_record
 from trellis.tasks.tagging.chain_model import FAMILIES
 from trellis.tasks.tagging.model import Tagger
-from trellis.tasks.trees.decoding import FLAT, Found, PhraseModel, Words
+from trellis.tasks.trees.decoding import FLAT, Parse, PhraseModel, Words
 from trellis.tasks.trees.grammar import Grammar, build_tree, derive
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class TreeParser(Model):
     def _trees(self, words: Words, k: int, n_threads: int) -> list[list[tuple[PhraseTree, float]]]:
         return [self._built(words, i, parses) for i, parses in enumerate(self.model.parse(words, k, n_threads))]
 
-    def _built(self, words: Words, i: int, parses: Sequence[Found]) -> list[tuple[PhraseTree, float]]:
+    def _built(self, words: Words, i: int, parses: Sequence[Parse]) -> list[tuple[PhraseTree, float]]:
         """The trees of a sentence; a tree without phrases if no grammar derives it."""
         strings, pos = words.strings(i), words.given_tags(i)
         trees = [(build_tree(grammar, steps, strings, pos), score) for grammar, steps, score in parses]

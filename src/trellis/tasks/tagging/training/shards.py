@@ -58,7 +58,7 @@ class Survey(NamedTuple):
     n_tokens: int
 
 
-class Found(NamedTuple):
+class ShardCounts(NamedTuple):
     """Attributes, labels and counts of a worker's sentences, in its own numbering."""
 
     keys: list[tuple[list[Any], list[Any], list[int]]]  # of tables, of folds, sizes of tables; then for edge attributes
@@ -141,7 +141,7 @@ class Shard:
             columns[target] = Values(joined.values, joined.counts())
         return Survey(columns, len(self.corpus), self.corpus.n_tokens)
 
-    def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> Found:
+    def find(self, options: Mapping[str, Any], columns: Mapping[str, Values], place: Place) -> ShardCounts:
         """Select the sentences of this worker; number their attributes and count them."""
         corpus, first_token = self._placed(columns, place)
         self.setup = setup = check(Fit(TaggingOptions, options), corpus)
@@ -157,7 +157,7 @@ class Shard:
             corpus=empty, starts=corpus.starts, gold=setup.labelling.gold, n_labels=len(setup.labelling.labels)
         )
         triples, digest = seen_triples(labels, setup.settings.order), digest_sums(corpus, first_token)
-        return Found(keys, counts, triples, digest, len(corpus), corpus.n_tokens)
+        return ShardCounts(keys, counts, triples, digest, len(corpus), corpus.n_tokens)
 
     def number(self, rank: Ints, edge_rank: Ints | None, n_attributes: int, n_edges: int) -> None:
         """Receive the numbers of attributes in the whole corpus."""
@@ -291,7 +291,7 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
         block = block_tokens(len(head.setup.labelling.labels) if parts_of_labels is None else parts_of_labels.n_columns)
     ends = np.cumsum([0, *n_tokens]).tolist()
     places = [Place(a, b, block) for a, b in itertools.pairwise(ends)]
-    results: list[Found] = actors.prepare("find", [(options, columns, place) for place in places])
+    results: list[ShardCounts] = actors.prepare("find", [(options, columns, place) for place in places])
 
     # Attributes by first appearance over all workers, then by how often they were seen.
     extraction, numbers = joined_keys(head.extraction, [survey.keys for survey in results], first.keys)
@@ -383,7 +383,7 @@ def joined_keys(head: Extraction, results: Sequence[Any], first: Any) -> tuple[E
 
 
 def _joined_counts(
-    setup: Setup, extraction: Extraction, results: Sequence[Found], numbers: Sequence[Sequence[Ints]]
+    setup: Setup, extraction: Extraction, results: Sequence[ShardCounts], numbers: Sequence[Sequence[Ints]]
 ) -> list[Counted]:
     """Counts of attributes and edge attributes over all workers."""
     n_labels = len(setup.labelling.labels)
