@@ -87,8 +87,8 @@ class Writer:
         try:
             yield
         except OSError as error:
-            why = f"no temporary file could be written there ({error.strerror}); name another folder, or make room"
-            raise CorpusError(self.disk.folder, None, why) from None
+            reason = f"no temporary file could be written there ({error.strerror}); name another folder, or make room"
+            raise CorpusError(self.disk.folder, None, reason) from None
 
     def add(self, piece: npt.NDArray[Any]) -> None:
         """Append to the array."""

@@ -43,8 +43,8 @@ def write_tensors(path: str | os.PathLike[str], format: str, tensors: Tensors, t
     """Write arrays and a text to a file, atomically."""
     parts = _parts(format, tensors, text)
 
-    def failed(why: str) -> ModelError:
-        return ModelError(f"cannot write {os.fspath(path)}: {why}")
+    def failed(reason: str) -> ModelError:
+        return ModelError(f"cannot write {os.fspath(path)}: {reason}")
 
     with replacing(path, failed) as temporary, temporary.open("wb") as file:
         file.writelines(parts)
@@ -109,8 +109,8 @@ class Opened:
         """Apply ``make`` to arrays and text; ModelError if they are damaged."""
         with rejecting_damage(self.path, self.what):
             if self._digest != digest(self.text, self.tensors):
-                why = "the content does not match its digest; copy or create the file again"
-                raise ModelError(f"{self.path}: damaged: {why}")
+                reason = "the content does not match its digest; copy or create the file again"
+                raise ModelError(f"{self.path}: damaged: {reason}")
             return make(self.tensors, self.text)
 
 

@@ -353,8 +353,8 @@ class Corpus:
 
     def __post_init__(self) -> None:
         if name := next((name for name in self.columns if isinstance(name, str) and not is_text(name)), None):
-            why = f"column {name!r} has a name that is not valid UTF-8; rename it"
-            raise CorpusError(self.source, None, why)
+            reason = f"column {name!r} has a name that is not valid UTF-8; rename it"
+            raise CorpusError(self.source, None, reason)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -390,19 +390,19 @@ class Corpus:
         if further:
             joint = self.column(first)
             if cut := next((value for value in joint.values if JOINT in value), None):
-                why = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
-                raise CorpusError(self.source, None, why)
+                text = f"column {first!r} has the value {cut!r}; only the second column of {name!r} may have {JOINT!r}"
+                raise CorpusError(self.source, None, text)
             return joint.joined(self.column(further[0]))
         match = self.columns.get(name) if isinstance(name, str) else None
         if isinstance(match, Column):
             return match
         if match is not None:
             raise CorpusError(self.source, None, f"column {name!r} contains attributes, not one string per token")
-        why = f"no column {name!r}; the columns are {', '.join(self.columns)}"
+        text = f"no column {name!r}; the columns are {', '.join(self.columns)}"
         if "form" in self.columns and isinstance(name, str):  # CoNLL-U
             synonym = "upos" if name in ("pos", "label") else "form"
-            why += f": read the file with columns='{name}={synonym},...'"
-        raise CorpusError(self.source, None, why)
+            text += f": read the file with columns='{name}={synonym},...'"
+        raise CorpusError(self.source, None, text)
 
     def with_column(self, name: str, column: Column | BagColumn) -> Corpus:
         """Make a corpus with one column added or replaced; ``upos+feats`` stands for both columns.
@@ -466,8 +466,8 @@ class Corpus:
         if not isinstance(other, Corpus):
             return NotImplemented
         if set(self.columns) != set(other.columns):
-            why = f"columns {', '.join(other.columns)} differ from {', '.join(self.columns)}; use the same column names"
-            raise CorpusError(other.source, None, why)
+            text = f"columns {', '.join(other.columns)} differ from {', '.join(self.columns)}; use the same names"
+            raise CorpusError(other.source, None, text)
         for name, column in self.columns.items():
             if type(column) is not type(other.columns[name]):
                 raise CorpusError("", None, f"column {name!r} has attributes in one corpus and strings in the other")
@@ -649,8 +649,8 @@ def labels_of(corpus: Corpus, target: str, otherwise: str = "") -> Column:
         missing = np.flatnonzero(np.isin(chunk.column(target).codes, empty))
         if len(missing):
             line = None if chunk.lines is None else int(chunk.lines[missing[0]])
-            why = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
-            raise CorpusError(chunk.source, line, why)
+            reason = f"no label in column {target!r}; add it or remove the sentence{', ' * bool(otherwise)}{otherwise}"
+            raise CorpusError(chunk.source, line, reason)
     return column
 
 

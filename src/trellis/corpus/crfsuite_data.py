@@ -25,8 +25,8 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
     """The corpus in the bytes of a data file; its columns are attributes and label unless two other names are given."""
     names = layout.names or COLUMNS
     if len(names) != 2:
-        why = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
-        raise CorpusError(source, None, why)
+        reason = f"{len(names)} column names; CRFsuite data files have two columns: attributes,label"
+        raise CorpusError(source, None, reason)
     attributes, labels = names
     bags, label_lists = list[list[dict[str, float]]](), list[list[str]]()
     lines, ended = list[int](), True
@@ -36,8 +36,8 @@ def parse_crfsuite(text: bytes, source: str, layout: Layout) -> Corpus:
             ended = True
             continue
         if label.startswith("@"):
-            why = f"{label}: sentence weights in the file are not supported; use train(sample_weight=...)"
-            raise CorpusError(source, number, why)
+            reason = f"{label}: sentence weights in the file are not supported; use train(sample_weight=...)"
+            raise CorpusError(source, number, reason)
         if ended:
             bags.append([])
             label_lists.append([])
@@ -58,8 +58,8 @@ def _bag(fields: Sequence[str], source: str, number: int) -> dict[str, float]:
             try:
                 value = float(digits)
             except ValueError:
-                why = f"{digits!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
-                raise CorpusError(source, number, why) from None
+                reason = f"{digits!r} is not a number, the value of an attribute; escape a colon in a name as \\:"
+                raise CorpusError(source, number, reason) from None
         name = _ESCAPED.sub(r"\1", name)
         bag[name] = bag.get(name, 0.0) + value
     return bag

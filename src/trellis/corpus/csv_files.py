@@ -44,15 +44,15 @@ def parse_csv(text: bytes, source: str, layout: Layout) -> Corpus:
             continue
         row = row[numbered:]
         if len(row) != len(head):
-            why = f"{len(row)} fields, but the header row has {len(head)}; quote fields that contain commas"
-            raise CorpusError(source, line, why)
+            reason = f"{len(row)} fields, but the header row has {len(head)}; quote fields that contain commas"
+            raise CorpusError(source, line, reason)
         mark: object = n_gaps
         if key:
             mark = row[place] = row[place] or (tokens[-1][place] if tokens else "")
         if mark != previous:
             if mark in begins:
-                why = f"rows of one sentence by {key!r} are not contiguous; sort the table by this column"
-                raise CorpusError(source, line, why)
+                reason = f"rows of one sentence by {key!r} are not contiguous; sort the table by this column"
+                raise CorpusError(source, line, reason)
             begins[mark] = len(tokens)
         previous = mark
         tokens.append(row)

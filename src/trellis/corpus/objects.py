@@ -27,11 +27,11 @@ class Origin:
     source: str = ""
     lines: Sequence[int] | None = None  # line of each sentence, if read from a file
 
-    def error(self, sentence: int, why: str) -> CorpusError:
+    def error(self, sentence: int, reason: str) -> CorpusError:
         """Make an error that names the sentence by its line in a file or its index in a list."""
         if self.lines is not None:
-            return CorpusError(self.source, self.lines[sentence], why)
-        return CorpusError(self.source, None, f"sentence {sentence} (counted from 0): {why}")
+            return CorpusError(self.source, self.lines[sentence], reason)
+        return CorpusError(self.source, None, f"sentence {sentence} (counted from 0): {reason}")
 
 
 _MEMORY = Origin()
@@ -91,8 +91,8 @@ def from_lists(sentences: Iterable[Any], names: Sequence[str] | None, *, tokens:
     first = next((token for row in rows for token in row), "")
     if not isinstance(first, (tuple, list)):
         if lists and names is not None and all(isinstance(row, tuple) and 1 < len(row) == len(names) for row in lists):
-            why = f"a tuple of {len(names)} strings is a sentence of words"
-            raise CorpusError("", None, f"{why}; write one tagged sentence as [[(word, label), ...]]")
+            reason = f"a tuple of {len(names)} strings is a sentence of words"
+            raise CorpusError("", None, f"{reason}; write one tagged sentence as [[(word, label), ...]]")
         default = ("attributes",) if isinstance(first, Mapping) else default_names(1)
         return from_mapping({_names_for(1, names, default)[0]: rows}, None)
     width = len(first)
@@ -160,8 +160,8 @@ def _from_columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str] | None) 
 
 def _names_for(n_columns: int, names: Sequence[str] | None, default: Sequence[str]) -> Sequence[str]:
     if names is not None and len(names) != n_columns:
-        why = f"tokens have {n_columns} columns, not {len(names)} ({', '.join(names)}); give one value per column"
-        raise CorpusError("", None, why)
+        reason = f"tokens have {n_columns} columns, not {len(names)} ({', '.join(names)}); give one value per column"
+        raise CorpusError("", None, reason)
     return default if names is None else names
 
 
@@ -202,32 +202,32 @@ def _culprit(name: str, rows: list[list[Any]], bags: bool, origin: Origin) -> Co
     for i, row in enumerate(rows):
         for t, token in enumerate(row):
             if token is None:
-                why = "is missing (None); add a value or omit the sentence"
+                reason = "is missing (None); add a value or omit the sentence"
             elif isinstance(token, str if bags else _BAGS):
-                why = f"is {reprlib.repr(token)}; a column contains either strings or bags of attributes"
+                reason = f"is {reprlib.repr(token)}; a column contains either strings or bags of attributes"
             else:
                 try:
                     _ = _core.intern_bags([token]) if bags else _core.intern_sentences([[token]])
                     continue
                 except UnicodeEncodeError:
-                    why = f"is {token!r}, which contains a lone surrogate; decode the text as UTF-8"
+                    reason = f"is {token!r}, which contains a lone surrogate; decode the text as UTF-8"
                 except ValueError as error:
-                    why = f"is invalid: {error}"
+                    reason = f"is invalid: {error}"
                 except TypeError as error:
                     number = (
                         "; write numbers as strings: list(map(str, ...))"
                         if isinstance(token, int | float | np.number)
                         else ""
                     )
-                    why = f"is {reprlib.repr(token)}: {error}{number}"
-            return origin.error(i, f"token {t} of column {name!r} {why}")
+                    reason = f"is {reprlib.repr(token)}: {error}{number}"
+            return origin.error(i, f"token {t} of column {name!r} {reason}")
     raise AssertionError("native code rejected what Python accepts")
 
 
 def _uneven(name: str, starts: Longs, other: str, ends: Longs, origin: Origin) -> CorpusError:
     if len(starts) != len(ends):
-        why = f"column {name!r} has {len(starts) - 1} sentences, column {other!r} {len(ends) - 1}; make them equal"
-        return CorpusError(origin.source, None, why)
+        reason = f"column {name!r} has {len(starts) - 1} sentences, column {other!r} {len(ends) - 1}; make them equal"
+        return CorpusError(origin.source, None, reason)
     sizes, others = np.diff(starts), np.diff(ends)
     i = int(np.flatnonzero(sizes != others)[0])
     return origin.error(i, f"column {name!r} has {sizes[i]} tokens, column {other!r} has {others[i]}; make them equal")
@@ -246,8 +246,8 @@ def _parse_line(line: str, source: str, number: int) -> dict[str, object]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        why = f"invalid JSON: {error.msg} at column {error.colno}; expected one object per line"
-        raise CorpusError(source, number, why) from None
+        reason = f"invalid JSON: {error.msg} at column {error.colno}; expected one object per line"
+        raise CorpusError(source, number, reason) from None
     except ValueError:  # raised for numbers with thousands of digits
         raise CorpusError(source, number, "a number with too many digits; write lists of strings") from None
     except RecursionError:

@@ -141,8 +141,8 @@ def on_disk(blocks: Iterator[Corpus], source: str, disk: Disk) -> Corpus:
         for name, column in block.columns.items():
             values = columns[name]
             if isinstance(column, BagColumn) != isinstance(values, _Attributes):
-                why = f"column {name!r} has attributes in one file and strings in another"
-                raise CorpusError(block.source, None, why)
+                reason = f"column {name!r} has attributes in one file and strings in another"
+                raise CorpusError(block.source, None, reason)
             if isinstance(column, Column):
                 values.add(column.codes, column.values)
             elif isinstance(values, _Attributes):

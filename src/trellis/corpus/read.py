@@ -207,8 +207,8 @@ class TrainingFile:
         expected = ten if self.columns == CONLLU_NAMES else f"{len(self.columns)} ({', '.join(self.columns)})"
         actual = "1 column" if n_columns == 1 else f"{n_columns} columns"
         text = ", or raw text with tag_text or --text" if len(self.inputs) == 1 else ""
-        why = f"{actual}, but the model was trained on {expected}; read the file with columns=...{text}"
-        raise CorpusError(source, None, why)
+        reason = f"{actual}, but the model was trained on {expected}; read the file with columns=...{text}"
+        raise CorpusError(source, None, reason)
 
 
 def format_of(path: str, like: str | None = None) -> str:

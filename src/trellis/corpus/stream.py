@@ -273,8 +273,8 @@ class CorpusStream:
         try:
             blocks = iter(self._open())
         except TypeError as error:
-            why = f"a stream needs a function without arguments that returns corpora ({error})"
-            raise CorpusError(self.source, None, why) from error
+            reason = f"a stream needs a function without arguments that returns corpora ({error})"
+            raise CorpusError(self.source, None, reason) from error
         for block in blocks:
             corpus = block if isinstance(block, Corpus) else read(block)
             if len(corpus):

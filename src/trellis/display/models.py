@@ -65,8 +65,8 @@ def explanation_html(explanation: Any) -> str:
     if explanation.second is not None:
         other = explanation.second.output
         text = " ".join(map(str, other)) if isinstance(other, list) else str(other)
-        why = f"score difference to the second best, {text}: {explanation.gap:.3f}"
-        parts.append(folded(why, _terms(explanation.difference, tokens), open="open"))
+        reason = f"score difference to the second best, {text}: {explanation.gap:.3f}"
+        parts.append(folded(reason, _terms(explanation.difference, tokens), open="open"))
     return piece(*parts, *map(_token, tokens))
 
 

@@ -40,7 +40,7 @@ class Picture:
         place = Path(path)
         if place.suffix.lower() != ".svg":
             raise ArgumentError(f"{path}: pictures are SVG; the name must end in .svg")
-        with replacing(place, lambda why: ArgumentError(f"cannot write {path}: {why}")) as temporary:
+        with replacing(place, lambda reason: ArgumentError(f"cannot write {path}: {reason}")) as temporary:
             temporary.write_text(self.svg, encoding="utf-8")
 
     def __str__(self) -> str:

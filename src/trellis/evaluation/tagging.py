@@ -265,8 +265,8 @@ def evaluate_columns(
 ) -> TaggingReport:
     """The same on columns over sentences that begin at starts [n_sentences + 1]."""
     if len(gold.codes) != len(predicted.codes):
-        why = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
-        raise CorpusError("", None, why)
+        reason = f"{len(gold.codes)} gold labels, {len(predicted.codes)} predicted; compare the same sentences"
+        raise CorpusError("", None, reason)
     if spans is None:
         spans = guess_scheme(gold.values) is not None
     right = right_tokens(gold, predicted)

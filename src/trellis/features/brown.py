@@ -45,8 +45,8 @@ class WordClusters:
             Name of the file.
         """
         if (word := next((word for word in self.words if "\t" in word or "\n" in word), None)) is not None:
-            why = f"the word {word!r} contains a tab or a line break, which a cluster file does not support; omit it"
-            raise CorpusError("", None, why)
+            reason = f"the word {word!r} contains a tab or a line break, which a cluster file does not support; omit it"
+            raise CorpusError("", None, reason)
         order = sorted(range(len(self)), key=lambda i: (self.paths[i], i))
         lines = (f"{self.paths[i]}\t{self.words[i]}\t{self.counts[i]}\n" for i in order)
         write_bytes(str(file_path("path", path)), "".join(lines).encode())

@@ -60,8 +60,8 @@ class Call:
     def __post_init__(self) -> None:
         for argument in self.arguments:
             if isinstance(argument, str) and not is_text(argument):
-                why = f"{self.name} has the argument {argument!r}, which is not valid UTF-8"
-                raise TemplateError(f"{why}; rename the file, or decode the text properly")
+                reason = f"{self.name} has the argument {argument!r}, which is not valid UTF-8"
+                raise TemplateError(f"{reason}; rename the file, or decode the text properly")
 
 
 def vector_file(calls: Sequence[Call]) -> str | None:
@@ -180,10 +180,10 @@ class _Parser:
         self.n_tokens = len(self.tokens)
         self.tokens += [("end", "end of template", len(text))] * 3  # two may be looked past
 
-    def error(self, why: str, at: int | None = None) -> TemplateError:
+    def error(self, reason: str, at: int | None = None) -> TemplateError:
         place = at if at is not None else self.peek()[2]
         text = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}..."
-        return TemplateError(f"template {text!r}, character {place + 1}: {why}")
+        return TemplateError(f"template {text!r}, character {place + 1}: {reason}")
 
     def peek(self, ahead: int = 0) -> tuple[str, str, int]:
         return self.tokens[self.next + ahead]
@@ -287,8 +287,8 @@ class _Parser:
             self.take("sign", "..")
             last = self.number()
         if not first <= last < 0:
-            why = 'preceding labels are label[-1] or label[-2..-1]; for a column named label write "label"[0]'
-            raise self.error(why, at)
+            reason = 'preceding labels are label[-1] or label[-2..-1]; for a column named label write "label"[0]'
+            raise self.error(reason, at)
         self.take("sign", "]")
         return set(range(first, last + 1))
 
@@ -335,8 +335,8 @@ class _Parser:
         inner_at = self.peek()[2]
         inner = self.look(depth + 1)
         if inner.column == "":
-            why = "is_first, is_last and measures such as length cannot be arguments of a function; combine them with &"
-            raise self.error(why, inner_at)
+            rule = "is_first, is_last and measures such as length cannot be arguments of functions; combine them with &"
+            raise self.error(rule, inner_at)
         if word in COUNTED and inner.calls:
             raise self.error(f"{word} takes a word itself, not a function of it", inner_at)
         inside = {call.name for call in inner.calls}
@@ -357,8 +357,8 @@ class _Parser:
         return replace(inner, calls=(*inner.calls, Call(word, tuple(arguments))))
 
     def check(self, name: str, arguments: list[str | int], at: int) -> None:
-        if name in PATTERNED and arguments and (why := unreadable(str(arguments[0]))):
-            raise self.error(f"{name}: {why}", at)
+        if name in PATTERNED and arguments and (reason := unreadable(str(arguments[0]))):
+            raise self.error(f"{name}: {reason}", at)
         match arguments:
             case [] if name in PLAIN or name in OWN or name in MATCHED:
                 return

@@ -91,8 +91,8 @@ def _text(path: str) -> tuple[list[str], Floats]:
                 matrix[i] = fields[-width:]
         except ValueError:
             expected = f"a word and {width:,} numbers" if width > 0 else "a word and its numbers"
-            why = f"invalid line; expected {expected}, separated by spaces"
-            raise TemplateError(f"{path}:{number}: {why}") from None
+            reason = f"invalid line; expected {expected}, separated by spaces"
+            raise TemplateError(f"{path}:{number}: {reason}") from None
         words.append(" ".join(fields[:-width]))
     return words, matrix
 

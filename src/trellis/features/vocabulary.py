@@ -93,8 +93,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
     """Resolve features against the input columns of a corpus (the target is not among them)."""
     templates, bigrams = templates_of(features, columns)
     if arc := next((t for t in templates if t.of_arc), None):
-        why = "reads arcs of trees; templates of a tagger read tokens, such as word[0]"
-        raise TemplateError(f"template {str(arc)!r} {why}")
+        reason = "reads arcs of trees; templates of a tagger read tokens, such as word[0]"
+        raise TemplateError(f"template {str(arc)!r} {reason}")
     history = max((t.history for t in templates), default=0)
     of_segments = [t for t in templates if t.of_segment]
     # Weights of label n-grams without looks follow from the order.
@@ -114,8 +114,8 @@ def feature_set(features: TemplateSource, columns: Sequence[str]) -> FeatureSet:
         try:
             of_segments[i] = bind(template, result.columns)
         except TemplateError:
-            why = f"template {str(template)!r} reads a column that no template of tokens reads; those read"
-            raise TemplateError(f"{why} {', '.join(result.columns)}; add one, such as word[0]") from None
+            reason = f"template {str(template)!r} reads a column that no template of tokens reads; those read"
+            raise TemplateError(f"{reason} {', '.join(result.columns)}; add one, such as word[0]") from None
     return replace(result, of_segments=tuple(of_segments))
 
 
@@ -147,8 +147,8 @@ def templates_of(
     if isinstance(features, str | Path):
         path = Path(features)
         if not path.is_file():
-            why = f"the presets are {', '.join(names)}; give templates as a list"
-            raise TemplateError(f"no preset or file {str(features)[:100]!r}; {why}")
+            reason = f"the presets are {', '.join(names)}; give templates as a list"
+            raise TemplateError(f"no preset or file {str(features)[:100]!r}; {reason}")
         entries = lines = read_lines("features", str(path))
         if presets is None and looks_like_crfpp(lines):
             return parse_crfpp(lines, columns, str(path))
@@ -176,8 +176,8 @@ def _template(source: str | Template, presets: Mapping[str, Sequence[str]], of_p
         except TemplateError as error:
             if not re.fullmatch(r"[\w-]+", source.strip()):
                 raise
-            why = f"is neither a template, such as word[0], nor a preset; the presets are {', '.join(presets)}"
-            raise TemplateError(f"{source.strip()!r} {why}") from error
+            reason = f"is neither a template, such as word[0], nor a preset; the presets are {', '.join(presets)}"
+            raise TemplateError(f"{source.strip()!r} {reason}") from error
     if not isinstance(source, Template):
         raise TemplateError(f"a template must be a string such as word[0], not {source!r}")
     # A model stores templates as text, so each must be writable and readable.

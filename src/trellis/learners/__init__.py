@@ -46,11 +46,11 @@ def learner_of(learner: Any) -> Learner:
     return learner
 
 
-def learner_with(ability: Ability, learner: Any, why: str) -> Learner:
-    """Like ``learner_of``; LearnerError with the reason ``why`` if the learner lacks an ability."""
+def learner_with(ability: Ability, learner: Any, reason: str) -> Learner:
+    """Like ``learner_of``; LearnerError with the reason ``reason`` if the learner lacks an ability."""
     learner = learner_of(learner)
     if ability not in learner.abilities:
-        raise LearnerError(f"{str(learner).removesuffix('()')} {why}")
+        raise LearnerError(f"{str(learner).removesuffix('()')} {reason}")
     return learner  # type: ignore[no-any-return]
 
 

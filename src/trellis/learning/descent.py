@@ -207,5 +207,5 @@ class Descent(VectorWork):
 
 def _check_finite(value: float) -> None:
     if not np.isfinite(value):
-        why = "the gold labels of a sentence are forbidden, or a penalty, learning rate or sample weight is too large"
-        raise LearnerError(f"the objective is not finite: {why}")
+        cause = "the gold labels of a sentence are forbidden, or a penalty, learning rate or sample weight is too large"
+        raise LearnerError(f"the objective is not finite: {cause}")

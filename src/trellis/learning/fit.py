@@ -149,9 +149,9 @@ class Fit:
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """LearnerError if an option without effect was passed; the message states the reason."""
-        for name, why in reasons.items():
+        for name, reason in reasons.items():
             if name in self.explicit:
-                raise LearnerError(f"{name} has no effect {why}; omit it")
+                raise LearnerError(f"{name} has no effect {reason}; omit it")
 
     @property
     def learner(self) -> Any:

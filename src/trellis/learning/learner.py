@@ -258,8 +258,8 @@ class OnlineOptions:
 def check_update(update: str | None, *, stepwise: bool) -> None:
     """LearnerError for an update of a search that is not stepwise."""
     if update is not None and not stepwise:
-        why = "update has an effect only with a beam from left to right (docs/orders.md)"
-        raise LearnerError(f"{why}; omit it")
+        reason = "update has an effect only with a beam from left to right (docs/orders.md)"
+        raise LearnerError(f"{reason}; omit it")
 
 
 def _default_of(learner: Learner, name: str) -> Any:

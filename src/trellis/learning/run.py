@@ -280,9 +280,9 @@ class Work:
         try:
             self._restore(state)
         except (LookupError, ValueError, TypeError, ArithmeticError) as error:
-            why = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0]
             raise LearnerError(
-                f"the saved state does not match this training (settings or corpus differ: {why})"
+                f"the saved state does not match this training (settings or corpus differ: {reason})"
             ) from error
 
     def _restore(self, state: State) -> None:

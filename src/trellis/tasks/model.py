@@ -516,8 +516,8 @@ def _check_record(record: Mapping[str, Any]) -> None:
 def _made(content: Opened, needs: Mapping[str, Any]) -> Model:
     task = FORMATS.get(content.format)
     if task is None:
-        why = "not a model but a checkpoint; resume training with checkpoint="
-        raise ModelError(f"{content.path}: {why if content.format.startswith(CHECKPOINT) else content.rejection()}")
+        reason = "not a model but a checkpoint; resume training with checkpoint="
+        raise ModelError(f"{content.path}: {reason if content.format.startswith(CHECKPOINT) else content.rejection()}")
     kind = class_of(task)
     arguments = {name: value for name, value in needs.items() if value is not None}
     if extra := next((name for name in arguments if name not in kind.needs), None):

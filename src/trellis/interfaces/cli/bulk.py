@@ -72,8 +72,8 @@ def _run(
     try:
         Path(options.output).mkdir(parents=True, exist_ok=True)
     except OSError as refused:
-        why = "a file is there; name a folder" if isinstance(refused, FileExistsError) else str(refused.strerror)
-        raise CorpusError(options.output, None, why) from None
+        reason = "a file is there; name a folder" if isinstance(refused, FileExistsError) else str(refused.strerror)
+        raise CorpusError(options.output, None, reason) from None
     left = {source: output for source, output in pairs.items() if not Path(output).exists()}
     for source in pairs.keys() - left.keys():
         remove_leftovers(Path(pairs[source]))

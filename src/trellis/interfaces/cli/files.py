@@ -118,11 +118,11 @@ def read_for(model: Any, options: Namespace, path: str) -> Corpus:
     return read_file(path, shape, options.columns, getattr(model, "training_file", None))
 
 
-def reject_file_options(options: Namespace, why: str) -> None:
+def reject_file_options(options: Namespace, reason: str) -> None:
     """ArgumentError for file options if no file is read."""
     for name in FILE_OPTIONS:
         if getattr(options, name) is not None:
-            raise ArgumentError(f"{why}; omit --{name}")
+            raise ArgumentError(f"{reason}; omit --{name}")
 
 
 # ------------------------------------------------------------ data of every task

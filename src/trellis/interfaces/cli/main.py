@@ -65,7 +65,7 @@ def parsers_of(name: str) -> dict[str, Parser]:
 def run(arguments: Sequence[str], begin: Callable[[], object] = lambda: None) -> NoReturn:
     """Run one command line and exit with its code; ``begin`` is called when everything has been imported."""
     parser: Parser | None = None
-    with reporting_errors(lambda why: why if parser is None else parser.in_its_words(why)):
+    with reporting_errors(lambda reason: reason if parser is None else parser.in_its_words(reason)):
         name, *words = arguments or [""]
         if name not in COMMANDS:
             _run_without_command(arguments)
@@ -123,8 +123,8 @@ def reporting_errors(in_words: Callable[[str], str] = str) -> Iterator[None]:
     except OSError as error:
         if sys.stdout is not None:  # unwritten output must not be flushed again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        why = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
-        _leave(why, USER_ERROR)
+        reason = ": ".join(file_reason(error.filename, error)) if error.filename else error.strerror or str(error)
+        _leave(reason, USER_ERROR)
     except MemoryError:
         _leave(
             "not enough memory; train with --min-count or --pairs seen, or predict with a smaller --kbest", USER_ERROR
@@ -134,6 +134,6 @@ def reporting_errors(in_words: Callable[[str], str] = str) -> Iterator[None]:
         _leave("interrupted", INTERRUPTED)
 
 
-def _leave(why: str, code: int) -> NoReturn:
-    print(f"trellis: {printable(' '.join(why.splitlines()))}", file=sys.stderr)
+def _leave(reason: str, code: int) -> NoReturn:
+    print(f"trellis: {printable(' '.join(reason.splitlines()))}", file=sys.stderr)
     sys.exit(code)

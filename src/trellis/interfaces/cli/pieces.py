@@ -317,8 +317,8 @@ def _decoded(path: str, lenient: bool | None = None) -> Iterator[str]:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 line += error.object.count(b"\n", 0, error.start)
-                why = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
-                raise CorpusError(message_name(path), line, why) from None
+                reason = NOT_UTF8 if lenient is None else f"{NOT_UTF8}, or give --lenient"
+                raise CorpusError(message_name(path), line, reason) from None
             if text:
                 yield text
             line += text.count("\n")

@@ -234,8 +234,8 @@ def _segment(segmenter: Any, options: Namespace) -> None:
             content = text.encode("utf-8", "surrogateescape")
             if not warned and (space := _INNER_SPACE.search(text)):
                 warned, at = True, line + text.count("\n", 0, space.start())
-                why = "the model always splits words at spaces, so scores on this text are too high"
-                say(f"{source}:{at}: the text already has spaces: {why}", options.quiet)
+                reason = "the model always splits words at spaces, so scores on this text are too high"
+                say(f"{source}:{at}: the text already has spaces: {reason}", options.quiet)
             line += text.count("\n")
             n_skipped += sum(_NOT_UTF8.search(row) is not None for row in text.split("\n")) if options.lenient else 0
             if options.json:

@@ -141,5 +141,5 @@ def _say_figures(options: Namespace, layout: dict[str, Any] | None, model: Any) 
     if unread and layout["format"] == "conll" and options.columns is None:
         numbers = ", ".join(str(1 + columns.index(name)) for name in unread)
         noun = "column" if len(unread) == 1 else "columns"
-        why = "select features with --features, name columns with --columns"
-        say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {why}", options.quiet)
+        reason = "select features with --features, name columns with --columns"
+        say(f"{noun} {numbers} of {options.corpus[0]} not used ({', '.join(unread)}); {reason}", options.quiet)

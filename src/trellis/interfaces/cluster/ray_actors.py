@@ -124,8 +124,8 @@ class RayActors:
             ready, _ = self._ray.wait(list(waiting), timeout=max(0.1, limit), fetch_local=True)
             if not ready and time.monotonic() - start >= self._seconds:
                 names = ", ".join(self._name(i) for i in waiting.values())
-                why = "check for free cores with ray status, or increase timeout="
-                raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {why}")
+                advice = "check for free cores with ray status, or increase timeout="
+                raise ClusterError(f"{names}: no answer to {method!r} in {self._seconds:g} seconds; {advice}")
             failures = {} if ready else dict.fromkeys(waiting.values(), "far slower than the other workers")
             for ref in ready:
                 i = waiting[ref]

@@ -148,8 +148,8 @@ class RayWorkers:
             raise SystemExit(128 + signal.SIGTERM) from None
         if not finished:
             waiting = ", ".join(dict.fromkeys(names.values()))
-            why = "check for free cores with ray status, or increase timeout="
-            raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {why}")
+            reason = "check for free cores with ray status, or increase timeout="
+            raise ClusterError(f"{waiting}: no answer from its worker in {self._seconds:g} seconds; {reason}")
         return finished[0]
 
     def _outcome(self, ref: Any, name: str) -> TrellisError | None:

@@ -57,7 +57,7 @@ def write_file(model: ChainModel, path: str | os.PathLike[str], labels: Sequence
     from trellis.interfaces.compat.crfsuite_file import write_crfsuite
 
     data = write_crfsuite(model, labels)
-    with replacing(path, lambda why: ModelError(f"cannot write {os.fspath(path)}: {why}")) as temporary:
+    with replacing(path, lambda reason: ModelError(f"cannot write {os.fspath(path)}: {reason}")) as temporary:
         temporary.write_bytes(data)
 
 

@@ -43,14 +43,14 @@ def read_pattern_model(data: bytes) -> ChainModel:
     try:
         return _model(parse_pattern_model(data), tool)
     except UnicodeDecodeError as error:
-        why = "convert its text model (crf_learn -t) with iconv, or train it again"
-        raise ModelError(f"the model has text that is not UTF-8; {why}") from error
+        reason = "convert its text model (crf_learn -t) with iconv, or train it again"
+        raise ModelError(f"the model has text that is not UTF-8; {reason}") from error
     except MemoryError as error:
         raise ModelError("cannot read the model: not enough memory") from error
     except (ValueError, IndexError, KeyError, OverflowError, struct.error, RecursionError) as error:
-        why = str(error) or type(error).__name__
-        why = why if len(why) <= 200 else f"{why[:200]}..."
-        raise ModelError(f"the model is damaged: {why}; copy it again") from error
+        reason = str(error) or type(error).__name__
+        reason = reason if len(reason) <= 200 else f"{reason[:200]}..."
+        raise ModelError(f"the model is damaged: {reason}; copy it again") from error
     except TemplateError as error:
         raise ModelError(f"the model has an unsupported pattern: {error}") from error
 

@@ -102,9 +102,9 @@ class App:
         if address is None:
             raise TurnedAwayError(404, f"not found: {path[:200]}; see /docs")
         if method not in address.methods:
-            why = {"error": f"method {method} not allowed for {path}; see /docs"}
+            reason = {"error": f"method {method} not allowed for {path}; see /docs"}
             allow = (b"allow", ", ".join(address.methods).encode())
-            return Reply(json_bytes(why), status=405, headers=(allow,))
+            return Reply(json_bytes(reason), status=405, headers=(allow,))
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await self._answer(address, scope, data)
@@ -129,14 +129,14 @@ class App:
 
 def _rejection(error: Exception) -> Reply:
     """The status of an error and its one-line message."""
-    status, why = getattr(error, "status", 422), str(error)
+    status, reason = getattr(error, "status", 422), str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        why = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
+        reason = f"{place + ': ' if place else ''}{str(first['msg']).removeprefix('Value error, ')}"[:300]
         if first["type"] == "json_invalid":
-            status, why = 400, "the body is not valid UTF-8 JSON"
-    return Reply(json_bytes({"error": " ".join(why.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
+            status, reason = 400, "the body is not valid UTF-8 JSON"
+    return Reply(json_bytes({"error": " ".join(reason.split())}), status=status, headers=MORE_HEADERS.get(status, ()))
 
 
 # ------------------------------------------------------------ documentation and monitoring

@@ -87,12 +87,12 @@ class RequestCounts:
 class TurnedAwayError(Exception):
     """A rejected request: a status and one line."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(status, why)
-        self.status, self.why = status, why
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status, self.reason = status, reason
 
     def __str__(self) -> str:
-        return self.why
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True)

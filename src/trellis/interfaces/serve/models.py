@@ -203,8 +203,8 @@ class Models:
         except ModelError as error:
             if any(f"{need}=" in str(error) for need in PYTHON_CODE):
                 nouns = ", ".join(f"{task_class.noun}s" for task, task_class in TASKS.items() if task != "structured")
-                why = f"cannot be served because it needs Python code: {error}"
-                raise ModelError(f"{why}; the server supports {nouns} without such code") from None
+                reason = f"cannot be served because it needs Python code: {error}"
+                raise ModelError(f"{reason}; the server supports {nouns} without such code") from None
             raise
 
 

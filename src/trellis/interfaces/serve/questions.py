@@ -93,8 +93,8 @@ class Shared:
             raise TurnedAwayError(413, f"more than {limits.tokens:,} tokens; send fewer per request")
         costs = [max(served.work(len(sentence)), len(sentence) * values) for sentence in sentences]
         if sum(costs) > limits.values:
-            why = f"{n:,} tokens need {sum(costs):,} output values of this model; the limit is {limits.values:,}"
-            raise TurnedAwayError(413, f"{why}; send fewer or shorter sentences, or request fewer values for each")
+            reason = f"{n:,} tokens need {sum(costs):,} output values of this model; the limit is {limits.values:,}"
+            raise TurnedAwayError(413, f"{reason}; send fewer or shorter sentences, or request fewer values for each")
         self.counts.tokens += n
         self.counts.sentences += len(sentences)
         return Inputs(sentences, allowed, costs, tokens)

@@ -71,8 +71,8 @@ def run(app: Any, models: Models, host: str, port: int, *, watch: bool, on_start
         # Inherited by connections: responses are sent without waiting for acknowledgements (Nagle's algorithm is off).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ArgumentError(f"cannot listen on {host}, port {port}: {why}; use another --port") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"cannot listen on {host}, port {port}: {reason}; use another --port") from None
     sys.setswitchinterval(0.001)  # threads yield the GIL to the event loop sooner
     bounds = {"seconds": app.limits.seconds, "most": most_connections(), "waiting": {}}
     config = uvicorn.Config(

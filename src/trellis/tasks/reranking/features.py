@@ -200,8 +200,8 @@ def _said(name: str, output: Any) -> dict[str, float]:
         return plain_features(output, f"feature function {name}")
     names = items(output)
     if names is None or not all(isinstance(feature, str) for feature in names):
-        why = f"feature function {name} must return a list of names or a dict from names to numbers"
-        raise LearnerError(f"{why}, not {reprlib.repr(output)}")
+        reason = f"feature function {name} must return a list of names or a dict from names to numbers"
+        raise LearnerError(f"{reason}, not {reprlib.repr(output)}")
     return {key: float(n) for key, n in Counter(names).items()}
 
 

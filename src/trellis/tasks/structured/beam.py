@@ -52,25 +52,25 @@ class BeamSearch:
         *_, last = self.beams(x, weights, k)
         return [hypothesis.done for hypothesis in best_of(last, k)]
 
-    def features(self, x: Any, y: Sequence[Any], where: str = "x") -> Features:
-        """Phi: the sum over all steps; errors say ``where`` they are."""
+    def features(self, x: Any, y: Sequence[Any], place: str = "x") -> Features:
+        """Phi: the sum over all steps; errors say ``place`` they are."""
         total: dict[str, float] = {}
         for t in range(len(y)):
-            for name, value in plain_features(self.problem.features(x, tuple(y[:t]), y[t]), where).items():
+            for name, value in plain_features(self.problem.features(x, tuple(y[:t]), y[t]), place).items():
                 total[name] = total.get(name, 0.0) + value
         return total
 
-    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, where: str = "x") -> Iterator[Beam]:
+    def beams(self, x: Any, weights: Weights, k: int, gold: Steps | None = None, place: str = "x") -> Iterator[Beam]:
         """The beam after 0, 1, ... steps until all outputs are complete; with ``gold`` by score + cost."""
-        beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), where))]]
+        beam: Beam = [[Hypothesis((), 0.0, self.choices(x, (), place))]]
         yield beam
         t = 0
         while any(hypothesis.choices for state in beam for hypothesis in state):
-            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], where)
+            beam = self._advance(x, weights, k, beam, None if gold is None else gold[t : t + 1], place)
             t += 1
             yield beam
 
-    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, where: str) -> Beam:
+    def _advance(self, x: Any, weights: Weights, k: int, beam: Beam, right: Steps | None, place: str) -> Beam:
         """Advance by one step; with costs, ``right`` is the gold choice of this step, if there is one."""
         # Ties: ranks within states come first, so that the best hypothesis of a state never depends on k.
         candidates = list[tuple[tuple[float, int, tuple[int, ...]], Hashable, Hypothesis]]()
@@ -81,13 +81,13 @@ class BeamSearch:
                     candidates.append(((-missed.score, r, hypothesis.order), COMPLETE, missed))
                     continue
                 for c, choice in enumerate(hypothesis.choices):
-                    features = plain_features(self.problem.features(x, hypothesis.done, choice), where)
+                    features = plain_features(self.problem.features(x, hypothesis.done, choice), place)
                     score = hypothesis.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
                     steps = (*hypothesis.done, choice)
-                    choices, order = self.choices(x, steps, where), (c, *hypothesis.order)
-                    signature = self._seen(x, steps, where) if choices else COMPLETE
+                    choices, order = self.choices(x, steps, place), (c, *hypothesis.order)
+                    signature = self._seen(x, steps, place) if choices else COMPLETE
                     candidates.append(((-score, r, order), signature, Hypothesis(steps, score, choices, order)))
         candidates.sort(key=lambda hypothesis: hypothesis[0])
         states: dict[Any, State] = {}
@@ -97,7 +97,7 @@ class BeamSearch:
                 state.append(hypothesis)
         return list(islice(states.values(), self.width))
 
-    def _seen(self, x: Any, steps: Steps, where: str) -> Hashable:
+    def _seen(self, x: Any, steps: Steps, place: str) -> Hashable:
         """The signature of hypotheses of one state; None: each hypothesis is a state."""
         if self._signature is None:
             return None
@@ -106,30 +106,30 @@ class BeamSearch:
             hash(value)
         except TypeError:
             raise ArgumentError(
-                f"{where}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(value)}"
+                f"{place}: signature(x, done) must return a hashable value, such as a tuple, not {reprlib.repr(value)}"
             ) from None
         return (value,)
 
-    def choices(self, x: Any, steps: Steps, where: str) -> list[Any]:
+    def choices(self, x: Any, steps: Steps, place: str) -> list[Any]:
         """The next choices; ArgumentError if they are not a list."""
         options: Any = self.problem.choices(x, steps)
         choices = list(options) if isinstance(options, str) else items(options)
         if choices is None:
-            why = f"must return a list, empty at the end, not {reprlib.repr(options)}"
-            raise ArgumentError(f"{where}: choices(x, done) {why}")
+            reason = f"must return a list, empty at the end, not {reprlib.repr(options)}"
+            raise ArgumentError(f"{place}: choices(x, done) {reason}")
         return choices
 
-    def check_steps(self, x: Any, y: Any, where: str) -> Steps:
+    def check_steps(self, x: Any, y: Any, place: str) -> Steps:
         """The steps of a gold output; LearnerError if it is not an output of the problem."""
         try:
             gold = tuple(y)
         except TypeError:
-            raise ArgumentError(f"{where}: y must be a sequence of choices, not {y!r}") from None
+            raise ArgumentError(f"{place}: y must be a sequence of choices, not {y!r}") from None
         for t, choice in enumerate(gold):
-            if not any(same((choice,), (option,)) for option in self.choices(x, gold[:t], where)):
-                raise LearnerError(f"{where}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
-        if self.choices(x, gold, where):
-            raise LearnerError(f"{where}: y is not complete; choices(x, y) must be empty")
+            if not any(same((choice,), (option,)) for option in self.choices(x, gold[:t], place)):
+                raise LearnerError(f"{place}: step {t} of y (counted from 0), {choice!r}, is not among its choices")
+        if self.choices(x, gold, place):
+            raise LearnerError(f"{place}: y is not complete; choices(x, y) must be empty")
         return gold
 
 
@@ -140,7 +140,7 @@ def best_of(beam: Beam, k: int) -> list[Hypothesis]:
 
 
 def violations(
-    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, where: str = "x"
+    search: BeamSearch, x: Any, gold: Steps, weights: Weights, *, update: str, k: int, augmented: bool, place: str = "x"
 ) -> tuple[Steps, list[Steps]]:
     """A prefix of the gold output, and competing prefixes of the same length.
 
@@ -148,7 +148,7 @@ def violations(
     "max-violation": the step at which the best of the beam exceeded the gold prefix most. If the best output is
     correct, or the gold output never fell out, complete outputs.
     """
-    beams = list(search.beams(x, weights, k, gold if augmented else None, where))
+    beams = list(search.beams(x, weights, k, gold if augmented else None, place))
     t = last = len(beams) - 1
     best = [beam[0][0] for beam in beams]
     if update != "standard" and not same(best[-1].done, gold):

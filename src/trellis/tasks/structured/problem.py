@@ -302,7 +302,7 @@ def check_pairs(name: str, examples: Any, y: Any = None) -> list[tuple[Any, Any]
     return [(x, y) for x, y in pairs]
 
 
-def plain_features(features: Any, where: str) -> dict[str, float]:
+def plain_features(features: Any, place: str) -> dict[str, float]:
     """Features as a dict of strings and Python floats; ArgumentError for other types."""
     if type(features) is dict and PLAIN_NAMES.issuperset(map(type, features)):  # most are, which is seen without a loop
         values = features.values()
@@ -310,45 +310,45 @@ def plain_features(features: Any, where: str) -> dict[str, float]:
         if PLAIN_NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST:
             return features
     if not isinstance(features, Mapping):
-        raise ArgumentError(f"{where}: features must be a dict from names to numbers, not {type(features).__name__}")
+        raise ArgumentError(f"{place}: features must be a dict from names to numbers, not {type(features).__name__}")
     plain = dict[str, float]()
     for name, value in features.items():
         if not isinstance(name, str):
-            raise ArgumentError(f"{where}: the name of a feature must be a string, not {name!r}")
+            raise ArgumentError(f"{place}: the name of a feature must be a string, not {name!r}")
         try:
             plain[name] = float(value)
         except (TypeError, ValueError, OverflowError):
             plain[name] = np.inf
         if not abs(plain[name]) <= LARGEST or isinstance(value, str):
             raise ArgumentError(
-                f"{where}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
+                f"{place}: feature {name!r} must have a number from -{LARGEST:g} to {LARGEST:g} as its value, "
                 f"not {value!r}"
             )
     return plain
 
 
-def check_parts(parts: Any, where: str) -> Parts:
+def check_parts(parts: Any, place: str) -> Parts:
     """Check parts; ArgumentError if they are inconsistent."""
     if not isinstance(parts, Parts) or not isinstance(parts.graph, Hypergraph):
-        raise ArgumentError(f"{where}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
+        raise ArgumentError(f"{place}: parts(x) must return trellis.Parts, not {type(parts).__name__}")
     if len(parts.features) != parts.graph.n_edges:
         raise ArgumentError(
-            f"{where}: parts(x) must return features for each of the {parts.graph.n_edges} edges, "
+            f"{place}: parts(x) must return features for each of the {parts.graph.n_edges} edges, "
             f"not for {len(parts.features)}"
         )
     return parts
 
 
-def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
+def check_derivation(graph: Hypergraph, edges: Any, place: str) -> list[int]:
     """Check edges; LearnerError unless they are a derivation of the goal."""
     try:
         numbers = [int(e) for e in edges]
     except (TypeError, ValueError):
-        raise LearnerError(f"{where}: edges(x, y) must return edge indices") from None
+        raise LearnerError(f"{place}: edges(x, y) must return edge indices") from None
     into: dict[int, list[int]] = {}
     for e in numbers:
         if not 0 <= e < graph.n_edges:
-            raise LearnerError(f"{where}: edges(x, y) returns edge {e}, but the graph has {graph.n_edges} edges")
+            raise LearnerError(f"{place}: edges(x, y) returns edge {e}, but the graph has {graph.n_edges} edges")
         into.setdefault(int(graph.heads[e]), []).append(e)
     open_nodes, n_used = [graph.goal], 0
     heads = set(graph.heads.tolist())
@@ -356,13 +356,13 @@ def check_derivation(graph: Hypergraph, edges: Any, where: str) -> list[int]:
         node = open_nodes.pop()
         if node in heads:
             if not into.get(node):
-                raise LearnerError(f"{where}: edges(x, y) has no edge into node {node}, which the derivation needs")
+                raise LearnerError(f"{place}: edges(x, y) has no edge into node {node}, which the derivation needs")
             e = into[node].pop()
             n_used += 1
             open_nodes.extend(graph.tails_of(e))
     if n_used != len(numbers):
         raise LearnerError(
-            f"{where}: edges(x, y) returns {len(numbers)} edges, but the derivation of the goal uses {n_used}"
+            f"{place}: edges(x, y) returns {len(numbers)} edges, but the derivation of the goal uses {n_used}"
         )
     return numbers
 

@@ -42,8 +42,8 @@ def calibrate(decoder: ChainDecoder, corpus: Corpus, gold: Column, n_threads: in
 
     n = sum(int((gold >= 0).sum()) for gold in golds)
     if n == 0:
-        why = "no label of these sentences is known to the model; calibrate on other sentences"
-        raise CorpusError(corpus.source, None, why)
+        reason = "no label of these sentences is known to the model; calibrate on other sentences"
+        raise CorpusError(corpus.source, None, reason)
 
     def mean_loss(temperature: float) -> float:
         """Mean loss in nats per label."""

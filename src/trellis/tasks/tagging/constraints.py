@@ -89,17 +89,17 @@ def scheme_rules(
     token, unfinished = broken
     label = labels[gold[token]]
     if unfinished:
-        why = f"a sentence of {scheme} cannot end with {label!r}"
+        reason = f"a sentence of {scheme} cannot end with {label!r}"
     elif token in corpus.starts:
-        why = f"a sentence of {scheme} cannot begin with {label!r}"
+        reason = f"a sentence of {scheme} cannot begin with {label!r}"
     else:
-        why = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
+        reason = f"{label!r} cannot follow {labels[gold[token - 1]]!r} in {scheme}"
     guess = fitting_scheme(labels, gold, corpus.starts)
     advice = f"use the scheme of the labels ({guess}?)" if guess not in (None, scheme) else "correct the label"
     advice += "" if guessed else " or omit scheme"
     line = None if corpus.lines is None else int(corpus.lines[token])
     place = "" if line is not None else f"token {token} (counted from 0): "
-    raise CorpusError(corpus.source, line, f"{place}{why} (column {target!r}); {advice}")
+    raise CorpusError(corpus.source, line, f"{place}{reason} (column {target!r}); {advice}")
 
 
 def forbid(weights: ChainWeights, edge: Floats, end: Floats) -> ChainWeights:

@@ -126,8 +126,8 @@ class ChainDecoder:
             return sentence if tokens is None else tokens
         missing = [name for name in self.columns if name not in sentence]
         if missing:
-            why = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
-            raise CorpusError("", None, why)
+            reason = f"the sentence has no {missing[0]!r}; the model reads {', '.join(self.columns)}"
+            raise CorpusError("", None, reason)
         lists = list[list[Any]]()
         for name in self.columns:
             values = items(sentence[name])
@@ -225,16 +225,16 @@ class ChainDecoder:
         for i, row in enumerate(rows):
             place = f"sentence {i} (counted from 0): " if len(rows) > 1 else ""
             if isinstance(row, str):
-                why = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
-                return CorpusError("", None, f"{place}{why}")
+                reason = "a sentence must be a list of tokens, not a string; call tag_text to tag text"
+                return CorpusError("", None, f"{place}{reason}")
             if not isinstance(row, (list, tuple)):
                 return CorpusError("", None, f"{place}{error}")
             for t, token in enumerate(row):
                 try:
                     self.native.encode([[token]], 1)
                 except UnicodeEncodeError:
-                    why = "holds a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8"
-                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {why}")
+                    reason = "holds a lone surrogate or bytes that are not UTF-8; decode the text as UTF-8"
+                    return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}, {reason}")
                 except (TypeError, ValueError) as wrong:
                     return CorpusError("", None, f"{place}token {t}, {reprlib.repr(token)}: {wrong}")
         return CorpusError("", None, str(error))
@@ -244,8 +244,8 @@ class ChainDecoder:
         if self.model.vocabulary.bag is not None:
             values = corpus.columns.get(self.columns[-1])
             if not isinstance(values, BagColumn):
-                why = f"the model reads attributes from column {self.columns[-1]!r}"
-                raise CorpusError(corpus.source, None, why)
+                reason = f"the model reads attributes from column {self.columns[-1]!r}"
+                raise CorpusError(corpus.source, None, reason)
             bag = values
         columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
         return self.native.encode_corpus(columns, bag, corpus.starts, n_threads)
@@ -406,8 +406,8 @@ def listed(sentences: Any) -> Any:
         return sentences
     elements = items(sentences)
     if elements is None:
-        why = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
-        raise CorpusError("", None, why)
+        reason = f"sentences must be a list of sentences or a Corpus (see trellis.read), not {reprlib.repr(sentences)}"
+        raise CorpusError("", None, reason)
     return [sentence if type(sentence) is list else _repeatable(sentence) for sentence in elements]
 
 

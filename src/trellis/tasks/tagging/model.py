@@ -74,8 +74,8 @@ class Tagger(Model):
         except MemoryError as error:
             raise ModelError("not enough memory for the model") from error
         except (ValueError, TypeError, LookupError) as error:
-            why = str(error).partition("\n")[0]
-            raise ModelError(f"the parts of the model are inconsistent: {why}") from error
+            reason = str(error).partition("\n")[0]
+            raise ModelError(f"the parts of the model are inconsistent: {reason}") from error
         self.labels, self.columns = model.labels, model.columns  # input columns
 
     @property

@@ -93,8 +93,8 @@ def segmented(
     scheme = scheme or fitting_scheme(labels, gold, corpus.starts)
     if scheme is None:
         examples = ", ".join(labels[:3])
-        why = f"column {target!r} marks no spans ({examples}...); segments need labels such as O, B-NP, I-NP"
-        raise CorpusError(corpus.source, None, why)
+        text = f"column {target!r} marks no spans ({examples}...); segments need labels such as O, B-NP, I-NP"
+        raise CorpusError(corpus.source, None, text)
     scheme_rules(corpus, target, labels, gold, scheme, guessed=guessed)
     if twice := next((label for label in labels if f"{label}-" in labels), None):
         raise CorpusError(
@@ -106,8 +106,8 @@ def segmented(
     longest_of = {kind: int(lengths[columns == types.column_of(kind)].max(initial=1)) for kind in kinds}
     types = replace(types, longest={kind: n if longest is None else min(n, longest) for kind, n in longest_of.items()})
     if types.most > LONGEST:
-        why = f"column {target!r} has a segment of {types.most} tokens; at most {LONGEST:,}: give Segments(longest=100)"
-        raise CorpusError(corpus.source, None, why)
+        text = f"column {target!r} has a segment of {types.most} tokens (limit {LONGEST:,}); set Segments(longest=100)"
+        raise CorpusError(corpus.source, None, text)
     fits = lengths <= np.array([types.longest.get(types.type_of_column(z), 1) for z in range(len(labels))])[columns]
     too_long = np.unique(np.searchsorted(corpus.starts, begins[~fits], side="right") - 1)
     sentences = np.delete(np.arange(len(corpus)), too_long)

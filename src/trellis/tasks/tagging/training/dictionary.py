@@ -95,8 +95,8 @@ def spans_twice(corpus: Corpus, target: str, labelling: Labelling) -> EntrySpans
     """The spans of a corpus in which every sentence occurs twice."""
     if guess_scheme(labelling.labels) is None:
         examples = ", ".join(labelling.labels[:3])
-        why = f"column {target!r} marks no spans ({examples}...), so no dictionary can be learned; give a file"
-        raise CorpusError(corpus.source, None, why)
+        reason = f"column {target!r} marks no spans ({examples}...), so no dictionary can be learned; give a file"
+        raise CorpusError(corpus.source, None, reason)
     n = len(corpus) // 2
     starts = corpus.starts[: n + 1]
     spans = SpanReading.of(labelling.labels).find(labelling.gold[: starts[-1]], starts)

@@ -374,10 +374,10 @@ def check_memory(setup: Setup) -> None:
     )
 
 
-def _check_free(n_bytes: int, why: str, advice: str) -> None:
+def _check_free(n_bytes: int, reason: str, advice: str) -> None:
     free = None if n_bytes < SMALL else free_bytes()
     if free is not None and n_bytes > free:
-        text = why.format(f"{n_bytes / 1e9:,.1f} GB")
+        text = reason.format(f"{n_bytes / 1e9:,.1f} GB")
         raise LearnerError(f"{text}, and {free / 1e9:,.1f} GB of memory are available; {advice}")
 
 
