@@ -163,10 +163,10 @@ class Twin:
         self.steps: list[Any] = []
         p = given.problem
         self.exists = np.ones((given.n_attributes, self.width), bool)
-        if p.seen is not None:
+        if p.seen_rows is not None:
             self.exists[:] = False
             for a in range(given.n_attributes):
-                self.exists[a, p.seen.labels[p.seen.starts[a] : p.seen.starts[a + 1]]] = True
+                self.exists[a, p.seen_rows.labels[p.seen_rows.starts[a] : p.seen_rows.starts[a + 1]]] = True
         if p.initial is not None:
             self.w[: self.at_edges] = p.initial.rows.weights
             self.w[self.at_pairs : self.at_tri] = p.initial.edge.reshape(-1)

@@ -29,7 +29,7 @@ def numbers_of(keys: Keys, targets: Keys, *, grows: bool) -> tuple[Longs, Keys]:
 
 def id_map(old: ColumnVocabulary, new: ColumnVocabulary, view: int, reach: int) -> Longs:
     """Map every id of a view to the new vocabulary; -1 for missing strings."""
-    number = new.said(view).find(old.said(view)).astype(np.int64)
+    number = new.strings_of(view).find(old.strings_of(view)).astype(np.int64)
     return np.concatenate([np.arange(2 * reach), np.where(number < 0, -1, number + 2 * reach)])
 
 

@@ -52,7 +52,7 @@ class EntrySpans:
     begins: Longs  # [n] first tokens
     lengths: Longs
     folds: Ints  # [n] of the sentences that they are in
-    asks: Ints  # [n_sentences] fold (entries found only in this fold are hidden from it), ANYONE or NOBODY
+    sentence_folds: Ints  # [n_sentences] fold (entries found only in this fold are hidden from it), ANYONE or NOBODY
 
 
 def read_dictionary(path: str, values: Sequence[str], function: Function) -> Dictionary:

@@ -166,8 +166,8 @@ class Extractor:
         are strings that its views have beside those of its values.
         """
         # Templates of vectors come last among those of single labels: native code numbers the others.
-        self.templates = sorted(templates, key=lambda template: (template.about, template.of_vectors))
-        self.n_emission = sum(not t.about for t in templates)
+        self.templates = sorted(templates, key=lambda template: (template.history_code, template.of_vectors))
+        self.n_emission = sum(not t.history_code for t in templates)
         derived, reach = derived_names(self.templates), reach_of(self.templates)
         names = [*values, *derived]
         views = views_of(self.templates, names)
@@ -277,15 +277,15 @@ def extract(
     bags = [name for name in features.columns if isinstance(corpus.columns.get(name), BagColumn)]
     bag_templates = [t for t in features.templates if any(look.column in bags for look in t.looks)]
     for template in bag_templates:
-        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.about > 1:
+        if len(template.looks) != 1 or template.looks[0].offset or template.looks[0].calls or template.history_code > 1:
             raise TemplateError(
                 f"template {str(template)!r}: read a column of attributes as {bags[0]}[0], alone or with label[-1]"
             )
-    if len(bags) > 1 or len({template.about for template in bag_templates}) < len(bag_templates):
+    if len(bags) > 1 or len({template.history_code for template in bag_templates}) < len(bag_templates):
         raise TemplateError("at most one column of attributes is supported; merge the columns")
     compacted = {name: compact(corpus.column(name)) for name in features.columns if name not in bags}
     if known is not None:
-        olds = zip(compacted.items(), known.given, strict=True)
+        olds = zip(compacted.items(), known.inputs, strict=True)
         compacted = {name: column.after(old.values) for (name, column), old in olds}
     learned = dict[DictionaryView, Dictionary]()
     for view in dictionary_views(features.templates):
@@ -302,7 +302,7 @@ def extract(
     )
     growing, growing_edges = extractor.growing, extractor.growing_edges
     old = [known_numbers(known, which, keys, extractor.parts) for which, keys in enumerate((growing, growing_edges))]
-    codes, folds = [column.codes for column in compacted.values()], None if spans is None else spans.asks
+    codes, folds = [column.codes for column in compacted.values()], None if spans is None else spans.sentence_folds
     bag_source, bag = corpus.columns[bags[0]] if bags else None, None
     if isinstance(bag_source, BagColumn) and known is not None and known.bag is not None:
         names, numbers = known.bag.strings.united(bag_source.names)
@@ -318,7 +318,7 @@ def extract(
             [] if growing_edges is None else [*growing_edges.table_sizes.tolist()],
         ]
         if isinstance(bag_source, BagColumn):
-            histories = {template.about for template in bag_templates}
+            histories = {template.history_code for template in bag_templates}
             bag, keys = bag_of(bags[0], bag_source.names, histories, *map(sum, sizes)), bag_source.slice(begin, token)
             of_chunk = _join(of_chunk, keys.renumber(bag.attributes))
             sizes[0].append(int((bag.attributes >= 0).sum()))

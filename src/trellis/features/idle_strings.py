@@ -22,7 +22,7 @@ def without_idle_strings(vocabulary: Vocabulary) -> Vocabulary:
     ids_used = _used(vocabulary, keys)
     values, more = dict[str, Strings](), dict[str, dict[View, list[str]]]()
     for c, column in enumerate(vocabulary.columns):
-        in_use = {view: column.said(j).take(ids_used[c, j]) for j, view in enumerate(column.views)}
+        in_use = {view: column.strings_of(j).take(ids_used[c, j]) for j, view in enumerate(column.views)}
         values[column.name] = in_use.pop((), Strings.of([]))
         more[column.name] = {view: strings.tolist() for view, strings in in_use.items()}
     extractor = Extractor(vocabulary.templates, values, lambda name: np.empty(0, np.int64), vocabulary, more=more)
@@ -66,7 +66,7 @@ def _used(vocabulary: Vocabulary, keys: list[tuple[int, Ints, Ints]]) -> dict[tu
 def _numbers(vocabulary: Vocabulary, extractor: Extractor, place: tuple[int, int], numbers: Ints) -> Ints:
     """Map old string numbers of a view to new ids; -1 for unused strings."""
     c, j = place
-    old, new = vocabulary.columns[c].said(j), extractor.columns[c].said(j)
+    old, new = vocabulary.columns[c].strings_of(j), extractor.columns[c].strings_of(j)
     number = {string: i for i, string in enumerate(new)}
     out = np.full(len(old), -1, np.int32)
     out[numbers] = [2 * vocabulary.plan.reach + number[string] for string in old.take(numbers)]

@@ -88,7 +88,7 @@ def _look_text(vocabulary: Vocabulary, look: Look, atom: int, value: int) -> str
         return f"{look}=_B+{value - reach + 1}"
     if vector_file(look.calls) is not None:
         return f"{look}={value - 2 * reach}"  # the dimension
-    strings = column.said(j)
+    strings = column.strings_of(j)
     if value - 2 * reach >= len(strings):
         raise ModelError("the model is damaged: a feature with a weight has no name")
     return f"{look}={strings[value - 2 * reach]}"

@@ -73,7 +73,7 @@ class PlaceVocabulary(Generic[T]):
                 return measures.index(look.place), MEASURE, self.MEASURE_BITS[look.place]
             c = names.index(look.column)
             j = self.columns[c].views.index(look.calls)
-            n_ids = 2 * self.reach + len(self.columns[c].said(j))
+            n_ids = 2 * self.reach + len(self.columns[c].strings_of(j))
             return slots.index((c, j)), self.PLACES[look.place], bits_of(n_ids)
 
         atoms, shapes, _, n_folds = pack_keys(self.all, atom_of)
@@ -91,7 +91,7 @@ class PlaceVocabulary(Generic[T]):
         if look.place in measures:
             return [f"{look}={measures[look.place][i]}" for i in ids]
         column, reach = next(column for column in self.columns if column.name == look.column), self.reach
-        strings, padding = column.said(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
+        strings, padding = column.strings_of(column.views.index(look.calls)), [f"_B+{i}" for i in range(1, reach + 1)]
         outside = [self.BEFORE, *(f"_B-{i}" for i in range(2, reach + 1)), *padding]  # the name used by taggers
         return [f"{look}={strings[i - 2 * reach] if i >= 2 * reach else outside[i]}" for i in ids]
 

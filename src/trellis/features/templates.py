@@ -117,7 +117,7 @@ class Template:
     labelled: bool = False  # of an arc: combined with its label
 
     @property
-    def about(self) -> int:
+    def history_code(self) -> int:
         """Code of the labels used besides the token's label (core/engine/beam.hpp)."""
         if not self.far:
             return self.history
@@ -229,7 +229,7 @@ class _Parser:
         if any(look.place and look.calls and look.calls[-1].name in MATCHED for look in looks):
             raise self.error(f"{', '.join(MATCHED)} apply to tokens, not to arcs or segments", 0)
         if any(look.calls and look.calls[-1].name in VECTORS for look in looks) and (
-            len(looks) > 1 or template.about or template.labelled or looks[0].place
+            len(looks) > 1 or template.history_code or template.labelled or looks[0].place
         ):
             raise self.error("vector(...) applies to a token, and cannot be combined with other parts or labels", 0)
         if self.of_phrases:
@@ -244,7 +244,7 @@ class _Parser:
 
     def check_arc(self, template: Template) -> None:
         places = [look.place for look in template.looks]
-        if template.about or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
+        if template.history_code or template.name or not all(place in (*ARC_PLACES, *ARC_MEASURES) for place in places):
             raise self.error("a template of arcs cannot read tokens, segments or preceding labels, and has no name", 0)
         if places.count("between") > 1:
             raise self.error("a template can read [between] only once", 0)
@@ -255,7 +255,7 @@ class _Parser:
 
     def check_phrase(self, template: Template) -> None:
         places = {look.place for look in template.looks}
-        if template.about or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
+        if template.history_code or template.name or template.labelled or places - {*PHRASE_PLACES, *PHRASE_MEASURES}:
             raise self.error(
                 "a template of phrases can read first, last, split, length and outline only, and has no name", 0
             )
@@ -263,7 +263,7 @@ class _Parser:
             raise self.error("a template cannot read both a split point and a phrase: write two templates", 0)
 
     def check_segment(self, template: Template) -> None:
-        if template.about or template.name or not all(look.place for look in template.looks):
+        if template.history_code or template.name or not all(look.place for look in template.looks):
             raise self.error("a template of segments cannot read tokens or preceding labels, and has no name", 0)
         if sum(look.place == "segment" for look in template.looks) > 1:
             raise self.error("a template can read a whole segment only once", 0)

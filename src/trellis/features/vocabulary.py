@@ -217,7 +217,7 @@ def _check_shared(templates: Sequence[Template]) -> None:
     for template in templates:
         prior = first.setdefault(template.name, template) if template.name else template
         reads = [[(look.column, look.calls) for look in t.looks] for t in (template, prior)]
-        if reads[0] != reads[1] or template.about != prior.about:
+        if reads[0] != reads[1] or template.history_code != prior.history_code:
             raise TemplateError(
                 f"templates {str(prior)!r} and {str(template)!r} have the same name, so they may differ only in offsets"
             )
@@ -388,7 +388,7 @@ class ColumnVocabulary:
     view_ids: Ints  # [n_values, n_views], -1 if a view has no value
     strings: tuple[Strings | None, ...]  # [n_views] the distinct strings of each; None: the values themselves
 
-    def said(self, j: int) -> Strings:
+    def strings_of(self, j: int) -> Strings:
         """The strings of view j."""
         strings = self.strings[j]
         return self.values if strings is None else strings
@@ -452,14 +452,14 @@ class Vocabulary:
         return cls((), 0, (), NO_PLAN, NO_TABLES, NO_TABLES, bag, {})
 
     @property
-    def given(self) -> tuple[ColumnVocabulary, ...]:
+    def inputs(self) -> tuple[ColumnVocabulary, ...]:
         """The input columns of a sentence; derived columns follow them."""
         return self.columns[: len(self.columns) - len(derived_names(self.templates))]
 
     @property
     def matchers(self) -> list[tuple[_core.Dictionary, int, int]]:
         """The native dictionaries, each with the numbers of its column and view."""
-        names = [column.name for column in self.given]
+        names = [column.name for column in self.inputs]
         places = [(names.index(view.column), view.calls) for view in dictionary_views(self.templates)]
         return [
             (dictionary.native, c, self.columns[c].views.index(calls))
@@ -493,7 +493,7 @@ class Vocabulary:
         has_pairs = self.bag is not None and self.bag.pairs is not None
         return has_pairs or any(template.history == 1 for template in self.templates)
 
-    def about(self, n_edge_attributes: int) -> Bytes | None:
+    def history_codes(self, n_edge_attributes: int) -> Bytes | None:
         """The labels of each edge attribute (core/engine/beam.hpp); None if none uses labels further back."""
         if not self.templates or not self.templates[-1].far:
             return None
@@ -501,6 +501,6 @@ class Vocabulary:
         out = np.ones(n_edge_attributes, np.uint8)
         for template, table in zip(self.templates, self.plan.templates[:, 2].tolist(), strict=True):
             attributes = ids[starts[table] : starts[table + 1]]
-            if template.about:
-                out[attributes[attributes >= 0]] = template.about
+            if template.history_code:
+                out[attributes[attributes >= 0]] = template.history_code
         return out

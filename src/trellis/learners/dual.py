@@ -147,7 +147,7 @@ class FrankWolfeRun(NativeRun):
     were met, sum to little enough; else ``gap`` is that sum.
     """
 
-    about: MarginWeights
+    native_weights: MarginWeights
 
     def __init__(self, problem: Problem, learner: HMSVM) -> None:
         if problem.initial is not None:
@@ -168,7 +168,7 @@ class FrankWolfeRun(NativeRun):
         # The last epoch does not affect later ones: training may be resumed from a checkpoint with more epochs.
         primal, may_be_solved = None, gap <= tolerance * (self.dual + gap)
         if may_be_solved:
-            self.about.renewed(self.native)
+            self.native_weights.renewed(self.native)
         if may_be_solved or number == self.epochs:
             primal = self.primal(self.weights())
             gap = primal - self.dual
@@ -177,7 +177,7 @@ class FrankWolfeRun(NativeRun):
 
     def primal(self, weights: Any) -> float:
         """½ |w|² + sum_i C_i H_i(w), of any weights."""
-        losses, factors = self.about.losses(weights), self.problem.sentence_weights
+        losses, factors = self.native_weights.losses(weights), self.problem.sentence_weights
         squares: float = weights.squares()
         return 0.5 * squares + self.learner.C * _core.dot(losses, np.ones(len(losses)) if factors is None else factors)
 

@@ -255,7 +255,7 @@ def _seen(learner: SequenceBoost, parameters: Parameters) -> Parameters:
     """The features seen in sentences with nonzero weight."""
     nonzero = (parameters.gold_counts() > 0) | (parameters.start() != 0)
     n_places = len(parameters.edge_places) + len(parameters.tri_places)
-    if parameters.problem.seen is None:
+    if parameters.problem.seen_rows is None:
         nonzero[: len(parameters.rows.labels)] = True
     if learner.transitions == "all":
         nonzero[len(nonzero) - n_places :] = True

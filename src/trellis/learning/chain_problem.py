@@ -122,7 +122,7 @@ class ChainProblem(Problem):
     block: int | None = None
     n_tokens: int | None = None
     seen_triples: tuple[Longs, Longs, Longs] | None = None
-    seen: Rows | None = None
+    seen_rows: Rows | None = None
     seen_edges: Rows | None = None
     ngrams: Ngrams | None = None
     tag: Callable[[ChainWeights, Longs], Ints] | None = None
@@ -162,7 +162,7 @@ class ChainProblem(Problem):
     @property
     def shared(self) -> dict[str, Any]:
         """Facts about all sentences that processes with parts of them need."""
-        return {"seen": self.seen, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
+        return {"seen_rows": self.seen_rows, "seen_edges": self.seen_edges, "n_tokens": self.n_tokens}
 
     def shards(self, n: int) -> list[tuple[int, Longs]]:
         """List the shards that begin in this part of the corpus; they have about equal numbers of tokens.
@@ -397,8 +397,8 @@ def _online(problem: ChainProblem, options: OnlineOptions) -> _core.Online:
     """New native weights, at zero or at those of a warm start (core/learn/online.hpp)."""
     first = problem.initial
     native = _core.Online(problem.shape(), *options.rule_settings, options.vote)
-    if problem.seen is not None:
-        native.set_rows(problem.seen.of_type(np.uint32), grows=False)
+    if problem.seen_rows is not None:
+        native.set_rows(problem.seen_rows.of_type(np.uint32), grows=False)
     if first is not None:
         if first.tri is not None and problem.order < 2:
             raise LearnerError("the initial weights are of order 2; train at order 2, or without init")
@@ -431,8 +431,8 @@ def _voted(learnt: ChainWeights, native: _core.Online, n_attributes: int) -> Cha
 def _frank_wolfe(p: ChainProblem, C: float, zero_one: bool) -> _core.FrankWolfe:
     """New native weights with dual variables, at zero (core/learn/frank_wolfe.hpp)."""
     native = _core.FrankWolfe(p.shape(), p.n_sentences, C, zero_one)
-    if p.seen is not None:
-        native.set_rows(p.seen.of_type(np.uint32), grows=False)
+    if p.seen_rows is not None:
+        native.set_rows(p.seen_rows.of_type(np.uint32), grows=False)
     edge = np.zeros((p.n_labels + 1, padded(p.n_labels)), np.float32) if p.edge_base is None else p.edge_base
     native.set_labels(edge, None, p.end_base)
     return native

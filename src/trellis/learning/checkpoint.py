@@ -35,7 +35,7 @@ class Checkpoint:
             tensors |= {f"best.{name}": array for name, array in best.items()}
         text = {
             "fingerprint": self.fingerprint,
-            "done": progress.done,
+            "done": progress.n_done,
             "history": [event.to_dict() for event in progress.history],
             "best_score": progress.best_score,
             "since_best": progress.since_best,

@@ -40,7 +40,7 @@ class DualRun(Work):
         name, settings = type(learner).__name__, learner.effective()
         if problem.partial is not None and (problem.gold < 0).any():
             raise LearnerError(f"{name} does not support partial labels; omit sentences with missing labels")
-        if problem.seen is not None:
+        if problem.seen_rows is not None:
             raise LearnerError(f"{name} does not support pairs='seen'; omit it")
         if problem.corpus.n_edge_attributes:
             raise LearnerError(f"{name} does not support templates of label pairs (label[-1], B lines); omit them")

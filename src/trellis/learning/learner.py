@@ -29,7 +29,7 @@ REQUIRED = object()  # stands for "no default": None is rejected
 class Constraint:
     """Valid values of a parameter, the meaning of None, and the condition under which it has an effect."""
 
-    wanted: str  # in words
+    expected: str  # in words
     convert: Callable[[Any], Any]  # converts to built-in types; TypeError or ValueError for invalid values
     # Meaning of None, if allowed: None, or a function of the preceding parameters in the table.
     default: Any = REQUIRED
@@ -41,7 +41,7 @@ class Constraint:
         try:
             return self.convert(value)
         except (TypeError, ValueError, OverflowError):
-            raise LearnerError(f"{name} must be {self.wanted}, not {value!r}") from None
+            raise LearnerError(f"{name} must be {self.expected}, not {value!r}") from None
 
 
 def whole(minimum: int = 0, maximum: int | None = None, **settings: Any) -> Constraint:

@@ -59,16 +59,16 @@ class NativeRun(Work):
     """A training of weights in native code."""
 
     def __init__(self, problem: Problem, weights: NativeWeights, epochs: int, average: bool) -> None:
-        self.problem, self.about, self.epochs, self.average = problem, weights, epochs, average
+        self.problem, self.native_weights, self.epochs, self.average = problem, weights, epochs, average
         self.native = weights.make()
 
     def epoch(self, order: Longs) -> Any:
         """Run one pass over the examples in the given order."""
-        return self.about.pass_over(self.native, order)
+        return self.native_weights.pass_over(self.native, order)
 
     def weights(self) -> Any:
         """The weights to predict with, were the training over now."""
-        return self.about.learnt(self.native, self.average)
+        return self.native_weights.learnt(self.native, self.average)
 
     def state(self) -> State:
         """Everything that a later epoch depends on."""
@@ -76,8 +76,8 @@ class NativeRun(Work):
         return state
 
     def _restore(self, state: State) -> None:
-        native = self.about.make()
-        native.restore(dict(state), *self.about.examples)
+        native = self.native_weights.make()
+        native.restore(dict(state), *self.native_weights.examples)
         self.native = native
 
 

@@ -82,7 +82,7 @@ class Parameters:
         """
         n, first = problem.n_labels, problem.initial
         sparse = sparse or problem.order > 2
-        rows = problem.seen if problem.seen is not None else _full(problem.corpus.n_attributes, problem.n_columns)
+        rows = _full(problem.corpus.n_attributes, problem.n_columns) if problem.seen_rows is None else problem.seen_rows
         edge_rows = problem.seen_edges
         pairs, triples = _places(problem, transitions, start, min(1, problem.order) if sparse else problem.order)
         ngrams = None
@@ -90,7 +90,7 @@ class Parameters:
             ngrams = _seen_ngrams(problem, start) if problem.order >= 2 else Ngrams.none()
             triples = np.flatnonzero(_have_weights(ngrams, problem, start)).astype(np.int32) + np.int32(n + 2)
         if first is not None:  # and all weights of the warm start
-            rows = rows if problem.seen is None else _united(rows, first.rows, problem.n_columns)
+            rows = rows if problem.seen_rows is None else _united(rows, first.rows, problem.n_columns)
             if edge_rows is not None and first.edge_rows is not None:
                 edge_rows = _united(edge_rows, first.edge_rows, n_runs(n, ngrams))
             pairs = np.union1d(pairs, _weighted(first.edge)).astype(np.int32)

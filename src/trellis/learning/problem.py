@@ -99,7 +99,7 @@ class FlatVector:
     first: Doubles
     objective_of: Callable[[Bools | None], _core.Objective]
     weights: Callable[[Doubles], Any]
-    kept: Bools | None = None
+    mask: Bools | None = None
 
     @property
     def size(self) -> int:
@@ -131,7 +131,7 @@ class FlatVector:
         _core.Objective
             The objective.
         """
-        return self.objective_of(self.kept)
+        return self.objective_of(self.mask)
 
     def only(self, mask: Bools) -> FlatVector:
         """Restrict the vector to some weights.
@@ -146,7 +146,7 @@ class FlatVector:
         FlatVector
             The shorter vector.
         """
-        return replace(self, first=self.first[mask], kept=mask)
+        return replace(self, first=self.first[mask], mask=mask)
 
 
 @dataclass(frozen=True, slots=True)

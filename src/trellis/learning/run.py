@@ -308,7 +308,7 @@ class Work:
 class Progress:
     """State of a training after some epochs."""
 
-    done: int = 0
+    n_done: int = 0
     state: State = field(default_factory=dict)  # of the learner
     history: list[Event] = field(default_factory=list)
     best: Any = None  # the weights with the best dev score
@@ -318,7 +318,7 @@ class Progress:
 
     def note(self, event: Event, weights: Any) -> Event:
         """Add an event to the history; with a dev score, keep the weights if they are the best so far."""
-        self.done = event.epoch
+        self.n_done = event.epoch
         if event.dev_score is not None:
             if event.dev_score > self.best_score:
                 self.best, self.best_score, self.since_best = weights, event.dev_score, 0
@@ -336,7 +336,7 @@ def run(problem: Problem, work: Work, observer: Observer | None = None) -> tuple
     """
     progress = _begin(problem, work)
     try:
-        while progress.done < work.epochs and not work.solved and not _is_tired(problem, progress):
+        while progress.n_done < work.epochs and not work.solved and not _is_tired(problem, progress):
             event = _epoch(problem, work, progress)
             if event is None:
                 break
@@ -355,9 +355,9 @@ def _begin(problem: Problem, work: Work) -> Progress:
         return Progress()
     work.restore(saved.state)
     work.solved = saved.solved
-    if saved.done > work.epochs:
+    if saved.n_done > work.epochs:
         raise ModelError(
-            f"{problem.checkpoint.path}: a checkpoint after {saved.done} epochs, more than the {work.epochs} of this "
+            f"{problem.checkpoint.path}: a checkpoint after {saved.n_done} epochs, more than the {work.epochs} of this "
             "training; use more epochs, delete it or choose another file"
         )
     saved.history = [replace(event, epochs=work.epochs) for event in saved.history]
@@ -371,7 +371,7 @@ def _is_tired(problem: Problem, progress: Progress) -> bool:
 
 def _epoch(problem: Problem, work: Work, progress: Progress) -> Event | None:
     """Run one epoch with scoring, events and checkpoint; None if the training has converged."""
-    number, start = progress.done + 1, time.perf_counter()
+    number, start = progress.n_done + 1, time.perf_counter()
     event = work.step(number)
     if event is None:
         return None

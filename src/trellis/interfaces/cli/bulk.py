@@ -128,7 +128,7 @@ def _job(model: Any, options: Namespace, source: str, output: str) -> Job:
     job_options.threads = options.threads if options.workers is None else 1
     try:
         files = files_of(model, job_options)
-        n_groups, format = files.n_groups, str(files.wanted.format)
+        n_groups, format = files.n_groups, str(files.output_shape.format)
     except CorpusError:  # the job reports the error
         n_groups, format = 1, ""
     if n_groups == 1:

@@ -50,7 +50,7 @@ class Files:
     options: Namespace
     model: Any
     shape: FileShape
-    wanted: FileShape  # of the output
+    output_shape: FileShape  # of the output
     count: Callable[[int], None]  # called with the number of tokens done
     brackets: bool  # whether the input is a file of trees in brackets
     group: int | None = None  # the only row group to predict; its table is stored
@@ -66,7 +66,7 @@ class Files:
         """Whether a table is written in its own format with all other columns."""
         options, format = self.options, self.shape.format
         changes = options.text or options.json or options.columns is not None or self.shape.sentence is not None
-        return not changes and format in TABLES and self.wanted.format == format
+        return not changes and format in TABLES and self.output_shape.format == format
 
     @property
     def n_groups(self) -> int:
@@ -122,7 +122,7 @@ class Files:
         """Write every piece with its predicted columns, in the format of the output."""
         from trellis.corpus.write import format_text, write
 
-        output, shape = self.options.output, self.wanted
+        output, shape = self.options.output, self.output_shape
         self.check_place(column, "choose another format by the extension of --output")
         if self.group is not None:
             self.table = self._predicted_group(predicted, self.group)
@@ -154,7 +154,7 @@ class Files:
 
     def check_place(self, column: str, instead: str) -> None:
         """ArgumentError if the output format cannot contain a column. ``instead`` is the advice in the message."""
-        format = self.wanted.format
+        format = self.output_shape.format
         if format == "conllu" and not set(columns_named(column, CONLLU_NAMES)) <= set(CONLLU_NAMES):
             raise ArgumentError(f"CoNLL-U has no column {column!r}; {instead}")
         if format in TABLES and self.options.output in (None, STANDARD_STREAM):
@@ -174,7 +174,7 @@ class Files:
             return corpus
 
         layout = self.layout
-        if layout is None or self.wanted != self.shape:
+        if layout is None or self.output_shape != self.shape:
             self.write_corpus(labelled, tagger.target)
             return
         if self.whole:

@@ -145,7 +145,7 @@ def predict(model: Any, options: Namespace, files: Files) -> None:
 
 def _tag(model: Any, options: Namespace, files: Files) -> None:
     """Labels of a tagger or a reranker."""
-    check_layout(options, files.wanted.format)
+    check_layout(options, files.output_shape.format)
     if options.json and not (options.text and options.kbest is None and model.task == "tag"):
         files.write_texts(partial(_json_lines, model, options))
         return
@@ -163,7 +163,7 @@ def _parse(model: Any, options: Namespace, files: Files) -> None:
     if options.confidence:
         raise ArgumentError("--confidence requires --json with a dependency parser")
     if options.text and options.output in (None, STANDARD_STREAM):
-        files.wanted = files.wanted._replace(format="conllu")
+        files.output_shape = files.output_shape._replace(format="conllu")
     files.write_corpus(lambda corpus: model.predict_corpus(tag(corpus), n_threads=options.threads), "head")
 
 

@@ -143,7 +143,7 @@ def _add(add: Callable[..., Any], name: str, option: Option) -> None:
     help, default = option.help, option.default
     if not (default is None or isinstance(default, bool) or default == "auto" or "default" in help):
         help += f" (default: {default})"
-    expected = "" if option.check is None else option.check.wanted
+    expected = "" if option.check is None else option.check.expected
     words = re.findall(r"'([^']+)'", expected)
     settings: dict[str, Any] = {"type": _parser(option), "metavar": option.metavar}
     if option.metavar is None:

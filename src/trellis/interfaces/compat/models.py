@@ -56,7 +56,7 @@ def frozen_vocabulary(
     extractor = Extractor(templates, strings, lambda name: np.ones(len(strings[name]), np.int64), more=views)
     reach = extractor.plan.reach
     numbers = {
-        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.said(j))}
+        (column.name, view): {value: 2 * reach + i for i, value in enumerate(column.strings_of(j))}
         for column in extractor.columns
         for j, view in enumerate(column.views)
     }

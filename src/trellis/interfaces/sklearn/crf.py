@@ -182,19 +182,19 @@ class CRF(SequenceEstimator):
     @property
     def tagger_(self) -> pycrfsuite.Tagger | None:
         """The model with the interface of python-crfsuite; None before ``fit``."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else pycrfsuite.Tagger(model)
 
     @property
     def classes_(self) -> list[str] | None:
         """Labels in the order of training; None before ``fit``."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else list(getattr(self, "_labels", model.labels))
 
     @property
     def size_(self) -> int | None:
         """Size of the model in bytes, in CRFsuite's format."""
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else len(write_crfsuite(model.model, self.classes_))
 
     @property
@@ -218,10 +218,10 @@ class CRF(SequenceEstimator):
         return None if (parsed := self._parsed()) is None else parsed.transitions
 
     def _parsed(self) -> pycrfsuite.ParsedDump | None:
-        model = self._known()
+        model = self._tagger_or_none()
         return None if model is None else pycrfsuite.parsed(model, self.classes_ or model.labels)
 
-    def _known(self) -> trellis.Tagger | None:
+    def _tagger_or_none(self) -> trellis.Tagger | None:
         """The model of ``fit``, or of the file ``model_filename`` if it exists."""
         model: trellis.Tagger | None = getattr(self, "_model", None)
         if model is None and self.model_filename is not None and Path(self.model_filename).exists():

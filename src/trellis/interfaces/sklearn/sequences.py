@@ -66,14 +66,14 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._known() is not None
+        return self._tagger_or_none() is not None
 
-    def _known(self) -> trellis.Tagger | None:
+    def _tagger_or_none(self) -> trellis.Tagger | None:
         """The tagger behind it; None before ``fit``."""
         return getattr(self, "tagger_", None)
 
     def _fitted(self) -> trellis.Tagger:
-        tagger = self._known()
+        tagger = self._tagger_or_none()
         if tagger is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         return tagger

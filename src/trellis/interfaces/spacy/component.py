@@ -97,7 +97,7 @@ class TrellisTagger:
         """``"ents"`` if labels encode spans, else ``"tag"``."""
         if self._annotate is not None:
             return self._annotate
-        return "tag" if guess_scheme(self._known().labels) is None else "ents"
+        return "tag" if guess_scheme(self._trained_tagger().labels) is None else "ents"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class TrellisTagger:
             yield from batch
 
     def _annotate_all(self, docs: Sequence[Doc]) -> None:
-        tagger = self._known()
+        tagger = self._trained_tagger()
         if tagger.model.first is not None and len(docs) > 1:  # which processes one document at a time
             for doc in docs:
                 self._annotate_all([doc])
@@ -288,7 +288,7 @@ class TrellisTagger:
             self.tagger = trellis.Tagger.from_bytes(data)
         return self
 
-    def _known(self) -> trellis.Tagger:
+    def _trained_tagger(self) -> trellis.Tagger:
         if self.tagger is None and self._file is not None:
             self.tagger = trellis.Tagger.load(self._file)
         if self.tagger is None:

@@ -24,7 +24,7 @@ COMPLETE: Hashable = ()  # the state of all complete outputs
 class Hypothesis:
     """Choices so far with their score; includes the cost in loss-augmented search."""
 
-    done: Steps
+    steps: Steps
     score: float
     choices: list[Any]  # next choices; empty: complete
     # Indices of the choices, last one first. The lowest wins ties: as in chains, the first choice, compared from the
@@ -50,7 +50,7 @@ class BeamSearch:
     def kbest(self, x: Any, weights: Weights, k: int) -> list[Steps]:
         """The k best outputs; the first is the result of ``argmax``."""
         *_, last = self.beams(x, weights, k)
-        return [hypothesis.done for hypothesis in best_of(last, k)]
+        return [hypothesis.steps for hypothesis in best_of(last, k)]
 
     def features(self, x: Any, y: Sequence[Any], place: str = "x") -> Features:
         """Phi: the sum over all steps; errors say ``place`` they are."""
@@ -81,11 +81,11 @@ class BeamSearch:
                     candidates.append(((-missed.score, r, hypothesis.order), COMPLETE, missed))
                     continue
                 for c, choice in enumerate(hypothesis.choices):
-                    features = plain_features(self.problem.features(x, hypothesis.done, choice), place)
+                    features = plain_features(self.problem.features(x, hypothesis.steps, choice), place)
                     score = hypothesis.score + weights.score(features)
                     if right is not None and not same((choice,), right):
                         score += 1
-                    steps = (*hypothesis.done, choice)
+                    steps = (*hypothesis.steps, choice)
                     choices, order = self.choices(x, steps, place), (c, *hypothesis.order)
                     signature = self._seen(x, steps, place) if choices else COMPLETE
                     candidates.append(((-score, r, order), signature, Hypothesis(steps, score, choices, order)))
@@ -151,17 +151,17 @@ def violations(
     beams = list(search.beams(x, weights, k, gold if augmented else None, place))
     t = last = len(beams) - 1
     best = [beam[0][0] for beam in beams]
-    if update != "standard" and not same(best[-1].done, gold):
+    if update != "standard" and not same(best[-1].steps, gold):
         if update == "early":
-            fallen = (t for t, beam in enumerate(beams) if not any(same(state[0].done, gold[:t]) for state in beam))
+            fallen = (t for t, beam in enumerate(beams) if not any(same(state[0].steps, gold[:t]) for state in beam))
             t = next(fallen, last)
         else:
             right = [0.0]  # scores of prefixes of the gold output, summed in the order of the beam
             for i, choice in enumerate(gold):
                 right.append(right[-1] + weights.score(search.problem.features(x, gold[:i], choice)))
-            wrong = [i for i in range(last + 1) if not same(best[i].done, gold[:i])]
+            wrong = [i for i in range(last + 1) if not same(best[i].steps, gold[:i])]
             t = max(wrong, key=lambda i: best[i].score - right[min(i, len(gold))])
-    return gold[:t], [hypothesis.done for hypothesis in best_of(beams[t], k) if not same(hypothesis.done, gold[:t])]
+    return gold[:t], [hypothesis.steps for hypothesis in best_of(beams[t], k) if not same(hypothesis.steps, gold[:t])]
 
 
 def n_wrong(gold: Steps, steps: Steps) -> int:

@@ -257,7 +257,7 @@ class ChainModel:
         if self.first is not None:
             return self.first.columns
         bag = () if self.vocabulary.bag is None else (self.vocabulary.bag.column,)
-        return (*(column.name for column in self.vocabulary.given), *bag)
+        return (*(column.name for column in self.vocabulary.inputs), *bag)
 
     def attribute_names(self, numbers: Iterable[int], *, on_edge: bool = False) -> dict[int, str]:
         """Get the names of attributes.

@@ -74,10 +74,10 @@ class ChainDecoder:
         n, ngrams = len(self.labels), weights.ngrams
         self.ngrams = None if ngrams is None else ngrams.native(n, model.order, weights.beam)
         # The labels of edge attributes, if some have labels further back; then paths are found by beam search.
-        self.about = None if weights.edge_rows is None else vocabulary.about(self._sizes[1])
+        self.histories = None if weights.edge_rows is None else vocabulary.history_codes(self._sizes[1])
         if stepwise:
-            self.about = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
-        self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.about)
+            self.histories = np.full(self._sizes[1], LABEL_BEFORE, np.uint8)
+        self.weights = weights.native(self.ngrams, local=model.family == "local", about=self.histories)
         expected = "one string per token" if vocabulary.bag is None else "a list of strings or a dict per token"
         if len(self.columns) != 1:
             expected = f"({', '.join(self.columns)}) per token"
@@ -106,7 +106,7 @@ class ChainDecoder:
 
             self.segments = SegmentDecoder(model, self.weights)
         # Whether the native decoder alone finds the best path.
-        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.about is None
+        self.plain = self.votes is None and self.expansion is None and self.segments is None and self.histories is None
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -166,7 +166,7 @@ class ChainDecoder:
 
     def encode(self, sentences: Any, n_threads: int = 1) -> _core.Batch:
         """Encode sentences as codes of word types; Python computes views of new words that native code cannot."""
-        return self._encoded(self.told(sentences, n_threads), n_threads)
+        return self._encoded(self.with_other_labels(sentences, n_threads), n_threads)
 
     def _encoded(self, sentences: Any, n_threads: int) -> _core.Batch:
         if isinstance(sentences, Corpus):
@@ -180,7 +180,7 @@ class ChainDecoder:
         self._define(batch)
         return batch
 
-    def told(self, sentences: Any, n_threads: int) -> Any:
+    def with_other_labels(self, sentences: Any, n_threads: int) -> Any:
         """Input of a two-pass model: sentences with the first pass's labels of the same words elsewhere."""
         if self.first is None:
             return sentences
@@ -247,7 +247,7 @@ class ChainDecoder:
                 reason = f"the model reads attributes from column {self.columns[-1]!r}"
                 raise CorpusError(corpus.source, None, reason)
             bag = values
-        columns = [corpus.column(column.name) for column in self.model.vocabulary.given]
+        columns = [corpus.column(column.name) for column in self.model.vocabulary.inputs]
         return self.native.encode_corpus(columns, bag, corpus.starts, n_threads)
 
     # ------------------------------------------------------------ potentials
@@ -266,7 +266,7 @@ class ChainDecoder:
         if expansion is not None and self.expansion is not None:
             emit = with_stride(expansion.emit(self.expansion, self.attribute_lists(batch), n_threads))
             tables = tables._replace(emit=emit).doubles
-        dictionary = self._known(batch, n_threads)
+        dictionary = self._dictionary_sets(batch, n_threads)
         sets = dictionary if allowed is None else label_sets(allowed, self.labels, starts, dictionary)
         if sets is not None and dictionary is not None and self.forbids:
             scores = Chains(tables, starts, sets).best(n_threads).scores
@@ -297,7 +297,7 @@ class ChainDecoder:
         """The attributes of every token, or those of label pairs."""
         return Lists(**self.native.attribute_lists(batch, on_edge))
 
-    def _known(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
+    def _dictionary_sets(self, batch: _core.Batch, n_threads: int) -> LabelSets | None:
         """The labels of each token allowed by the tag dictionary and the filter."""
         if self.model.filter is not None:
             return LabelSets.native(self.native.candidates(batch, n_threads))
@@ -307,7 +307,7 @@ class ChainDecoder:
     def pieces(self, sentences: Any, allowed: Constraints | None, n_threads: int) -> Iterator[Chains | SegmentChains]:
         """Iterate over sentences as potentials for sums over paths, in pieces."""
         for chains in self.searched(sentences, allowed, n_threads):
-            if self.about is not None:
+            if self.histories is not None:
                 raise ModelError(
                     "marginals and other sums over all label sequences need exact search, but this model uses beam "
                     "search (docs/orders.md); use tag or kbest"
@@ -324,7 +324,7 @@ class ChainDecoder:
         sentences = listed(sentences)
         if allowed is not None:
             check_number(allowed, len(sentences))
-        sentences = self.told(sentences, n_threads)  # before documents are cut
+        sentences = self.with_other_labels(sentences, n_threads)  # before documents are cut
         n, begin, weights = len(self.labels), 0, self.model.weights
         normalised = self.model.family == "local" and self.model.order > 1
         edge_bytes = 20 * (n + 1) * n if normalised or weights.edge_rows is not None else 0
@@ -338,7 +338,7 @@ class ChainDecoder:
             chains = self.chains(batch, allowed_here, n_threads)
             if self.segments is not None:
                 yield self.segments.chains(self, part, chains, n_threads)
-            elif self.about is not None and weights.edge_rows is not None:  # attributes with labels further back
+            elif self.histories is not None and weights.edge_rows is not None:  # attributes with labels further back
                 lists = self.attribute_lists(batch, on_edge=True)
                 yield BeamChains(*chains, weights.beam, lists, self.weights, batch.same_words)
             else:
@@ -353,12 +353,12 @@ class ChainDecoder:
         """The numbers of the best labels, one per token, and where sentences begin."""
         if decode not in get_args(Decode):
             raise ArgumentError(f"decode must be 'viterbi' or 'posterior', not {decode!r}")
-        if decode == "viterbi" and self.segments is None and self.about is None:
+        if decode == "viterbi" and self.segments is None and self.histories is None:
             batch, best = self.encode(sentences, n_threads), None
             if allowed is None and self.plain:
                 best = self.native.decode(batch, n_threads)
             elif allowed is None and self.votes is not None and not self.forbids:
-                best = self._vote(batch, self._known(batch, n_threads), n_threads)
+                best = self._vote(batch, self._dictionary_sets(batch, n_threads), n_threads)
             return (self._possible(batch, allowed, n_threads) if best is None else best), batch.starts
         from trellis.tasks.tagging.posterior import best_labels, best_paths
 

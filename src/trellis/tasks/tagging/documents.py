@@ -68,7 +68,7 @@ def completed(corpus: Corpus, first: ChainDecoder, n_threads: int) -> Corpus:
 
 def word_column(model: ChainModel) -> str:
     """The column of words: a column with a usual name, else the first one read by templates."""
-    names = [column.name for column in model.vocabulary.given]
+    names = [column.name for column in model.vocabulary.inputs]
     if not names:
         raise LearnerError("documents=True needs a template that reads a column of words, such as word[0]")
     return next((name for name in ("word", *ALIASES["word"]) if name in names), names[0])

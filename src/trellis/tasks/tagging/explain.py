@@ -200,7 +200,7 @@ class _Explainer:
     """The terms of one sentence."""
 
     def __init__(self, decoder: ChainDecoder, sentence: Any) -> None:
-        self.model, self.about = decoder.model, decoder.about
+        self.model, self.histories = decoder.model, decoder.histories
         model = self.model
         batch = decoder.encode([sentence])
         tables = decoder.chains(batch, None, 1).tables
@@ -277,7 +277,7 @@ class _Explainer:
 
     def sees(self, attribute: int, labels: list[int], run: tuple[int, ...]) -> bool:
         """Whether an edge attribute applies to that label n-gram; START is before the labels up to a token."""
-        history = 0 if self.about is None else int(self.about[attribute])
+        history = 0 if self.histories is None else int(self.histories[attribute])
         if history < FAR:
             return run == tuple(labels[-len(run) :])
         t, labels_before = len(labels) - 3, labels[2:-1]

@@ -46,7 +46,7 @@ def tensors_of(model: ChainModel) -> Arrays:
     }
     for name, tables in (("tables", vocabulary.tables), ("folds", vocabulary.folds)):
         out |= {f"{name}.keys": tables[0], f"{name}.ids": tables[1], f"{name}.starts": tables[2]}
-    out |= columns_content(vocabulary.given, vocabulary.lookups)[0]
+    out |= columns_content(vocabulary.inputs, vocabulary.lookups)[0]
     if vocabulary.bag is not None:
         out |= strings_tensors("bag", vocabulary.bag.strings)
         out["bag.attributes"] = vocabulary.bag.attributes
@@ -71,7 +71,7 @@ def tensors_of(model: ChainModel) -> Arrays:
 def header_of(model: ChainModel) -> dict[str, Any]:
     """The JSON header: everything but the arrays."""
     vocabulary = model.vocabulary
-    _, columns = columns_content(vocabulary.given, vocabulary.lookups)
+    _, columns = columns_content(vocabulary.inputs, vocabulary.lookups)
     return {
         "labels": list(model.labels),
         "target": model.target,
@@ -208,7 +208,7 @@ def _check_plan(vocabulary: Vocabulary) -> None:
 
 def _check_first(first: ChainModel, labels: tuple[str, ...], second: Vocabulary) -> None:
     """ValueError unless both passes read the same input columns and have the same labels."""
-    names = [{column.name for column in part.given} for part in (first.vocabulary, second)]
+    names = [{column.name for column in part.inputs} for part in (first.vocabulary, second)]
     bags = [part.bag and part.bag.column for part in (first.vocabulary, second)]
     if first.first is not None or first.labels != labels or not names[0]:
         raise ValueError("invalid first pass: it has a first pass itself, no words or other labels")

@@ -798,7 +798,7 @@ class Tagger(Model):
     def _error_analysis(self, corpus: Corpus, gold: Column, predicted: Column) -> ErrorAnalysis:
         from trellis.evaluation.error_analysis import error_analysis_of
 
-        is_known, columns = None, self._model.vocabulary.given
+        is_known, columns = None, self._model.vocabulary.inputs
         if columns and columns[0].name in corpus.columns and "idle_strings" not in self.training:
             column, values = corpus.column(columns[0].name), set(columns[0].values)
             is_known = np.array([value in values for value in column.values], bool)[column.codes]

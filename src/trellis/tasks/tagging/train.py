@@ -244,7 +244,7 @@ def check(fit: Fit, source: Any) -> Setup:
     facts: dict[str, Any] = {"sentences": sizes[0] // copies, "tokens": sizes[1] // copies}
     facts |= {"corpus": {"columns": columns}, "scheme": settings.scheme}
     facts |= {"update": getattr(learner, "update", None) or DEFAULT_UPDATE} if features.far is not None else {}
-    facts |= {} if segmenting is None else segmenting.about(copies)
+    facts |= {} if segmenting is None else segmenting.facts(copies)
     frequent = _frequent(settings)
     if settings.prune == "auto":
         settings.prune = _pruning(settings, len(labelling.labels), learner, frequent)
@@ -442,7 +442,7 @@ def complete(setup: Setup, encoding: Encoding) -> ChainProblem:
     # Templates may read files (dictionaries, vectors, clusters) and call functions.
     vocabulary = encoding.extraction.vocabulary
     files = [(d.starts, d.symbols) for d in vocabulary.dictionaries], vocabulary.lookups, vocabulary.vectors
-    numbers = encoding.rank, encoding.edge_rank, problem.seen, problem.seen_edges
+    numbers = encoding.rank, encoding.edge_rank, problem.seen_rows, problem.seen_edges
     problem = setup.fit.scheduled(problem, setup.digest, files, numbers, encoding.filter)
 
     def tagger(weights: ChainWeights) -> Tagger:

@@ -253,7 +253,7 @@ class PhraseModel:
         if slot < 0:
             return []
         column, view = plan.view_of(slot)
-        strings, first, texts = self.vocabulary.columns[column].said(view), 2 * plan.reach, [""]
+        strings, first, texts = self.vocabulary.columns[column].strings_of(view), 2 * plan.reach, [""]
         for key in keys_in_order(self.outlines)[0][0].tolist():
             texts.append(f"{texts[key >> 32]} {strings[(key & 0xFFFFFFFF) - first]}".lstrip())
         return texts

@@ -49,16 +49,16 @@ class Lexicon:
     ----------
     words
         Counts by word and tag.
-    spelt
+    by_spelling
         Counts by spelling and tag.
     tags
         Counts by tag.
     """
 
     words: Counts
-    spelt: Counts
+    by_spelling: Counts
     tags: Mapping[str, int]
-    _known: dict[str, list[tuple[str, float]]] = field(default_factory=dict, repr=False, compare=False)
+    _cache: dict[str, list[tuple[str, float]]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, tagged: Iterable[tuple[str, str]]) -> Lexicon:
@@ -99,7 +99,7 @@ class Lexicon:
         """
         out: Arrays = {"lexicon.tags": np.array([self.tags[tag] for tag in tags], np.int64)}
         number = {tag: i for i, tag in enumerate(tags)}
-        for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.spelt)):
+        for name, counts in (("lexicon.words", self.words), ("lexicon.spelt", self.by_spelling)):
             out |= strings_tensors(name, Strings.of(counts), slots=False)
             out[f"{name}.places"] = starts_of([len(counter) for counter in counts.values()])
             out[f"{name}.which"] = np.array([number[tag] for counter in counts.values() for tag in counter], np.int32)
@@ -165,7 +165,7 @@ class Lexicon:
         total = sum(self.tags.values())
         shares = {tag: n / total for tag, n in self.tags.items()}
         for spelling in reversed([*spellings(word)]):
-            shares = _mixed(self.spelt.get(spelling), shares)
+            shares = _mixed(self.by_spelling.get(spelling), shares)
         return _mixed(self.words.get(word), shares)
 
     def scores(self, word: str) -> list[tuple[str, float]]:
@@ -181,14 +181,14 @@ class Lexicon:
         list[tuple[str, float]]
             Pairs (tag, score).
         """
-        if word not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
+        if word not in self._cache:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
             shares, total = self.probabilities(word), sum(self.tags.values())
             threshold = LEAST * max(shares.values())
             ratios = {tag: p / (self.tags[tag] / total) for tag, p in shares.items() if p >= threshold}
-            self._known[word] = [*zip(ratios, log([*ratios.values()]).tolist(), strict=True)]
-        return self._known[word]
+            self._cache[word] = [*zip(ratios, log([*ratios.values()]).tolist(), strict=True)]
+        return self._cache[word]
 
 
 def _mixed(counts: Mapping[str, int] | None, behind: dict[str, float]) -> dict[str, float]:

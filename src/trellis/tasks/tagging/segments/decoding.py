@@ -91,7 +91,7 @@ class SegmentDecoder:
             raise ValueError("a weight that is not finite")
         self.rules, self.native = types.native(), vocabulary.native()
         self.symbols = SegmentSymbols(vocabulary.plan, vocabulary.strings)
-        self.names = tuple(column.name for column in model.vocabulary.given)
+        self.names = tuple(column.name for column in model.vocabulary.inputs)
         if self.first < 0 or self.first + self.native.n_attributes != rows.n_attributes:
             raise ValueError("attributes of segments without weights, or weights without attributes")
         unknown = next((name for name, _ in vocabulary.plan.views if name not in self.names), None)

@@ -57,10 +57,10 @@ class Segmenting:
     begins: Longs  # [n] first tokens, in the used sentences
     lengths: Longs
     columns: Ints  # [n] of their types
-    kept: Longs  # sentences
+    sentences: Longs  # sentences
     n_left_out: int
 
-    def about(self, copies: int) -> dict[str, Any]:
+    def facts(self, copies: int) -> dict[str, Any]:
         """Entries of the training record; ``copies`` is the number of copies of every sentence."""
         of_segments = {"longest": self.types.longest, "sentences_left_out": self.n_left_out // copies}
         return {"scheme": self.types.scheme, "segments": of_segments}
@@ -74,7 +74,7 @@ class Segmenting:
 
     def weights(self, sentence_weights: Doubles | None) -> Doubles | None:
         """Weights of the used sentences."""
-        selected = None if sentence_weights is None else sentence_weights[self.kept]
+        selected = None if sentence_weights is None else sentence_weights[self.sentences]
         if selected is not None and not selected.any():
             raise LearnerError(
                 "sample_weight is 0 for every sentence whose segments are short enough; increase longest"

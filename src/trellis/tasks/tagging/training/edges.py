@@ -29,7 +29,7 @@ class Edges:
 
     rank: Ints  # [n attributes of the extraction] new numbers, -1 if dropped
     lists: Ragged | None = None  # attributes of every token; None without such templates
-    seen: Rows | None = None  # label n-grams seen with them
+    seen_rows: Rows | None = None  # label n-grams seen with them
     histories: Bytes | None = None  # [n] number of preceding labels, or code of labels further back; None: all have one
     ngrams: Ngrams | None = None  # n-grams with columns in ``seen``
     same: Ints | None = None  # [n_tokens] previous token with the same word, if labels further back are used
@@ -103,7 +103,7 @@ def far_seen(lists: Ragged, about: Bytes, gold: Ints, starts: Longs, same: Ints 
 def edge_histories(vocabulary: Vocabulary, growing: _core.GrowingVocabulary | None, rank: Ints | None = None) -> Bytes:
     """Code of the preceding labels of each edge attribute, by its original number or by its ``rank``."""
     first, of_table = vocabulary.n_emission, np.ones(vocabulary.plan.n_tables, np.uint8)
-    of_table[vocabulary.plan.templates[first:, 2]] = [template.about for template in vocabulary.templates[first:]]
+    of_table[vocabulary.plan.templates[first:, 2]] = [t.history_code for t in vocabulary.templates[first:]]
     n_given = 0 if vocabulary.bag is None or vocabulary.bag.pairs is None else int((vocabulary.bag.pairs >= 0).sum())
     of_templates = np.empty(0, np.uint8) if growing is None else np.repeat(of_table, growing.table_sizes)
     histories = np.concatenate([of_templates, np.ones(n_given, np.uint8)])  # free-form ones have one preceding label

@@ -318,7 +318,7 @@ def _encoded(fit: Fit, folder: str | None, actors: Actors, files: Files) -> tupl
     x, y, z = (np.concatenate(labels) for labels in zip(*(survey.triples for survey in results), strict=True))
     problem = replace(
         head.problem,
-        seen=rows,
+        seen_rows=rows,
         seen_edges=edge_seen,
         parts=parts,
         n_tokens=sum(n_tokens),
