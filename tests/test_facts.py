@@ -87,7 +87,7 @@ def test_epochs_of_learners() -> None:
 
 def test_learners_of_the_command_line() -> None:
     """The list of --learner, and headings for all of them."""
-    for _, said in stated(r"\| `--learner NAME` \| ([\w, -]+), of constituency parsers also pcfg"):
+    for _, said in stated(r"\| `--learner NAME` \| ([\w, -]+), for constituency parsers also pcfg"):
         assert sorted(said.split(", ")) == sorted(LEARNERS)
     headings = {name for name, text in pages().items() if all(f"{learner}" in text for learner in LEARNERS.values())}
     assert any(name.endswith("learners.md") for name in headings)

@@ -70,7 +70,7 @@ class ChainProblem(Problem):
         Number of tokens in all processes.
     seen_triples
         Label triples in all processes.
-    seen
+    seen_rows
         Labels and parts that each attribute has weights for (None: all).
     seen_edges
         Label pairs and n-grams that each edge attribute has weights for.

@@ -92,7 +92,7 @@ class FlatVector:
         Makes the objective of all weights, or of some.
     weights
         Makes the weights of a model from a vector.
-    kept
+    mask
         Weights that are in the vector; None: all.
     """
 
